@@ -1,0 +1,218 @@
+"""The one place where sizes live: :class:`Config`, its validation and its presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+
+__all__ = ["PRESETS", "Config", "ceil_log2"]
+
+
+def ceil_log2(value: int) -> int:
+    """Bits that an index needs to reach ``value`` different places; 0 for one place."""
+    if value < 1:
+        raise ValueError(f"a count must be at least 1, not {value!r}")
+    return (value - 1).bit_length()
+
+
+def _is_power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Sizes of one openmxu core; immutable, validated when it is made.
+
+    Parameters
+    ----------
+    size
+        S: the array is S × S processing elements; a power of two from 2 to 256.
+    unified_buffer_rows
+        Rows of S bytes in the unified buffer; a multiple of ``unified_buffer_banks``, at most 2**24.
+    unified_buffer_banks
+        Block RAM banks that the rows are interleaved over; a power of two.
+    accumulator_rows
+        Rows of S × int32; even, at most 2**16.
+    weight_fifo_tiles
+        Tiles of S × S weights that the weight FIFO holds; at least 2.
+    activation_lanes
+        Columns that the activation unit finishes per cycle; divides S.
+    parameter_sets
+        Sets of S (bias, scale) pairs that the activation unit holds; at most 2**16.
+    command_queue_depth
+        Instructions that may be in flight in each unit; a power of two from 2 to 16.
+    weight_queue_depth
+        Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64.
+    host_data_bytes, weight_data_bytes
+        Width of one beat on the host and the weight memory ports, in bytes; a power of two from 4 to 64.
+    host_address_width, weight_address_width
+        Bits of a byte address on those ports, from 16 to 64.
+    """
+
+    size: int = 8
+    unified_buffer_rows: int = 8192
+    unified_buffer_banks: int = 2
+    accumulator_rows: int = 1024
+    weight_fifo_tiles: int = 4
+    activation_lanes: int = 2
+    parameter_sets: int = 64
+    command_queue_depth: int = 4
+    weight_queue_depth: int = 8
+    host_data_bytes: int = 8
+    weight_data_bytes: int = 8
+    host_address_width: int = 32
+    weight_address_width: int = 32
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{field.name} must be an int, not {value!r}")
+        self._between("size", 2, 256)
+        self._power_of_two("size")
+        self._between("unified_buffer_banks", 1, 16)
+        self._power_of_two("unified_buffer_banks")
+        self._between("unified_buffer_rows", 2 * self.unified_buffer_banks, 1 << 24)
+        if self.unified_buffer_rows % self.unified_buffer_banks:
+            raise ValueError(
+                f"unified_buffer_rows must be a multiple of unified_buffer_banks "
+                f"({self.unified_buffer_banks}), not {self.unified_buffer_rows}"
+            )
+        self._between("accumulator_rows", 4, 1 << 16)
+        if self.accumulator_rows % 2:
+            raise ValueError(f"accumulator_rows must be even, not {self.accumulator_rows}")
+        self._between("weight_fifo_tiles", 2, 256)
+        self._between("activation_lanes", 1, self.size)
+        if self.size % self.activation_lanes:
+            raise ValueError(
+                f"activation_lanes must divide size ({self.size}), not {self.activation_lanes}"
+            )
+        self._between("parameter_sets", 1, 1 << 16)
+        self._between("command_queue_depth", 2, 16)
+        self._power_of_two("command_queue_depth")
+        self._between("weight_queue_depth", 1, 64)
+        for name in ("host_data_bytes", "weight_data_bytes"):
+            self._between(name, 4, 64)
+            self._power_of_two(name)
+        for name in ("host_address_width", "weight_address_width"):
+            self._between(name, 16, 64)
+
+    def _between(self, name: str, low: int, high: int) -> None:
+        value = getattr(self, name)
+        if not low <= value <= high:
+            raise ValueError(f"{name} must be from {low} to {high}, not {value}")
+
+    def _power_of_two(self, name: str) -> None:
+        value = getattr(self, name)
+        if not _is_power_of_two(value):
+            raise ValueError(f"{name} must be a power of two, not {value}")
+
+    @classmethod
+    def preset(cls, name: str, **changes: int) -> Config:
+        """A named configuration, with single parameters changed.
+
+        Raises
+        ------
+        ValueError
+            The name is unknown; the message lists the known ones.
+        """
+        try:
+            parameters = PRESETS[name]
+        except KeyError:
+            raise ValueError(f"unknown preset {name!r}; known: {', '.join(PRESETS)}") from None
+        return cls(**{**parameters, **changes})
+
+    @classmethod
+    def for_size(cls, size: int, **changes: int) -> Config:
+        """The default configuration at array size ``size``: a quarter of the columns as activation lanes."""
+        defaults: dict[str, int] = {"size": size}
+        if isinstance(size, int) and size > 0:
+            defaults["activation_lanes"] = max(1, size // 4)
+        return cls(**{**defaults, **changes})
+
+    def replace(self, **changes: int) -> Config:
+        """A copy with the given parameters changed, validated again."""
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, int]:
+        """Every parameter by name; ``Config(**config.as_dict())`` is the same configuration."""
+        return dataclasses.asdict(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short stable hash of all parameters, for caches and file names."""
+        text = json.dumps(self.as_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def column_groups(self) -> int:
+        """Cycles that the activation unit needs for one row: S ÷ ``activation_lanes``."""
+        return self.size // self.activation_lanes
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of one weight tile in weight memory."""
+        return self.size * self.size
+
+    @property
+    def unified_buffer_address_width(self) -> int:
+        """Bits of a unified buffer row address."""
+        return ceil_log2(self.unified_buffer_rows)
+
+    @property
+    def accumulator_address_width(self) -> int:
+        """Bits of an accumulator row address."""
+        return ceil_log2(self.accumulator_rows)
+
+    @property
+    def parameter_set_width(self) -> int:
+        """Bits of a parameter set number, at least 1."""
+        return max(1, ceil_log2(self.parameter_sets))
+
+    @property
+    def host_alignment(self) -> int:
+        """Host addresses and strides are multiples of this many bytes: the smaller of a row and a beat."""
+        return min(self.size, self.host_data_bytes)
+
+    @property
+    def weight_alignment(self) -> int:
+        """Weight memory addresses are multiples of this many bytes: the smaller of a tile and a beat."""
+        return min(self.tile_bytes, self.weight_data_bytes)
+
+    @property
+    def partial_sum_width(self) -> int:
+        """Bits of a partial sum that holds S products of operands from -255 to 255, sign included.
+
+        Within one column no sum can leave this range, so a partial sum of this width and one of 32 bits that wraps
+        are the same number.
+        """
+        return (self.size * 255 * 255).bit_length() + 1
+
+
+PRESETS: dict[str, dict[str, int]] = {
+    "tiny": {
+        "size": 4,
+        "unified_buffer_rows": 512,
+        "accumulator_rows": 128,
+        "activation_lanes": 1,
+        "parameter_sets": 16,
+    },
+    "default": {},
+    "medium": {"size": 16, "activation_lanes": 4, "unified_buffer_rows": 16384},
+    "tpu_v1": {
+        "size": 256,
+        "unified_buffer_rows": 98304,
+        "unified_buffer_banks": 4,
+        "accumulator_rows": 4096,
+        "weight_fifo_tiles": 4,
+        "activation_lanes": 256,
+        "host_data_bytes": 64,
+        "weight_data_bytes": 64,
+        "host_address_width": 64,
+        "weight_address_width": 64,
+    },
+}
+"""Named parameter sets for :meth:`Config.preset`. ``tpu_v1`` has the sizes of the TPU paper: 256 × 256 elements, a
+24 MiB unified buffer, 4 MiB of accumulators, four tiles of weights, and 64-byte beats (44.8 GB/s at 700 MHz)."""

@@ -1,0 +1,112 @@
+"""What a device tells the host while it runs: the events stream and the management registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Unit
+
+__all__ = ["COUNTERS", "IDENTIFICATION", "Command", "Counter", "Event", "EventKind", "Management"]
+
+IDENTIFICATION = 0x00_01_55_58_4D_4E_50_4F
+"""The value of the identification register: ``OPNMXU`` in ASCII, lowest byte first, above it the interface version."""
+
+
+class EventKind(IntEnum):
+    """Kinds of events."""
+
+    HALT = 0
+    FAULT = 1
+    HOST_SYNCHRONIZE = 2
+    INTERRUPT = 3
+    DEBUG_TAG = 4
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event: its kind, the index of the instruction since the program began, and its tag or fault code."""
+
+    kind: EventKind
+    index: int
+    tag: int = 0
+    fault: FaultCode = FaultCode.NONE
+
+
+class Management(IntEnum):
+    """Addresses of the 64-bit management registers."""
+
+    IDENTIFICATION = 0x00
+    STATUS = 0x01
+    COMMAND = 0x02
+    HOST_BASE = 0x04
+    HOST_LIMIT = 0x05
+    WEIGHT_BASE = 0x06
+    WEIGHT_LIMIT = 0x07
+    COUNTERS = 0x20
+
+
+class Command(IntEnum):
+    """Bit numbers of the COMMAND register; writing 1 acts once."""
+
+    CLEAR_COUNTERS = 0
+    CLEAR_FAULT = 1
+    ACKNOWLEDGE = 2
+
+
+class Counter(IntEnum):
+    """Counters, each a 64-bit management register at ``Management.COUNTERS + number``."""
+
+    CYCLES = 0
+    ARRAY_ACTIVE = 1
+    WEIGHT_STALL = 2
+    WEIGHT_SHIFT = 3
+    NON_MATRIX = 4
+    RAW_STALL = 5
+    INPUT_STALL = 6
+    HOST_READ_BYTES = 7
+    HOST_WRITE_BYTES = 8
+    WEIGHT_BYTES = 9
+    HOST_READ_BUSY = 10
+    HOST_WRITE_BUSY = 11
+    WEIGHT_BUSY = 12
+    MATRIX_BUSY = 13
+    ACTIVATION_BUSY = 14
+    RETIRED_HOST_READ = 15
+    RETIRED_HOST_WRITE = 16
+    RETIRED_READ_WEIGHTS = 17
+    RETIRED_MATRIX = 18
+    RETIRED_ACTIVATION = 19
+    RETIRED_OTHER = 20
+
+
+COUNTERS: dict[Counter, str] = {
+    Counter.CYCLES: "cycles from the first instruction of a program to the end of its Halt",
+    Counter.ARRAY_ACTIVE: "cycles in which a row entered the array; also the rows multiplied",
+    Counter.WEIGHT_STALL: "cycles in which a MatrixMultiply waited for a tile that was not in the weight FIFO",
+    Counter.WEIGHT_SHIFT: "cycles in which a MatrixMultiply waited for a tile to shift into the array",
+    Counter.NON_MATRIX: "all other cycles; the five others of this group of four and this one add up to all cycles",
+    Counter.RAW_STALL: "non-matrix cycles in which a MatrixMultiply waited for the activation unit or the host write",
+    Counter.INPUT_STALL: "non-matrix cycles in which a MatrixMultiply waited for rows from the host",
+    Counter.HOST_READ_BYTES: "bytes of beats taken from the host read port",
+    Counter.HOST_WRITE_BYTES: "bytes of beats given to the host write port",
+    Counter.WEIGHT_BYTES: "bytes of beats taken from the weight port",
+    Counter.HOST_READ_BUSY: "cycles in which the host reader had an instruction",
+    Counter.HOST_WRITE_BUSY: "cycles in which the host writer had an instruction",
+    Counter.WEIGHT_BUSY: "cycles in which the weight fetcher had a tile to fetch",
+    Counter.MATRIX_BUSY: "cycles in which the matrix unit had an instruction",
+    Counter.ACTIVATION_BUSY: "cycles in which the activation unit had an instruction",
+    Counter.RETIRED_HOST_READ: "Read_Host_Memory instructions finished",
+    Counter.RETIRED_HOST_WRITE: "Write_Host_Memory instructions finished",
+    Counter.RETIRED_READ_WEIGHTS: "Read_Weights instructions queued",
+    Counter.RETIRED_MATRIX: "MatrixMultiply instructions finished",
+    Counter.RETIRED_ACTIVATION: "Activate instructions and parameter loads finished",
+    Counter.RETIRED_OTHER: "other instructions executed",
+}
+
+STATUS_UNITS_OFFSET = 8
+"""STATUS: bit 0 running, bit 1 faulted, bit 2 waiting for the host's acknowledgement; from this bit one busy bit for
+each :class:`~openmxu.arch.isa.Unit`."""
+
+STATUS_UNITS = tuple(Unit)

@@ -1,0 +1,41 @@
+"""Fault codes: why a device stopped a program. The order of the codes is the order in which they are checked."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["FAULT_DESCRIPTIONS", "FaultCode"]
+
+
+class FaultCode(IntEnum):
+    """What stopped a program; an instruction with several defects reports the lowest code."""
+
+    NONE = 0
+    UNKNOWN_OPCODE = 1
+    RESERVED_BITS = 2
+    UNIMPLEMENTED = 3
+    ILLEGAL_VALUE = 4
+    UNIFIED_BUFFER_RANGE = 5
+    ACCUMULATOR_RANGE = 6
+    PARAMETER_RANGE = 7
+    HOST_WINDOW = 8
+    WEIGHT_WINDOW = 9
+    NO_TILE = 10
+    WEIGHT_QUEUE_FULL = 11
+
+
+FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
+    FaultCode.UNKNOWN_OPCODE: "the opcode is not one of the instruction set",
+    FaultCode.RESERVED_BITS: "a reserved bit is set",
+    FaultCode.UNIMPLEMENTED: "this hardware does not execute the instruction or mode",
+    FaultCode.ILLEGAL_VALUE: "a field has a value outside its range: a count of zero, a misaligned address, "
+    "an unknown register or an operand zero point that does not fit its format",
+    FaultCode.UNIFIED_BUFFER_RANGE: "the rows reach beyond the end of the unified buffer",
+    FaultCode.ACCUMULATOR_RANGE: "the rows reach beyond the end of the accumulators",
+    FaultCode.PARAMETER_RANGE: "the parameter sets reach beyond those of the activation unit",
+    FaultCode.HOST_WINDOW: "the bytes lie outside the host memory window that the driver set",
+    FaultCode.WEIGHT_WINDOW: "the bytes lie outside the weight memory window that the driver set",
+    FaultCode.NO_TILE: "no weight tile is queued (next_tile) or in use (reuse)",
+    FaultCode.WEIGHT_QUEUE_FULL: "more Read_Weights are outstanding than the weight queue holds; "
+    "take tiles with MatrixMultiply first",
+}

@@ -1,0 +1,1 @@
+"""The hardware in Amaranth HDL; imports nothing of openmxu but ``openmxu.arch``."""

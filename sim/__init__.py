@@ -1,0 +1,1 @@
+"""Simulators of the hardware: the functional interpreter and the Verilated device."""
