@@ -1,7 +1,5 @@
 """Signatures and payloads at the edges of the core."""
 
-from __future__ import annotations
-
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 

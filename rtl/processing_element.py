@@ -1,0 +1,90 @@
+"""Processing element: one multiply-accumulate of the systolic array, weight stationary."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["OPERAND_WIDTH", "ProcessingElement"]
+
+OPERAND_WIDTH = 9
+"""Bits of an operand, signed: every int8 or uint8 minus its zero point."""
+
+
+class ProcessingElement(wiring.Component):
+    """Multiplies the activation that passes by its weight and adds the product to the partial sum from above.
+
+    Parameters
+    ----------
+    partial_sum_width
+        Bits of the partial sums.
+
+    Members
+    -------
+    activation_in, activation_out
+        The activation, one cycle later to the right.
+    swap_in, swap_out
+        Travels with the activation: from this activation on, use the next weight.
+    shift_in, shift_out
+        Take ``weight_in`` as the next weight; travels to the right with the weights' skew.
+    weight_in, weight_out
+        The next weight, shifted down the column. It may be replaced in the very cycle in which it is swapped in.
+    partial_sum_in, partial_sum_out
+        The product of the activation of cycle t meets ``partial_sum_in`` of cycle t + 2; their sum leaves in t + 3.
+    """
+
+    def __init__(self, partial_sum_width: int) -> None:
+        self._partial_sum_width = partial_sum_width
+        super().__init__(
+            {
+                "activation_in": In(signed(OPERAND_WIDTH)),
+                "activation_out": Out(signed(OPERAND_WIDTH)),
+                "swap_in": In(1),
+                "swap_out": Out(1),
+                "shift_in": In(1),
+                "shift_out": Out(1),
+                "weight_in": In(signed(OPERAND_WIDTH)),
+                "weight_out": Out(signed(OPERAND_WIDTH)),
+                "partial_sum_in": In(signed(partial_sum_width)),
+                "partial_sum_out": Out(signed(partial_sum_width)),
+            }
+        )
+
+    @property
+    def partial_sum_width(self) -> int:
+        """Bits of the partial sums."""
+        return self._partial_sum_width
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+
+        activation = Signal(signed(OPERAND_WIDTH), reset_less=True)
+        next_weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
+        weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
+        product = Signal(signed(2 * OPERAND_WIDTH), reset_less=True)
+        partial_sum = Signal(signed(self.partial_sum_width), reset_less=True)
+        swap = Signal()
+        shift = Signal()
+
+        m.d.sync += [
+            activation.eq(self.activation_in),
+            swap.eq(self.swap_in),
+            shift.eq(self.shift_in),
+            partial_sum.eq(self.partial_sum_in + product),
+        ]
+        with m.If(self.shift_in):
+            m.d.sync += next_weight.eq(self.weight_in)
+        with m.If(self.swap_in):
+            m.d.sync += weight.eq(next_weight)
+        # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.
+        m.d.sync += product.eq(activation * weight)
+
+        m.d.comb += [
+            self.activation_out.eq(activation),
+            self.swap_out.eq(swap),
+            self.shift_out.eq(shift),
+            self.weight_out.eq(next_weight),
+            self.partial_sum_out.eq(partial_sum),
+        ]
+        return m

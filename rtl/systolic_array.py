@@ -1,0 +1,87 @@
+"""Systolic array: the S × S grid of processing elements."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.hdl import signed
+
+from openmxu.arch.config import Config
+from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
+
+__all__ = ["SystolicArray"]
+
+
+class SystolicArray(wiring.Component):
+    """Multiplies rows of activations by the tile of weights that it holds; a row may enter in every cycle.
+
+    Row k of the array takes input lane k, column n makes output lane n. A row of activations is skewed: if lane 0 enters
+    in cycle t, lane k enters in cycle t + k, and output lane n leaves in cycle t + n + ``latency``.
+
+    A tile enters from above while the array works. Its last row comes first: if row S - 1 - i of the tile enters column 0
+    in cycle t + i, it enters column n in cycle t + n + i, and ``shift`` of array row k is set in the cycles from t + k to
+    t + S - 1. The tile may be swapped in by a row that enters in cycle t + S or later, and its successor may begin to
+    enter in the cycle of the swapping row: a new tile every S cycles.
+
+    Members
+    -------
+    activations, swap
+        Skewed operands and the bit that makes element after element use the next tile; unused lanes hold anything.
+    weights, shift
+        Operands skewed by column; the bit that makes a row of elements take them.
+    partial_sums
+        Sums of S products, skewed by column.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        operands = data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
+        super().__init__(
+            {
+                "activations": In(operands),
+                "swap": In(config.size),
+                "weights": In(operands),
+                "shift": In(config.size),
+                "partial_sums": Out(data.ArrayLayout(signed(config.partial_sum_width), config.size)),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    @property
+    def latency(self) -> int:
+        """Cycles from lane 0 of a row of activations to output lane 0."""
+        return self.config.size + 2
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size = self.config.size
+
+        above = [None] * size
+        for row in range(size):
+            activation, swap, shift = self.activations[row], self.swap[row], self.shift[row]
+            for column in range(size):
+                element = ProcessingElement(self.config.partial_sum_width)
+                m.submodules[f"element_{row}_{column}"] = element
+                m.d.comb += [
+                    element.activation_in.eq(activation),
+                    element.swap_in.eq(swap),
+                    element.shift_in.eq(shift),
+                ]
+                if above[column] is None:
+                    m.d.comb += element.weight_in.eq(self.weights[column])
+                else:
+                    m.d.comb += [
+                        element.weight_in.eq(above[column].weight_out),
+                        element.partial_sum_in.eq(above[column].partial_sum_out),
+                    ]
+                activation, swap, shift = element.activation_out, element.swap_out, element.shift_out
+                above[column] = element
+
+        for column in range(size):
+            m.d.comb += self.partial_sums[column].eq(above[column].partial_sum_out)
+        return m

@@ -1,0 +1,81 @@
+"""Systolic data setup: bytes of a unified buffer row become skewed operands of the array."""
+
+from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.processing_element import OPERAND_WIDTH
+from openmxu.rtl.skew import Skew
+
+__all__ = ["OperandFormat", "SystolicDataSetup", "operand_value"]
+
+
+class OperandFormat(data.Struct):
+    """How bytes are read as operands: as int8 or uint8, minus a zero point of the same type."""
+
+    zero_point: signed(OPERAND_WIDTH)
+    is_signed: 1
+
+
+def operand_value(byte: Value, format: data.View) -> Value:
+    """The operand that ``byte`` stands for, 10 bits; with a legal zero point the lower 9 hold all of it."""
+    return Cat(byte, byte[7] & format.is_signed).as_signed() - format.zero_point
+
+
+class SystolicDataSetup(wiring.Component):
+    """Subtracts the input zero point and skews. If a row comes in cycle t, lane k leaves in cycle t + ``latency`` + k.
+
+    Members
+    -------
+    row
+        S bytes; anything while no row comes.
+    format
+        How the bytes are read.
+    swap
+        Whether this row is the first that uses the next tile; 0 while no row comes.
+    activations, skewed_swap
+        For the array.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "row": In(data.ArrayLayout(8, config.size)),
+                "format": In(OperandFormat),
+                "swap": In(1),
+                "activations": Out(data.ArrayLayout(signed(OPERAND_WIDTH), config.size)),
+                "skewed_swap": Out(config.size),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a row to lane 0."""
+        return 1
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size = self.config.size
+        m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), size)
+        m.submodules.swap_skew = swap_skew = Skew(1, size, reset_less=False)
+
+        operands = Signal(data.ArrayLayout(signed(OPERAND_WIDTH), size), reset_less=True)
+        swap = Signal()
+        for lane in range(size):
+            m.d.sync += operands[lane].eq(operand_value(self.row[lane], self.format))
+        m.d.sync += swap.eq(self.swap)
+
+        m.d.comb += [
+            skew.straight.eq(operands),
+            self.activations.eq(skew.skewed),
+            swap_skew.straight.as_value().eq(swap.replicate(size)),
+            self.skewed_swap.eq(swap_skew.skewed.as_value()),
+        ]
+        return m
