@@ -1,0 +1,264 @@
+"""Write docs/isa.md from the tables of openmxu.arch; with --check only say whether it is up to date."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from openmxu.arch.events import COUNTERS, IDENTIFICATION, STATUS_UNITS_OFFSET, Command, EventKind, Management
+from openmxu.arch.faults import FAULT_DESCRIPTIONS
+from openmxu.arch.isa import FORMATS, REGISTERS, UNITS, WORD_BITS, WORD_BYTES, Field, Format, RegisterFormat
+from openmxu.assembler import assemble
+from openmxu.disassembler import disassemble
+
+DEFAULT_OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "isa.md"
+
+EXAMPLE = """\
+# Multiply 8 rows of host memory by one 8 x 8 tile of weights.
+set_configuration register=INPUT_FORMAT, zero_point=128     ; uint8 inputs
+set_configuration register=WEIGHT_FORMAT, signed            ; int8 weights, zero point 0
+set_configuration register=OUTPUT_FORMAT, zero_point=-3, minimum=-128, maximum=127
+read_weights tiles=1, weights=0x0
+read_host_memory unified_buffer=0, rows=8, host=0x0         ; 8 rows of one parameter set
+set_configuration register=LOAD_PARAMETERS, unified_buffer=0, first=0, count=1
+read_host_memory unified_buffer=64, rows=8, host=0x40       ; 8 rows of inputs
+matrixmultiply next_tile, unified_buffer=64, accumulator=0, rows=8
+activate unified_buffer=128, accumulator=0, rows=8, parameters=0, output=BYTE
+write_host_memory unified_buffer=128, rows=8, host=0x80
+halt
+"""
+
+EVENT_DESCRIPTIONS = {
+    EventKind.HALT: "A Halt has finished: the program is over and all its bytes are in host memory.",
+    EventKind.FAULT: "The instruction raised the fault whose code the event carries; the program is over.",
+    EventKind.HOST_SYNCHRONIZE: "A Host_Synchronize waits for the host's acknowledgement; carries its tag.",
+    EventKind.INTERRUPT: "An Interrupt_Host was executed; carries its tag.",
+    EventKind.DEBUG_TAG: "A Debug_Tag was dispatched; carries its tag.",
+}
+MANAGEMENT_DESCRIPTIONS = {
+    Management.IDENTIFICATION: (
+        "read",
+        f"`{IDENTIFICATION:#018x}`: `OPNMXU` in ASCII, lowest byte first, and above it the interface version",
+    ),
+    Management.STATUS: (
+        "read",
+        "bit 0 running, bit 1 faulted, bit 2 waiting for the host's acknowledgement; from bit "
+        f"{STATUS_UNITS_OFFSET} on one busy bit for each unit",
+    ),
+    Management.COMMAND: ("write", "writing 1 to a bit acts once, see below"),
+    Management.HOST_BASE: ("read, write", "first byte address of the host memory window"),
+    Management.HOST_LIMIT: ("read, write", "first byte address behind the host memory window"),
+    Management.WEIGHT_BASE: ("read, write", "first byte address of the weight memory window"),
+    Management.WEIGHT_LIMIT: ("read, write", "first byte address behind the weight memory window"),
+    Management.COUNTERS: ("read", "the first counter; the others follow"),
+}
+COMMAND_DESCRIPTIONS = {
+    Command.CLEAR_COUNTERS: "sets all counters to 0",
+    Command.CLEAR_FAULT: "leaves the faulted state and forgets queued weights: the next instruction begins a program",
+    Command.ACKNOWLEDGE: "lets a waiting Host_Synchronize finish",
+}
+
+INTRODUCTION = f"""\
+# The instruction set
+
+<!-- Written by scripts/generate_isa_docs.py from openmxu/arch; edit those and run it again. -->
+
+A program is a stream of {WORD_BYTES}-byte words without branches. A word is a little-endian {WORD_BITS}-bit number:
+bit 0 is the lowest bit of byte 0. Byte 0 is the opcode; bits that belong to no field are reserved
+and must be 0. S is the size of the array (S × S processing elements); a row is S bytes in the
+unified buffer and S int32 sums in the accumulators.
+
+**Order.** A program means what it would mean executed one instruction after the other. The hardware
+overlaps whatever it can and interlocks by itself: no program needs a Nop or a Synchronize to be
+right. Memories and configuration registers keep their contents from one program to the next; all
+configuration registers are 0 after reset.
+
+**Not implemented** marks what is encoded, assembled and disassembled, but faults as `UNIMPLEMENTED`
+on a device. So does every value of a field with named values that has no name."""
+
+SYNTAX = """\
+## Assembly
+
+One instruction per line; `#` or `;` begins a comment. A mnemonic is followed by the instruction's fields, separated by
+commas, in any order:
+
+- `name=value` sets a field. A value is an integer, decimal (`12`), hexadecimal (`0x1f`), octal (`0o17`) or binary
+  (`0b101`), with a sign if need be, and with underscores between digits (`0x8000_0000`), or the name of a choice
+  (`output=INT32`).
+- A field of one bit is a flag: its bare name sets it to 1. `name=0` and `name=1` are possible too.
+- Fields that are left out are 0; each can be given once.
+- Mnemonics, fields and choices may be written in upper or lower case.
+
+`set_configuration` takes the register's value as a number, `register=HOST_STRIDE, value=0x40`, or as the register's own
+fields, `register=HOST_STRIDE, stride=64`. `.word` and an integer from 0 to 2¹²⁸ − 1 is a raw word, legal or not.
+
+Errors are one line, `file:line:column: found …, expected …`. An assembler that is told the configuration of the machine
+also reports the first instruction that would fault there, except for the memory windows, which the driver sets.
+
+An example for S = 8:
+
+```text
+{example}```
+
+The same program as the disassembler writes it. Flags that are 0 and choices `NONE` are left out; a word that no
+instruction encodes becomes `.word`.
+
+```text
+{canonical}```"""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
+
+
+def bits(field: Field) -> str:
+    """The place of a field, highest bit first."""
+    return f"{field.offset}" if field.is_flag else f"{field.offset + field.width - 1}:{field.offset}"
+
+
+def field_kind(field: Field) -> str:
+    """How a field's bits are read."""
+    if field.is_flag:
+        return "flag"
+    return f"{'signed' if field.signed else 'unsigned'} {field.width}"
+
+
+def choice_values(field: Field) -> str:
+    """The named values of a field, and which values the hardware executes."""
+    implemented = field.implemented
+    if field.choices is None:
+        return "" if implemented is None else f"only {', '.join(str(value) for value in implemented)} implemented"
+    if field.name == "register":
+        return "see [Configuration registers](#configuration-registers)"
+    names = (
+        f"{int(choice)} `{choice.name}`{'' if implemented is None or choice in implemented else ' (not implemented)'}"
+        for choice in field.choices
+    )
+    return ", ".join(names)
+
+
+def fields_table(item: Format | RegisterFormat, opcode: int | None = None) -> str:
+    """The layout of a word or of a register value."""
+    rows = [] if opcode is None else [["7:0", "opcode", "unsigned 8", f"`{opcode:#04x}`", ""]]
+    rows += [
+        [bits(field), f"`{field.name}`", field_kind(field), field.description, choice_values(field)]
+        for field in item.fields
+    ]
+    return table(["bits", "field", "type", "meaning", "values"], rows)
+
+
+def instructions() -> str:
+    """Every instruction: an overview, then one section each."""
+    overview = table(
+        ["opcode", "instruction", "mnemonic", "implemented"],
+        [
+            [
+                f"`{int(f.opcode):#04x}`",
+                f"[{f.name}](#{f.mnemonic})",
+                f"`{f.mnemonic}`",
+                "yes" if f.implemented else "no",
+            ]
+            for f in FORMATS
+        ],
+    )
+    sections = [
+        "\n\n".join([f"### {f.name}", described(f.description, f.implemented), fields_table(f, int(f.opcode))])
+        for f in FORMATS
+    ]
+    return "\n\n".join(["## Instructions", overview, *sections])
+
+
+def described(description: str, implemented: bool) -> str:
+    """A description that says where nothing executes it yet."""
+    return description if implemented else f"**Not implemented.** {description}"
+
+
+def registers() -> str:
+    """Every configuration register."""
+    introduction = (
+        "[Set_Configuration](#set_configuration) writes one register. Bits of the value that belong to no field must "
+        "be 0. Writing a register that is an action starts work: it reads unified buffer rows at that place of the "
+        "program."
+    )
+    sections = []
+    for register in REGISTERS:
+        text = described(f"{'Action. ' if register.is_action else ''}{register.description}", register.implemented)
+        sections += [f"### {int(register.number)}: {register.name}", text, fields_table(register)]
+    return "\n\n".join(["## Configuration registers", introduction, *sections])
+
+
+def units() -> str:
+    """The units by number."""
+    rows = [[int(unit), f"`{unit.name}`"] for unit in UNITS]
+    text = "Bit numbers in [Synchronize](#synchronize) and, counted from the first busy bit, in the status register."
+    return "\n\n".join(["## Units", text, table(["bit", "unit"], rows)])
+
+
+def faults() -> str:
+    """Every fault code."""
+    text = (
+        "An instruction that breaks a rule is not executed: everything before it is finished, the rest of the program "
+        "is dropped, and an event carries the code and the index of the instruction. An instruction with several "
+        "defects reports the lowest code."
+    )
+    rows = [[int(code), f"`{code.name}`", description] for code, description in FAULT_DESCRIPTIONS.items()]
+    return "\n\n".join(["## Faults", text, table(["code", "fault", "meaning"], rows)])
+
+
+def events() -> str:
+    """Every kind of event."""
+    text = "Each event carries the index of its instruction within the program."
+    rows = [[int(kind), f"`{kind.name}`", EVENT_DESCRIPTIONS[kind]] for kind in EventKind]
+    return "\n\n".join(["## Events", text, table(["kind", "event", "meaning"], rows)])
+
+
+def management() -> str:
+    """The management registers, the command bits and the counters."""
+    rows = [[f"`{int(m):#04x}`", f"`{m.name}`", *MANAGEMENT_DESCRIPTIONS[m]] for m in Management]
+    commands = [[int(command), f"`{command.name}`", COMMAND_DESCRIPTIONS[command]] for command in Command]
+    counters = [
+        [f"`{Management.COUNTERS + counter:#04x}`", f"`{counter.name}`", text] for counter, text in COUNTERS.items()
+    ]
+    return "\n\n".join(
+        [
+            "## Management registers",
+            "64-bit registers that the host reads and writes while programs run.",
+            table(["address", "register", "access", "meaning"], rows),
+            "### Commands",
+            table(["bit", "command", "effect"], commands),
+            "### Counters",
+            table(["address", "counter", "meaning"], counters),
+        ]
+    )
+
+
+def document() -> str:
+    """All of docs/isa.md."""
+    syntax = SYNTAX.format(example=EXAMPLE, canonical=disassemble(assemble(EXAMPLE, name="example")))
+    parts = [INTRODUCTION, instructions(), registers(), units(), faults(), events(), management(), syntax]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> int:
+    """Write or check the document; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the document is stale")
+    parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="the document (default: docs/isa.md)")
+    arguments = parser.parse_args()
+    text = document()
+    if arguments.check:
+        if arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text:
+            return 0
+        print(f"{arguments.output} is stale; run: python scripts/generate_isa_docs.py", file=sys.stderr)
+        return 1
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
