@@ -86,9 +86,7 @@ class Config:
         self._between("weight_fifo_tiles", 2, 256)
         self._between("activation_lanes", 1, self.size)
         if self.size % self.activation_lanes:
-            raise ValueError(
-                f"activation_lanes must divide size ({self.size}), not {self.activation_lanes}"
-            )
+            raise ValueError(f"activation_lanes must divide size ({self.size}), not {self.activation_lanes}")
         self._between("parameter_sets", 1, 1 << 16)
         self._between("command_queue_depth", 2, 16)
         self._power_of_two("command_queue_depth")

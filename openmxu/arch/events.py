@@ -86,7 +86,7 @@ COUNTERS: dict[Counter, str] = {
     Counter.ARRAY_ACTIVE: "cycles in which a row entered the array; also the rows multiplied",
     Counter.WEIGHT_STALL: "cycles in which a MatrixMultiply waited for a tile that was not in the weight FIFO",
     Counter.WEIGHT_SHIFT: "cycles in which a MatrixMultiply waited for a tile to shift into the array",
-    Counter.NON_MATRIX: "all other cycles; the five others of this group of four and this one add up to all cycles",
+    Counter.NON_MATRIX: "all other cycles: with array active, weight stall and weight shift they add up to all cycles",
     Counter.RAW_STALL: "non-matrix cycles in which a MatrixMultiply waited for the activation unit or the host write",
     Counter.INPUT_STALL: "non-matrix cycles in which a MatrixMultiply waited for rows from the host",
     Counter.HOST_READ_BYTES: "bytes of beats taken from the host read port",

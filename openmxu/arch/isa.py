@@ -271,8 +271,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         Opcode.HALT,
         "Halt",
-        "Ends the program: waits until every unit has finished, empties the weight FIFO, forgets the tile in the array, "
-        "and tells the host. The next instruction begins a new program with index 0. Memories and configuration "
+        "Ends the program: waits until every unit has finished, empties the weight FIFO, forgets the tile in the "
+        "array, and tells the host. The next instruction begins a new program with index 0. Memories and configuration "
         "registers keep their contents.",
         (),
     ),
@@ -321,7 +321,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         Opcode.READ_HOST_MEMORY,
         "Read_Host_Memory",
-        "Copies `rows` rows of S bytes from host memory to the unified buffer; the bytes are contiguous in host memory.",
+        "Copies `rows` rows of S bytes from host memory to the unified buffer; the bytes are contiguous in host "
+        "memory.",
         (_UNIFIED_BUFFER, _HOST_ROWS, _HOST),
     ),
     Format(
@@ -345,8 +346,8 @@ FORMATS: tuple[Format, ...] = (
     Format(
         Opcode.READ_WEIGHTS,
         "Read_Weights",
-        "Queues `tiles` contiguous tiles of weight memory for the weight FIFO; finished once queued. A tile is S rows of "
-        "S weights; row k holds the weights of input k for all outputs. Weights are read as WEIGHT_FORMAT says. At "
+        "Queues `tiles` contiguous tiles of weight memory for the weight FIFO; finished once queued. A tile is S rows "
+        "of S weights; row k holds the weights of input k for all outputs. Weights are read as WEIGHT_FORMAT says. At "
         "most `weight_queue_depth` Read_Weights may have tiles that no MatrixMultiply has taken.",
         (
             Field("tiles", 16, 24, "tiles of S × S bytes; at least 1"),
@@ -371,8 +372,9 @@ FORMATS: tuple[Format, ...] = (
     Format(
         Opcode.CONVOLVE,
         "Convolve",
-        "MatrixMultiply over a plane of `height` × `width` outputs: output (y, x) reads the input row of plane position "
-        "(y·stride_y + dy, x·stride_x + dx), zero outside the plane; CONVOLUTION_PLANE holds plane and strides.",
+        "MatrixMultiply over a plane of `height` × `width` outputs: output (y, x) reads the input row of plane "
+        "position (y·stride_y + dy, x·stride_x + dx), zero outside the plane; CONVOLUTION_PLANE holds plane "
+        "and strides.",
         (
             _ACCUMULATE,
             _NEXT_TILE,
@@ -390,9 +392,9 @@ FORMATS: tuple[Format, ...] = (
     Format(
         Opcode.ACTIVATE,
         "Activate",
-        "Adds each column's bias to accumulator rows and writes them to unified buffer rows. `BYTE` output: multiplied by "
-        "the column's float32 scale, rounded to nearest even, zero point added, clamped, the low byte written. `INT32` "
-        "output: the sums themselves, four rows for each accumulator row, lowest bytes first.",
+        "Adds each column's bias to accumulator rows and writes them to unified buffer rows. `BYTE` output: multiplied "
+        "by the column's float32 scale, rounded to nearest even, zero point added, clamped, the low byte written. "
+        "`INT32` output: the sums themselves, four rows for each accumulator row, lowest bytes first.",
         (
             Field("from_unified_buffer", 8, 1, "the source is the unified buffer", implemented=(0,)),
             Field("table", 9, 1, "look the result up in the table", implemented=(0,)),
