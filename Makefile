@@ -1,0 +1,67 @@
+# Everything from a clean clone: Python >= 3.11 with venv, g++, make, perl and git are enough, the rest comes from PyPI
+# into .venv. Targets may be called in any order and any number of times.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+SIZE ?= 8
+PROGRAMS ?= 2000
+
+.PHONY: help setup demo test lint format bench verilog synth lockstep docs clean distclean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs."
+
+setup: $(INSTALLED) ## Make .venv with every tool
+
+$(INSTALLED): pyproject.toml
+	@command -v $(PYTHON) > /dev/null || { echo "openmxu: needs Python 3.11 or newer: apt install python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "openmxu: needs Python 3.11 or newer, $(PYTHON) is `$(PYTHON) -V 2>&1`: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { \
+		echo "openmxu: $(PYTHON) cannot make virtual environments: apt install python3-venv" >&2; exit 1; }
+	@echo "Setting up $(VENV): once, about a gigabyte, some minutes."
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED) ## Run the digits network on the simulated RTL and compare it with ONNX Runtime
+	$(BIN)/openmxu demo
+
+test: $(INSTALLED) ## Run the test suite
+	$(BIN)/python -m pytest -n 2
+
+lint: $(INSTALLED) ## Check style and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(INSTALLED) ## Apply the format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(INSTALLED) ## Measure matrix products on the simulated RTL
+	$(BIN)/openmxu bench gemm 64 64 64 --size 8
+	$(BIN)/openmxu bench gemm 512 512 512 --size 16
+
+verilog: $(INSTALLED) ## Write the core as build/openmxu_SIZE.v
+	@mkdir -p build
+	$(BIN)/openmxu verilog --size $(SIZE) -o build/openmxu_$(SIZE).v
+
+synth: $(INSTALLED) ## Synthesize, place and route the core for ECP5
+	$(BIN)/python scripts/synthesize.py --size $(SIZE)
+
+lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
+	$(BIN)/python scripts/lockstep.py --programs $(PROGRAMS)
+
+docs: $(INSTALLED) ## Write docs/isa.md anew from the instruction set
+	$(BIN)/python scripts/generate_isa_docs.py
+
+clean: ## Remove what was built, except .venv
+	rm -rf build dist .pytest_cache .hypothesis .ruff_cache
+	find openmxu rtl sim tb tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## Remove .venv as well
+	rm -rf $(VENV) openmxu.egg-info

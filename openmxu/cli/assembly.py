@@ -1,0 +1,49 @@
+"""``openmxu assemble`` and ``openmxu disassemble``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openmxu.arch.isa import WORD_BYTES, Instruction, encode_program
+from openmxu.assembler import AssemblyError, assemble
+from openmxu.cli.errors import InputError
+from openmxu.cli.files import STANDARD_STREAM, read_bytes, read_text, write_output
+from openmxu.cli.options import OutputOption, PresetOption, SizeOption, make_config
+from openmxu.disassembler import disassemble
+
+__all__ = ["assemble_command", "disassemble_command"]
+
+
+def assemble_command(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Assembly text; - is stdin.")],
+    output: OutputOption,
+    size: SizeOption = None,
+    preset: PresetOption = None,
+) -> None:
+    """Translate assembly to 16-byte instruction words.
+
+    With --size or --preset the program must also be legal on that machine.
+    """
+    config = None if size is None and preset is None else make_config(size, preset)
+    name = "<stdin>" if source == STANDARD_STREAM else str(source)
+    try:
+        program = assemble(read_text(source), config, name=name)
+    except AssemblyError as error:
+        raise InputError(str(error)) from None
+    write_output(output, encode_program(program).tobytes())
+
+
+def disassemble_command(
+    program: Annotated[Path, typer.Argument(metavar="WORDS", help="16-byte instruction words; - is stdin.")],
+    output: OutputOption = STANDARD_STREAM,
+) -> None:
+    """Translate 16-byte instruction words to assembly."""
+    data = read_bytes(program)
+    if len(data) % WORD_BYTES:
+        raise InputError(f"{program} is no program: {len(data)} bytes are no multiple of {WORD_BYTES}")
+    words = (data[offset : offset + WORD_BYTES] for offset in range(0, len(data), WORD_BYTES))
+    text = disassemble(Instruction(int.from_bytes(word, "little")) for word in words)
+    write_output(output, text.encode())

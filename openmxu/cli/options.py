@@ -1,0 +1,54 @@
+"""Options that several commands share, and the configuration that they choose."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openmxu.arch import PRESETS, Config
+from openmxu.cli.errors import InputError
+
+__all__ = ["DeviceName", "DeviceOption", "JsonOption", "OutputOption", "PresetOption", "SizeOption", "make_config"]
+
+
+class DeviceName(StrEnum):
+    """Devices that a command can open."""
+
+    INTERPRETER = "interpreter"
+    VERILATOR = "verilator"
+
+
+DeviceOption = Annotated[
+    DeviceName,
+    typer.Option("--device", help="interpreter: functional, no clock. verilator: the RTL, cycle by cycle."),
+]
+SizeOption = Annotated[
+    int | None,
+    typer.Option("--size", metavar="S", help="The array is S × S: a power of two from 2 to 256."),
+]
+PresetOption = Annotated[
+    str | None, typer.Option("--preset", metavar="NAME", help=f"A named configuration: {', '.join(PRESETS)}.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")]
+
+
+def make_config(size: int | None, preset: str | None) -> Config:
+    """The configuration that ``--size`` or ``--preset`` chooses.
+
+    Raises
+    ------
+    InputError
+        Both are given, the preset is unknown or the size is no legal one.
+    """
+    if size is not None and preset is not None:
+        raise InputError("--size and --preset exclude each other: a preset has its own size")
+    try:
+        if preset is not None:
+            return Config.preset(preset)
+        return Config() if size is None else Config.for_size(size)
+    except ValueError as error:
+        raise InputError(str(error)) from None
