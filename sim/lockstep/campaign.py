@@ -1,0 +1,130 @@
+"""Many random cases over several configurations: what the script and the tests run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep.case import Case
+from openmxu.sim.lockstep.comparison import LockstepDevice, Mismatch, run_case
+from openmxu.sim.lockstep.generator import generate
+from openmxu.sim.lockstep.report import report
+from openmxu.sim.lockstep.shrinker import shrink
+
+from openmxu.arch.config import Config
+
+__all__ = ["DeviceFactory", "Failure", "cases", "check", "configurations", "first_failure", "stall_probability"]
+
+DeviceFactory = Callable[[Case], LockstepDevice]
+"""Makes a device for a case, in the state after power-on; the same case gives the same stalls."""
+
+FAULT_PROBABILITY = 0.25
+_STALL_PROBABILITIES = (0.0, 0.1, 0.3, 0.7)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that ran differently, shrunk.
+
+    Attributes
+    ----------
+    case, mismatch
+        The shrunk case and its difference.
+    report
+        All about it as text; the program's lines are assembly.
+    """
+
+    case: Case
+    mismatch: Mismatch
+    report: str
+
+
+def configurations(size: int) -> tuple[Config, ...]:
+    """Configurations of one array size that differ in everything that can break: lanes, depths, banks and buses.
+
+    Memories are small, so that programs reach both of their ends.
+    """
+    base = Config(size=size, unified_buffer_rows=256, accumulator_rows=64, parameter_sets=4, activation_lanes=1)
+    return (
+        base.replace(
+            activation_lanes=max(1, size // 4),
+            host_data_bytes=8,
+            weight_data_bytes=8,
+        ),
+        base.replace(
+            activation_lanes=size,
+            unified_buffer_rows=40,
+            unified_buffer_banks=4,
+            accumulator_rows=10,
+            weight_fifo_tiles=2,
+            weight_queue_depth=1,
+            command_queue_depth=2,
+            parameter_sets=1,
+            host_data_bytes=4,
+            weight_data_bytes=16,
+        ),
+        base.replace(
+            activation_lanes=1,
+            unified_buffer_rows=100,
+            unified_buffer_banks=1,
+            accumulator_rows=36,
+            weight_fifo_tiles=3,
+            weight_queue_depth=3,
+            command_queue_depth=8,
+            parameter_sets=3,
+            host_data_bytes=16,
+            weight_data_bytes=4,
+        ),
+    )
+
+
+def cases(seed: int, count: int, sizes: Iterable[int]) -> Iterator[Case]:
+    """``count`` cases with the seeds ``seed``, ``seed + 1``, …; they take turns over sizes and configurations.
+
+    A case is given by its seed and its size: ``cases(case.seed, 1, [case.config.size])`` is that case again.
+    """
+    sizes = tuple(sizes)
+    for number in range(count):
+        case_seed = seed + number
+        choices = configurations(sizes[number % len(sizes)])
+        rng = np.random.default_rng((case_seed, 0))
+        config = choices[rng.integers(len(choices))]
+        length = int(rng.choice([8, 30, 80], p=[0.3, 0.5, 0.2]))
+        yield generate(config, case_seed, length, fault_probability=FAULT_PROBABILITY)
+
+
+def stall_probability(case: Case) -> float:
+    """How often the memories stall a device that runs ``case``; the same for each case with its seed."""
+    rng = np.random.default_rng((case.seed, 1))
+    return float(rng.choice(_STALL_PROBABILITIES))
+
+
+def check(case: Case, make_device: DeviceFactory) -> Failure | None:
+    """Run ``case`` on a new device and a new interpreter; if they differ, shrink it and report."""
+    found = _mismatch(case, make_device)
+    if found is None:
+        return None
+    short = shrink(case, lambda candidate: _mismatch(candidate, make_device) is not None, attempts=600)
+    mismatch = _mismatch(short, make_device)
+    return Failure(short, mismatch, report(short, mismatch, found, len(case.instructions)))
+
+
+def first_failure(
+    all_cases: Iterable[Case], make_device: DeviceFactory, *, done: Callable[[Case], None] = lambda case: None
+) -> Failure | None:
+    """The first of the cases that fails, shrunk; calls ``done`` after each that does not."""
+    for case in all_cases:
+        if failure := check(case, make_device):
+            return failure
+        done(case)
+    return None
+
+
+def _mismatch(case: Case, make_device: DeviceFactory) -> Mismatch | None:
+    device = make_device(case)
+    try:
+        return run_case(case, device, Interpreter(case.config))
+    finally:
+        device.close()
