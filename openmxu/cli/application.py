@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from openmxu.cli.assembly import assemble_command, disassemble_command
+from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
 
 __all__ = ["application", "main", "run"]
@@ -37,6 +38,7 @@ def _examples(*lines: str) -> str:
 application.command("assemble", epilog=_examples("openmxu assemble program.s -o program.bin --size 8"))(
     assemble_command
 )
+application.command("doctor", epilog=_examples("openmxu doctor"))(doctor_command)
 application.command("disassemble", epilog=_examples("openmxu disassemble program.bin"))(disassemble_command)
 
 

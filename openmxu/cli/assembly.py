@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from openmxu.arch.isa import WORD_BYTES, Instruction, encode_program
+from openmxu.arch.isa import encode_program
 from openmxu.assembler import AssemblyError, assemble
 from openmxu.cli.errors import InputError
-from openmxu.cli.files import STANDARD_STREAM, read_bytes, read_text, write_output
+from openmxu.cli.files import STANDARD_STREAM, check_readable, read_text, write_output
 from openmxu.cli.options import OutputOption, PresetOption, SizeOption, make_config
 from openmxu.disassembler import disassemble
+from openmxu.program_file import ProgramFileError, read_program
 
 __all__ = ["assemble_command", "disassemble_command"]
 
@@ -37,13 +38,14 @@ def assemble_command(
 
 
 def disassemble_command(
-    program: Annotated[Path, typer.Argument(metavar="WORDS", help="16-byte instruction words; - is stdin.")],
+    words: Annotated[Path, typer.Argument(metavar="WORDS", help="16-byte instruction words; - is stdin.")],
     output: OutputOption = STANDARD_STREAM,
 ) -> None:
     """Translate 16-byte instruction words to assembly."""
-    data = read_bytes(program)
-    if len(data) % WORD_BYTES:
-        raise InputError(f"{program} is no program: {len(data)} bytes are no multiple of {WORD_BYTES}")
-    words = (data[offset : offset + WORD_BYTES] for offset in range(0, len(data), WORD_BYTES))
-    text = disassemble(Instruction(int.from_bytes(word, "little")) for word in words)
-    write_output(output, text.encode())
+    source = Path("/dev/stdin") if words == STANDARD_STREAM else words
+    check_readable(source)
+    try:
+        program = read_program(source)
+    except ProgramFileError as error:
+        raise InputError(str(error)) from None
+    write_output(output, disassemble(program).encode())

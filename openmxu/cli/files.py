@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
-import shutil
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +13,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.cli.errors import InputError, one_line
+from openmxu.program_file import write_atomically
 
-__all__ = ["STANDARD_STREAM", "read_array", "read_bytes", "read_text", "replacing", "write_array", "write_output"]
+__all__ = [
+    "STANDARD_STREAM",
+    "array_bytes",
+    "check_readable",
+    "check_writable",
+    "read_array",
+    "read_bytes",
+    "read_text",
+    "write_output",
+]
 
 STANDARD_STREAM = Path("-")
 """Stands for standard input or output in the place of a file name."""
 
+_STANDARD_OUTPUTS = (STANDARD_STREAM, Path("/dev/stdout"))
+
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+def check_readable(path: Path) -> None:
+    """Find out whether a file can be read.
+
+    Raises
+    ------
+    InputError
+        It cannot.
+    """
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {_reason(error)}") from None
 
 
 def read_bytes(path: Path) -> bytes:
@@ -75,59 +99,32 @@ def read_array(path: Path) -> NDArray[Any]:
     return array
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file that takes the place of ``path`` when the block ends well and vanishes when it does not.
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """The contents of a ``.npy`` file."""
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
 
-    Entering the block already finds out whether the output can be written, so a long run does not fail at its end.
-    Devices and pipes, which cannot be replaced, get the bytes after the block.
+
+def check_writable(path: Path) -> None:
+    """Find out before a long run whether its output can be written.
 
     Raises
     ------
     InputError
-        The output cannot be written.
+        The folder does not exist or is not writable, or the path is a folder.
     """
-    target = Path(os.path.realpath(path))
-    in_place = target.exists() and not target.is_file()
-    if target.is_dir():
-        raise InputError(f"cannot write {path}: it is a directory")
-    try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name[:64]}.", suffix=".tmp", dir=None if in_place else target.parent
-        )
-        os.close(handle)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {_reason(error)}") from None
-    temporary = Path(name)
-    try:
-        yield temporary
-        if in_place:
-            with temporary.open("rb") as source, target.open("wb") as sink:
-                shutil.copyfileobj(source, sink)
-        else:
-            temporary.chmod(_mode_of(target))
-            temporary.replace(target)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {_reason(error)}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _mode_of(target: Path) -> int:
-    """The permissions of a file that exists, or those that a new one gets."""
-    if target.exists():
-        return target.stat().st_mode & 0o7777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def write_array(path: Path, array: NDArray[Any]) -> None:
-    """Write a ``.npy`` file at ``path``, whatever its suffix."""
-    with path.open("wb") as stream:
-        np.save(stream, array, allow_pickle=False)
+    if path in _STANDARD_OUTPUTS:
+        return
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: is a directory")
+    folder = path.resolve().parent
+    if not folder.exists():
+        raise InputError(f"cannot write {path}: there is no directory {folder}")
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: {folder} is not a directory")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"cannot write {path}: permission denied")
 
 
 def write_output(path: Path, contents: bytes) -> None:
@@ -138,9 +135,14 @@ def write_output(path: Path, contents: bytes) -> None:
     InputError
         The output cannot be written.
     """
-    if path == STANDARD_STREAM:
+    if path in _STANDARD_OUTPUTS:
         sys.stdout.flush()
         sys.stdout.buffer.write(contents)
         return
-    with replacing(path) as temporary:
-        temporary.write_bytes(contents)
+    check_writable(path)
+    try:
+        write_atomically(path, contents)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {_reason(error)}") from None

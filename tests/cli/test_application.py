@@ -1,0 +1,101 @@
+"""What every command shares: help, usage errors, signals and pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMANDS = ("assemble", "disassemble", "doctor")
+
+
+def test_no_arguments_print_the_help(openmxu):
+    result = openmxu()
+    assert result.status == 0
+    assert "Usage: openmxu" in result.stdout
+    assert all(command in result.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(openmxu, command):
+    result = openmxu(command, "--help")
+    assert result.status == 0
+    assert "Examples:" in result.stdout
+    assert f"openmxu {command}" in result.stdout.split("Examples:")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nothing"], "nothing"),
+        (["--nothing"], "--nothing"),
+        (["assemble"], "'SOURCE'"),
+        (["assemble", "a.s"], "'--output'"),
+        (["assemble", "a.s", "-o", "a.bin", "--size"], "--size"),
+        (["assemble", "a.s", "-o", "a.bin", "--size", "many"], "--size"),
+        (["assemble", "a.s", "-o", "a.bin", "--size", "7"], "size must be a power of two, not 7"),
+        (["assemble", "a.s", "-o", "a.bin", "--size", "512"], "size must be from 2 to 256, not 512"),
+        (["assemble", "a.s", "-o", "a.bin", "--preset", "huge"], "unknown preset 'huge'"),
+        (["assemble", "a.s", "-o", "a.bin", "--preset", "tiny", "--size", "8"], "exclude each other"),
+    ],
+)
+def test_wrong_usage_is_one_line(openmxu, arguments, problem):
+    openmxu(*arguments).failed(2, problem)
+
+
+def test_closed_pipe_is_quiet():
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", "openmxu.cli", "doctor"], stdout=write, stderr=subprocess.PIPE, check=False
+        )
+    finally:
+        os.close(write)
+    assert process.stderr == b""
+    assert process.returncode != 0
+
+
+def test_full_device_is_one_line():
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "openmxu.cli", "doctor"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert process.returncode == 1
+    assert process.stderr.startswith(b"openmxu: error: ")
+    assert process.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_ends_quietly_and_leaves_no_file(tmp_path, sent, status):
+    """The signal comes while the command reads its source."""
+    source = tmp_path / "source"
+    os.mkfifo(source)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "openmxu.cli", "assemble", str(source), "-o", str(tmp_path / "out.bin")],
+        stderr=subprocess.PIPE,
+    )
+    writer = open_once_read(source)
+    try:
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=30)
+    finally:
+        os.close(writer)
+    assert (process.returncode, errors) == (status, b"")
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def open_once_read(pipe: Path) -> int:
+    """A descriptor for writing to ``pipe``, as soon as somebody reads it."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < deadline, "the command does not read its source"
+            time.sleep(0.02)

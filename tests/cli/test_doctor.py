@@ -1,0 +1,28 @@
+"""``openmxu doctor``."""
+
+from __future__ import annotations
+
+import json
+
+SYSTEM_TOOLS = {"g++", "make", "perl"}
+
+
+def test_says_what_is_there(openmxu):
+    result = openmxu("doctor", "--json").json
+    assert result["ok"] is True
+    assert {tool["name"] for tool in result["tools"]} > SYSTEM_TOOLS
+    assert all(tool["version"] for tool in result["tools"])
+
+
+def test_says_what_is_missing_and_how_to_get_it(openmxu, tmp_path):
+    environment = {"PATH": str(tmp_path)}
+    result = openmxu("doctor", "--json", environment=environment)
+    assert result.status == 1
+    tools = json.loads(result.stdout)["tools"]
+    missing = {tool["name"]: tool["get"] for tool in tools if tool["version"] is None}
+    assert missing == {name: f"apt install {name}" for name in SYSTEM_TOOLS}
+
+    text = openmxu("doctor", environment=environment)
+    assert text.status == 1
+    for name in SYSTEM_TOOLS:
+        assert f"apt install {name}" in text.stdout
