@@ -1,0 +1,219 @@
+"""Accumulators: int32 sums in per-column block RAM, addressed with the skew of the array."""
+
+from amaranth.hdl import Array, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+
+__all__ = ["AccumulatorColumn", "Accumulators", "tag_layout"]
+
+
+def tag_layout(config: Config) -> data.StructLayout:
+    """What happens to one row of sums: added to or written over ``row``; ``last`` of its instruction."""
+    return data.StructLayout(
+        {"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "last": 1}
+    )
+
+
+class AccumulatorColumn(wiring.Component):
+    """One column: even and odd rows in two banks, each with one read and one write port.
+
+    A read-modify-write takes three cycles: read in cycle t, add in t + 2, write in t + 3. The banks let the activation
+    unit read an odd row while the matrix unit reads an even one. No row is read while it is being written: the matrix
+    sequencer keeps such rows apart, and the dispatcher such instructions.
+
+    Members
+    -------
+    update_row
+        Read for a read-modify-write, in every cycle in which ``read`` does not use its bank.
+    sum
+        What the row becomes, valid three cycles after ``update_row``, from ``partial_sum`` and ``accumulate``.
+    partial_sum, accumulate
+        Valid two cycles after ``update_row``.
+    write, write_row
+        Write ``sum``.
+    read, read_row
+        Read for the activation unit; not of a bank that an update needs.
+    read_data
+        Two cycles after ``read``.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        row = config.accumulator_address_width
+        super().__init__(
+            {
+                "update_row": In(row),
+                "partial_sum": In(signed(config.partial_sum_width)),
+                "accumulate": In(1),
+                "write": In(1),
+                "write_row": In(row),
+                "read": In(1),
+                "read_row": In(row),
+                "read_data": Out(signed(32)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        updates, reads = [], []
+        sum_ = Signal(signed(32), reset_less=True)
+        for parity, name in enumerate(("even", "odd")):
+            memory = Memory(shape=signed(32), depth=self._config.accumulator_rows // 2, init=[])
+            m.submodules[name] = memory
+            read_port = memory.read_port()
+            write_port = memory.write_port()
+            read_here = Signal(name=f"read_{name}")
+            m.d.comb += [
+                read_here.eq(self.read & (self.read_row[0] == parity)),
+                read_port.addr.eq(Mux(read_here, self.read_row[1:], self.update_row[1:])),
+                read_port.en.eq(1),
+                write_port.addr.eq(self.write_row[1:]),
+                write_port.data.eq(sum_),
+                write_port.en.eq(self.write & (self.write_row[0] == parity)),
+            ]
+            updates.append(read_port.data)
+            reads.append(read_port.data)
+
+        update_parity = Signal(reset_less=True)
+        read_parity = Signal(reset_less=True)
+        old = Signal(signed(32), reset_less=True)
+        m.d.sync += [
+            update_parity.eq(self.update_row[0]),
+            read_parity.eq(self.read_row[0]),
+            old.eq(Mux(update_parity, updates[1], updates[0])),
+            self.read_data.eq(Mux(read_parity, reads[1], reads[0])),
+            sum_.eq(self.partial_sum + Mux(self.accumulate, old, 0)),
+        ]
+        return m
+
+
+class Accumulators(wiring.Component):
+    """S columns of int32 sums.
+
+    Column n works n cycles behind column 0, as the array's sums come. The activation unit reads columns too: its lane l
+    owns the S/L columns from l·S/L on and reads one of them per cycle, in step with the skew of the array, so that its
+    reads and those of a matrix instruction keep their distance. Reading is held up only at a row's start, while a
+    read-modify-write would need the same bank: at most every other cycle under a stream of consecutive rows.
+
+    Members
+    -------
+    tag
+        For the row whose column 0 comes ``tag_lead`` cycles later.
+    partial_sums
+        Of the array, skewed by column.
+    done
+        Set for one cycle when the last row of an instruction has been written in all columns.
+    read
+        Rows that the activation unit asks for.
+    values
+        L int32 values in each of S/L cycles, the first ``read_latency`` cycles after the row was taken; value l of cycle
+        j is column l·S/L + j.
+    """
+
+    update_latency = 4
+    """Cycles until a row that is read for an update may be read again."""
+
+    tag_lead = 2
+    """Cycles from a tag to column 0 of its sums."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "tag": In(tag_layout(config)),
+                "partial_sums": In(data.ArrayLayout(signed(config.partial_sum_width), config.size)),
+                "done": Out(1),
+                "read": In(stream.Signature(config.accumulator_address_width)),
+                "values": Out(data.ArrayLayout(signed(32), config.activation_lanes)),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    @property
+    def read_latency(self) -> int:
+        """Cycles from a row taken to its first values."""
+        return 2 + (self.config.column_groups == 1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size, lanes, groups = self.config.size, self.config.activation_lanes, self.config.column_groups
+
+        # tags[n] is the tag of the row that column n reads in this cycle.
+        tags = [self.tag]
+        for index in range(1, size + 3):
+            tag = Signal(tag_layout(self.config), name=f"tag_{index}")
+            m.d.sync += tag.eq(tags[-1])
+            tags.append(tag)
+        m.d.comb += self.done.eq(tags[size + 2].valid & tags[size + 2].last)
+
+        columns = [AccumulatorColumn(self.config) for _ in range(size)]
+        for index, column in enumerate(columns):
+            m.submodules[f"column_{index}"] = column
+            m.d.comb += [
+                column.update_row.eq(tags[index].row),
+                column.partial_sum.eq(self.partial_sums[index]),
+                column.accumulate.eq(tags[index + 2].accumulate),
+                column.write.eq(tags[index + 3].valid),
+                column.write_row.eq(tags[index + 3].row),
+            ]
+
+        # Lane l reads column l·groups + j in the j-th cycle after a row is taken. The tag that then is at this column is
+        # now at column l·groups, for all j: one look now tells for the whole row. With one column per lane, odd lanes
+        # read a cycle later, so that all look at even columns.
+        conflict = 0
+        for lane in range(lanes):
+            tag = tags[lane * groups - (lane % 2 if groups == 1 else 0)]
+            conflict = conflict | (tag.valid & tag.accumulate & (tag.row[0] == self.read.payload[0]))
+        started = Signal()
+        step = Signal(range(max(2, groups)))
+        running = Signal()
+        row = Signal(self.config.accumulator_address_width, reset_less=True)
+        m.d.comb += [
+            self.read.ready.eq(~running & ~conflict),
+            started.eq(self.read.valid & self.read.ready),
+        ]
+        with m.If(started):
+            m.d.sync += row.eq(self.read.payload)
+
+        if groups == 1:
+            started_later = Signal()
+            m.d.sync += started_later.eq(started)
+            for lane, column in enumerate(columns):
+                value = self.values[lane]
+                if lane % 2:
+                    m.d.comb += [column.read.eq(started_later), column.read_row.eq(row), value.eq(column.read_data)]
+                else:
+                    m.d.comb += [column.read.eq(started), column.read_row.eq(self.read.payload)]
+                    m.d.sync += value.eq(column.read_data)
+            return m
+
+        current = Signal.like(row)
+        m.d.comb += current.eq(Mux(running, row, self.read.payload))
+        with m.If(started):
+            m.d.sync += [running.eq(1), step.eq(1)]
+        with m.Elif(running):
+            m.d.sync += step.eq(step + 1)
+            with m.If(step == groups - 1):
+                m.d.sync += [running.eq(0), step.eq(0)]
+
+        selected = step
+        for stage in range(2):
+            delayed = Signal.like(step, name=f"step_{stage}", reset_less=True)
+            m.d.sync += delayed.eq(selected)
+            selected = delayed
+        for lane in range(lanes):
+            own = columns[lane * groups : (lane + 1) * groups]
+            for index, column in enumerate(own):
+                m.d.comb += [
+                    column.read.eq((started | running) & (step == index)),
+                    column.read_row.eq(current),
+                ]
+            m.d.comb += self.values[lane].eq(Array(column.read_data for column in own)[selected])
+        return m

@@ -1,0 +1,138 @@
+"""Host writer: rows of the unified buffer to host memory."""
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.config import Config
+from openmxu.rtl import unified_buffer
+from openmxu.rtl.burst_generator import BurstGenerator
+from openmxu.rtl.commands import host_command
+from openmxu.rtl.interfaces import WritePortSignature
+from openmxu.rtl.row_packer import RowPacker
+from openmxu.rtl.stream_fifo import StreamFIFO
+
+__all__ = ["HostWriter"]
+
+
+class HostWriter(wiring.Component):
+    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts.
+
+    Members
+    -------
+    commands
+        Transfers; one is taken when it starts.
+    rows
+        Read port of the unified buffer.
+    memory
+        The host write port.
+    done
+        Set for one cycle when the memory has acknowledged the last burst of a transfer.
+    """
+
+    rows_ahead = 6
+    """Rows read before they are sent; covers the latency of the unified buffer at one row per cycle."""
+
+    runs_ahead = 4
+    """Bursts asked for before their data is sent."""
+
+    transfers_ahead = 4
+    """Transfers started before they are acknowledged."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "commands": In(stream.Signature(host_command(config))),
+                "rows": Out(unified_buffer.ReadPortSignature(config)),
+                "memory": Out(WritePortSignature(config.host_address_width, config.host_data_bytes)),
+                "done": Out(1),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        command = host_command(config)
+        rows_width = Signal(command["rows"].shape).shape().width
+
+        m.submodules.to_burst = to_burst = StreamFIFO(command, 1)
+        m.submodules.to_read = to_read = StreamFIFO(command, 1)
+        m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
+        m.submodules.bursts = bursts = BurstGenerator(config)
+        m.submodules.packer = packer = RowPacker(
+            row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
+        )
+        m.submodules.runs = runs = StreamFIFO(packer.runs.p.shape(), self.runs_ahead)
+        m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead)
+
+        # A command goes to the three parts in the same cycle.
+        parts = (to_burst, to_read, to_acknowledge)
+        for part in parts:
+            others = [other.input.ready for other in parts if other is not part]
+            m.d.comb += part.input.valid.eq(self.commands.valid & others[0] & others[1])
+        m.d.comb += [
+            to_burst.input.payload.eq(self.commands.payload),
+            to_read.input.payload.eq(self.commands.payload),
+            self.commands.ready.eq(to_burst.input.ready & to_read.input.ready & to_acknowledge.input.ready),
+        ]
+        with m.If(self.commands.p.alternate):
+            m.d.comb += to_acknowledge.input.payload.eq(self.commands.p.rows)
+        with m.Else():
+            m.d.comb += to_acknowledge.input.payload.eq(1)
+
+        connect(m, to_burst.output, bursts.commands)
+        connect(m, bursts.requests, flipped(self.memory.request))
+        connect(m, bursts.runs, runs.input)
+        connect(m, runs.output, packer.runs)
+        connect(m, buffer.output, packer.rows)
+        connect(m, packer.beats, flipped(self.memory.data))
+
+        self._read(m, to_read.output, buffer)
+        self._acknowledge(m, to_acknowledge.output)
+        return m
+
+    def _read(self, m: Module, commands: stream.Interface, buffer: StreamFIFO) -> None:
+        """Read the rows of one transfer after the other, never more than the buffer has room for."""
+        count = Signal.like(commands.p.rows)
+        room = Signal(range(self.rows_ahead + 1), init=self.rows_ahead)
+        last = Signal()
+        requested = Signal()
+        left = Signal()
+        m.d.comb += [
+            last.eq(count + 1 == commands.p.rows),
+            self.rows.request.payload.eq(commands.p.unified_buffer + count),
+            self.rows.request.valid.eq(commands.valid & (room != 0)),
+            requested.eq(self.rows.request.valid & self.rows.request.ready),
+            commands.ready.eq(requested & last),
+            buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
+            buffer.input.valid.eq(self.rows.response.valid),
+            left.eq(buffer.output.valid & buffer.output.ready),
+        ]
+        m.d.sync += room.eq(room + left - requested)
+        with m.If(requested):
+            m.d.sync += count.eq(count + 1)
+            with m.If(last):
+                m.d.sync += count.eq(0)
+
+    def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
+        """Count the acknowledgements of one transfer after the other."""
+        count = Signal.like(bursts.payload)
+        last = Signal()
+        acknowledged = Signal()
+        m.d.comb += [
+            self.memory.done.ready.eq(bursts.valid),
+            acknowledged.eq(self.memory.done.valid & bursts.valid),
+            last.eq(count + 1 == bursts.payload),
+            bursts.ready.eq(acknowledged & last),
+            self.done.eq(acknowledged & last),
+        ]
+        with m.If(acknowledged):
+            m.d.sync += count.eq(count + 1)
+            with m.If(last):
+                m.d.sync += count.eq(0)

@@ -1,0 +1,168 @@
+"""Unified buffer: rows of S bytes in interleaved banks of block RAM, shared by arbitration."""
+
+from amaranth.hdl import Array, Const, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config, ceil_log2
+
+__all__ = ["ReadPortSignature", "UnifiedBuffer", "UnifiedBufferBank", "WritePortSignature", "row_layout"]
+
+
+def row_layout(config: Config) -> data.ArrayLayout:
+    """A row of the unified buffer: S bytes."""
+    return data.ArrayLayout(8, config.size)
+
+
+class ReadPortSignature(wiring.Signature):
+    """A reader's port, seen from the reader.
+
+    Members
+    -------
+    request
+        Row addresses.
+    response
+        The rows in the order of the requests, each ``UnifiedBuffer.read_latency`` cycles after its request was taken.
+        The reader must take them: it requests only what it has room for.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "request": Out(stream.Signature(config.unified_buffer_address_width)),
+                "response": In(stream.Signature(row_layout(config), always_ready=True)),
+            }
+        )
+
+
+class WritePortSignature(wiring.Signature):
+    """A writer's port, seen from the writer: a stream of addresses and rows. A row taken is read from then on."""
+
+    def __init__(self, config: Config) -> None:
+        payload = data.StructLayout({"address": config.unified_buffer_address_width, "row": row_layout(config)})
+        super().__init__({"request": Out(stream.Signature(payload))})
+
+
+class UnifiedBufferBank(wiring.Component):
+    """One bank: a block RAM with one read and one write port.
+
+    A read and a write of the same row in one cycle give either value; the dispatcher lets no two instructions that
+    conflict run at the same time, so that this never matters.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._depth = config.unified_buffer_rows // config.unified_buffer_banks
+        self._width = 8 * config.size
+        address = range(self._depth)
+        super().__init__(
+            {
+                "read_enable": In(1),
+                "read_address": In(address),
+                "read_data": Out(self._width),
+                "write_enable": In(1),
+                "write_address": In(address),
+                "write_data": In(self._width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
+        read = memory.read_port()
+        write = memory.write_port()
+        m.d.comb += [
+            read.en.eq(self.read_enable),
+            read.addr.eq(self.read_address),
+            self.read_data.eq(read.data),
+            write.en.eq(self.write_enable),
+            write.addr.eq(self.write_address),
+            write.data.eq(self.write_data),
+        ]
+        return m
+
+
+class UnifiedBuffer(wiring.Component):
+    """Rows interleaved over banks: row r lies in bank r mod ``unified_buffer_banks``.
+
+    Every bank serves one read and one write per cycle. The first reader and the first writer have priority; two streams
+    through consecutive rows meet once at most and then stay out of each other's way.
+
+    Parameters
+    ----------
+    readers, writers
+        Names of the ports, highest priority first: ``read_<name>`` and ``write_<name>``.
+    """
+
+    read_latency = 2
+    """Cycles from a request taken to its response."""
+
+    def __init__(self, config: Config, *, readers: tuple[str, ...], writers: tuple[str, ...]) -> None:
+        self._config = config
+        self._readers = readers
+        self._writers = writers
+        super().__init__(
+            {f"read_{name}": In(ReadPortSignature(config)) for name in readers}
+            | {f"write_{name}": In(WritePortSignature(config)) for name in writers}
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        banks = [UnifiedBufferBank(config) for _ in range(config.unified_buffer_banks)]
+        for index, bank in enumerate(banks):
+            m.submodules[f"bank_{index}"] = bank
+        select_width = ceil_log2(config.unified_buffer_banks)
+
+        writers = [getattr(self, f"write_{name}").request for name in self._writers]
+        for index, bank in enumerate(banks):
+            taken = Const(0)
+            for writer in reversed(writers):
+                with m.If(writer.valid & (writer.p.address[:select_width] == index)):
+                    m.d.comb += [
+                        bank.write_address.eq(writer.p.address[select_width:]),
+                        bank.write_data.eq(writer.p.row),
+                        bank.write_enable.eq(1),
+                    ]
+            for writer in writers:
+                wanted = Signal()
+                m.d.comb += wanted.eq(writer.valid & (writer.p.address[:select_width] == index))
+                with m.If(wanted & ~taken):
+                    m.d.comb += writer.ready.eq(1)
+                taken = taken | wanted
+
+        readers = [getattr(self, f"read_{name}") for name in self._readers]
+        for index, bank in enumerate(banks):
+            taken = Const(0)
+            for reader in reversed(readers):
+                with m.If(reader.request.valid & (reader.request.payload[:select_width] == index)):
+                    m.d.comb += [
+                        bank.read_address.eq(reader.request.payload[select_width:]),
+                        bank.read_enable.eq(1),
+                    ]
+            for reader in readers:
+                wanted = Signal()
+                m.d.comb += wanted.eq(reader.request.valid & (reader.request.payload[:select_width] == index))
+                with m.If(wanted & ~taken):
+                    m.d.comb += reader.request.ready.eq(1)
+                taken = taken | wanted
+
+        outputs = Array(bank.read_data for bank in banks)
+        for name, reader in zip(self._readers, readers, strict=True):
+            granted = Signal(name=f"granted_{name}")
+            select = Signal(max(1, select_width), name=f"select_{name}", reset_less=True)
+            valid = Signal(name=f"valid_{name}")
+            row = Signal(row_layout(config), name=f"row_{name}", reset_less=True)
+            m.d.sync += [
+                granted.eq(reader.request.valid & reader.request.ready),
+                select.eq(reader.request.payload[:select_width] if select_width else 0),
+                valid.eq(granted),
+                row.eq(outputs[select]),
+            ]
+            m.d.comb += [reader.response.valid.eq(valid), reader.response.payload.eq(row)]
+        return m

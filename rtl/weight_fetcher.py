@@ -1,0 +1,133 @@
+"""Weight fetcher: tiles of weight memory, ahead of their use, to the weight FIFO."""
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.rtl.commands import weight_command
+from openmxu.rtl.interfaces import ReadPortSignature
+from openmxu.rtl.processing_element import OPERAND_WIDTH
+from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.systolic_data_setup import OperandFormat, operand_value
+
+__all__ = ["WeightFetcher", "weight_row_layout"]
+
+
+def weight_row_layout(config: Config) -> data.ArrayLayout:
+    """A row of a tile: S operands."""
+    return data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
+
+
+class WeightFetcher(wiring.Component):
+    """Executes Read_Weights: asks for one burst per tile while the weight FIFO has room, and makes operands of the bytes.
+
+    Members
+    -------
+    commands
+        Taken into a queue of ``weight_queue_depth`` as soon as they come.
+    memory
+        The weight read port.
+    rows
+        Rows of the tiles, row 0 first, zero point subtracted.
+    tile_taken
+        Set for one cycle when a tile leaves the weight FIFO, which makes room for another.
+    flush
+        While set, no tile is asked for and queued commands are dropped; tiles asked for still come.
+    busy
+        Tiles are queued or on their way.
+    settled
+        No tile is on its way: nothing is queued, or what is queued waits for room.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "commands": In(stream.Signature(weight_command(config))),
+                "memory": Out(ReadPortSignature(config.weight_address_width, config.weight_data_bytes)),
+                "rows": Out(stream.Signature(weight_row_layout(config))),
+                "tile_taken": In(1),
+                "flush": In(1),
+                "busy": Out(1),
+                "settled": Out(1),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        beat_bits = ceil_log2(config.weight_data_bytes)
+        row_bits = ceil_log2(config.size)
+
+        m.submodules.queue = queue = StreamFIFO(weight_command(config), config.weight_queue_depth)
+        m.submodules.unpacker = unpacker = RowUnpacker(
+            row_bytes=config.size, beat_bytes=config.weight_data_bytes, rows_width=row_bits + 1
+        )
+        in_flight = data.StructLayout({"run": unpacker.runs.p.shape(), "format": OperandFormat})
+        m.submodules.in_flight = in_flight = StreamFIFO(in_flight, config.weight_fifo_tiles)
+        connect(m, flipped(self.commands), queue.input)
+        connect(m, flipped(self.memory.data), unpacker.beats)
+
+        # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
+        # many as the weight FIFO and therefore has room as well.
+        room = Signal(range(config.weight_fifo_tiles + 1), init=config.weight_fifo_tiles)
+        tiles_asked = Signal(24)
+        offset = Signal(config.weight_address_width)
+        address = Signal(config.weight_address_width)
+        asked = Signal()
+        last = Signal()
+        m.d.comb += [
+            address.eq(queue.output.p.address + offset),
+            self.memory.request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
+            self.memory.request.valid.eq(queue.output.valid & (room != 0)),
+            asked.eq(self.memory.request.valid & self.memory.request.ready),
+            last.eq(tiles_asked + 1 == queue.output.p.tiles),
+            queue.output.ready.eq(asked & last),
+            in_flight.input.valid.eq(asked),
+            in_flight.input.p.run.rows.eq(config.size),
+            in_flight.input.p.format.eq(queue.output.p.format),
+        ]
+        if config.tile_bytes >= config.weight_data_bytes:
+            m.d.comb += self.memory.request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
+        else:
+            m.d.comb += self.memory.request.p.beats.eq(1)
+        if config.size < config.weight_data_bytes:
+            m.d.comb += in_flight.input.p.run.lane.eq(address[row_bits:beat_bits])
+
+        m.d.sync += room.eq(room + self.tile_taken - asked)
+        with m.If(asked):
+            m.d.sync += [tiles_asked.eq(tiles_asked + 1), offset.eq(offset + config.tile_bytes)]
+            with m.If(last):
+                m.d.sync += [tiles_asked.eq(0), offset.eq(0)]
+
+        rows = Signal(weight_row_layout(config))
+        bytes_of_row = data.View(data.ArrayLayout(8, config.size), unpacker.rows.payload)
+        for column in range(config.size):
+            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], in_flight.output.p.format))
+        m.d.comb += [
+            Value.cast(unpacker.runs.payload).eq(Value.cast(in_flight.output.p.run)),
+            unpacker.runs.valid.eq(in_flight.output.valid),
+            in_flight.output.ready.eq(unpacker.runs.ready),
+            self.rows.payload.eq(rows),
+            self.rows.valid.eq(unpacker.rows.valid),
+            unpacker.rows.ready.eq(self.rows.ready),
+            self.busy.eq(queue.output.valid | in_flight.output.valid),
+            self.settled.eq(~in_flight.output.valid & (~queue.output.valid | (room == 0))),
+        ]
+
+        # A request that has been made stays until it is taken, also under flush.
+        committed = Signal()
+        m.d.sync += committed.eq(self.memory.request.valid & ~self.memory.request.ready)
+        with m.If(self.flush):
+            m.d.comb += self.memory.request.valid.eq(committed)
+            with m.If(~committed | asked):
+                m.d.comb += queue.output.ready.eq(1)
+                m.d.sync += [tiles_asked.eq(0), offset.eq(0)]
+        return m

@@ -1,0 +1,112 @@
+"""Weight shifter: moves the next tile from the weight FIFO into the array while the array works."""
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.processing_element import OPERAND_WIDTH
+from openmxu.rtl.skew import Skew
+from openmxu.rtl.weight_fetcher import weight_row_layout
+
+__all__ = ["WeightShifter"]
+
+
+class WeightShifter(wiring.Component):
+    """Keeps the array's next weights loaded: S cycles for a tile, begun as soon as the previous one is taken.
+
+    Members
+    -------
+    tiles, read_enable, read_row, read_data, drop
+        The read side of the weight FIFO. A tile leaves the FIFO when its last row is read.
+    tile_ready
+        A row of activations whose unified buffer read is granted in this cycle may swap the tile in.
+    take
+        It does; only while ``tile_ready``.
+    shifting
+        A tile is on its way into the array.
+    discard
+        While set, a tile is forgotten as soon as it is loaded.
+    loaded
+        The array holds a next tile.
+    weights, shift
+        For the array, skewed.
+    """
+
+    latency = 3
+    """Cycles from ``take`` to the next tile's first row at the array's edge. The row of activations that swaps must be at
+    the array's edge in that same cycle or earlier, see :class:`~openmxu.rtl.systolic_array.SystolicArray`."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "tiles": In(range(config.weight_fifo_tiles + 1)),
+                "read_enable": Out(1),
+                "read_row": Out(range(config.size)),
+                "read_data": In(weight_row_layout(config)),
+                "drop": Out(1),
+                "tile_ready": Out(1),
+                "take": In(1),
+                "shifting": Out(1),
+                "discard": In(1),
+                "loaded": Out(1),
+                "weights": Out(data.ArrayLayout(signed(OPERAND_WIDTH), config.size)),
+                "shift": Out(config.size),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size = self.config.size
+        m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), size)
+
+        reading = Signal()
+        row = Signal(range(size))
+        last = Signal()
+        m.d.comb += [
+            self.read_enable.eq(reading),
+            self.read_row.eq(row),
+            last.eq(reading & (row == 0)),
+            self.drop.eq(last),
+            self.shifting.eq(reading),
+            self.tile_ready.eq(self.loaded | last),
+        ]
+        with m.If(reading):
+            m.d.sync += row.eq(row - 1)
+        with m.If(last):
+            m.d.sync += [reading.eq(0), self.loaded.eq(1)]
+        with m.If(self.take | self.discard):
+            m.d.sync += self.loaded.eq(0)
+
+        # `tiles` still counts the tile that leaves in this cycle.
+        another = Signal()
+        m.d.comb += another.eq(self.tiles > last)
+        with m.If(another & ((~reading & ~self.loaded) | self.take)):
+            m.d.sync += [reading.eq(1), row.eq(size - 1)]
+
+        # One thermometer bit after the other joins: array row k takes part from the k-th row of the tile on.
+        taking = Signal(size)
+        m.d.comb += taking[0].eq(reading)
+        for index in range(1, size):
+            m.d.comb += taking[index].eq(reading & (row <= size - 1 - index))
+
+        operands = Signal(data.ArrayLayout(signed(OPERAND_WIDTH), size), reset_less=True)
+        delayed_taking = Signal(size)
+        shift = Signal(size)
+        m.d.sync += [
+            operands.eq(self.read_data),
+            delayed_taking.eq(taking),
+            shift.eq(delayed_taking),
+        ]
+        m.d.comb += [
+            skew.straight.eq(operands),
+            self.weights.eq(skew.skewed),
+            self.shift.eq(shift),
+        ]
+        return m
