@@ -54,7 +54,7 @@ synth: $(INSTALLED) ## Synthesize, place and route the core for ECP5
 	$(BIN)/python scripts/synthesize.py --size $(SIZE)
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
-	$(BIN)/python scripts/lockstep.py --programs $(PROGRAMS)
+	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)
 
 docs: $(INSTALLED) ## Write docs/isa.md anew from the instruction set
 	$(BIN)/python scripts/generate_isa_docs.py
