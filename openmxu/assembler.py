@@ -198,6 +198,8 @@ class _LineParser:
                 self._take()
                 value = self._take()
             items.append(_Item(name, value))
+            if value is not None and value.kind not in ("name", "integer"):
+                return items  # no field takes this: the rest of the line would hide where the error is
             separator = self._take()
             if separator.kind == "end":
                 return items

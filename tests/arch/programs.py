@@ -1,0 +1,43 @@
+"""A small machine with memory windows, and programs checked on it."""
+
+from __future__ import annotations
+
+from openmxu.arch.config import Config
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Instruction, Register, format_named
+from openmxu.arch.legality import LegalityChecker, Window
+
+# S = 8; rows, tiles and beats are 8, 64 and 8 bytes.
+CONFIG = Config(unified_buffer_rows=100, accumulator_rows=50, parameter_sets=10, weight_queue_depth=3)
+HOST = Window(0x1000, 0x2000)
+WEIGHTS = Window(0x4000, 0x5000)
+
+
+def make(name: str, **values: int) -> Instruction:
+    return format_named(name)(**values)
+
+
+def configure(register: Register, value: int) -> Instruction:
+    return make("set_configuration", register=register, value=value)
+
+
+def faults(*instructions: Instruction, config: Config = CONFIG) -> list[FaultCode]:
+    checker = LegalityChecker(config, host=HOST, weights=WEIGHTS)
+    return [checker.check(instruction) for instruction in instructions]
+
+
+def fault(*instructions: Instruction) -> FaultCode:
+    """The fault of the last instruction; those before it are legal."""
+    *before, last = faults(*instructions)
+    assert before == [FaultCode.NONE] * len(before)
+    return last
+
+
+def parameters(unified_buffer: int, first: int, count: int) -> Instruction:
+    """A load of parameter sets."""
+    return configure(Register.LOAD_PARAMETERS, unified_buffer | first << 24 | count << 40)
+
+
+READ_WEIGHTS = make("read_weights", tiles=1, weights=0x4000)
+NEXT_TILE = make("matrixmultiply", rows=1, next_tile=1)
+REUSE_TILE = make("matrixmultiply", rows=1)
