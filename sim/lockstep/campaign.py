@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,22 @@ from openmxu.sim.lockstep.shrinker import shrink
 
 from openmxu.arch.config import Config
 
-__all__ = ["DeviceFactory", "Failure", "cases", "check", "configurations", "first_failure", "stall_probability"]
+__all__ = [
+    "DeviceFactory",
+    "Failure",
+    "cases",
+    "check",
+    "configurations",
+    "first_failure",
+    "stall_probability",
+    "verilated_device",
+]
 
 DeviceFactory = Callable[[Case], LockstepDevice]
 """Makes a device for a case, in the state after power-on; the same case gives the same stalls."""
 
 FAULT_PROBABILITY = 0.25
+_LENGTHS = (8, 30, 80)
 _STALL_PROBABILITIES = (0.0, 0.1, 0.3, 0.7)
 
 
@@ -80,25 +90,29 @@ def configurations(size: int) -> tuple[Config, ...]:
     )
 
 
-def cases(seed: int, count: int, sizes: Iterable[int]) -> Iterator[Case]:
-    """``count`` cases with the seeds ``seed``, ``seed + 1``, …; they take turns over sizes and configurations.
+def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
+    """``count`` cases with the seeds ``seed``, ``seed + 1``, …, which take turns over ``configs``.
 
-    A case is given by its seed and its size: ``cases(case.seed, 1, [case.config.size])`` is that case again.
+    A case is given by its seed and its configuration: ``cases(case.seed, 1, [case.config])`` is that case again.
     """
-    sizes = tuple(sizes)
     for number in range(count):
         case_seed = seed + number
-        choices = configurations(sizes[number % len(sizes)])
-        rng = np.random.default_rng((case_seed, 0))
-        config = choices[rng.integers(len(choices))]
-        length = int(rng.choice([8, 30, 80], p=[0.3, 0.5, 0.2]))
-        yield generate(config, case_seed, length, fault_probability=FAULT_PROBABILITY)
+        length = int(np.random.default_rng((case_seed, 0)).choice(_LENGTHS, p=[0.3, 0.5, 0.2]))
+        yield generate(configs[number % len(configs)], case_seed, length, fault_probability=FAULT_PROBABILITY)
 
 
 def stall_probability(case: Case) -> float:
     """How often the memories stall a device that runs ``case``; the same for each case with its seed."""
     rng = np.random.default_rng((case.seed, 1))
     return float(rng.choice(_STALL_PROBABILITIES))
+
+
+def verilated_device(case: Case) -> LockstepDevice:
+    """A Verilated device for ``case``, whose memories stall as its seed says."""
+    # Here, for everything else in this module needs neither Amaranth nor Verilator.
+    from openmxu.sim.verilated import VerilatedDevice
+
+    return VerilatedDevice(case.config, seed=case.seed, stall_probability=stall_probability(case))
 
 
 def check(case: Case, make_device: DeviceFactory) -> Failure | None:

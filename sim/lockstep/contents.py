@@ -47,9 +47,9 @@ def random_parameters(config: Config, rng: np.random.Generator) -> NDArray[np.ui
 
 
 def _biases(size: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    match rng.choice(["small", "special", "any"], p=[0.6, 0.2, 0.2]):
+    match rng.choice(["small", "special", "any"], p=[0.75, 0.15, 0.1]):
         case "small":
-            return rng.integers(-20000, 20000, size, np.int32)
+            return rng.integers(-10000, 10000, size, np.int32)
         case "special":
             return rng.choice(_SPECIAL_BIASES, size)
         case _:
@@ -57,11 +57,11 @@ def _biases(size: int, rng: np.random.Generator) -> NDArray[np.int32]:
 
 
 def _scales(size: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    match rng.choice(["spread", "ties", "special", "any"], p=[0.6, 0.15, 0.15, 0.1]):
+    match rng.choice(["spread", "ties", "special", "any"], p=[0.7, 0.1, 0.12, 0.08]):
         case "spread":
             # A sum of S products of random bytes has a standard deviation of about 5500 · sqrt(S).
             typical = 60 / (5500 * np.sqrt(size))
-            scales = typical * 10 ** rng.uniform(-0.7, 0.7, size) * rng.choice([1, 1, 1, -1], size)
+            scales = typical * 10 ** rng.uniform(-1.2, 0.3, size) * rng.choice([1, 1, 1, -1], size)
             return scales.astype(np.float32)
         case "ties":
             return np.exp2(-rng.integers(0, 20, size)).astype(np.float32)

@@ -35,7 +35,8 @@ def report(case: Case, mismatch: Mismatch, found: Mismatch, original: int) -> st
 
 
 def _config(config: Config) -> str:
-    changes = {name: value for name, value in config.as_dict().items() if getattr(Config(), name) != value}
+    default = Config().as_dict()
+    changes = {name: value for name, value in config.as_dict().items() if name == "size" or value != default[name]}
     return f"Config({', '.join(f'{name}={value}' for name, value in changes.items())})"
 
 

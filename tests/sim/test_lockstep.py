@@ -1,0 +1,165 @@
+"""Random programs in lockstep: the Verilated device, and the machinery with devices that are broken on purpose."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import Case, cases, configurations, first_failure, generate, run_case, shrink
+from openmxu.sim.lockstep.campaign import verilated_device
+from openmxu.sim.lockstep.case import HALT
+
+from openmxu.arch.isa import Opcode, OutputFormat, format_named
+from openmxu.assembler import assemble
+from openmxu.device import DeviceFault, DeviceHang
+
+ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
+
+VERILATED = [configurations(2)[2], configurations(4)[1], configurations(8)[0], configurations(16)[2]]
+"""Each is a build of its own, so only one configuration for each size; scripts/lockstep.py runs all of them."""
+
+
+class ForgetsToWait(Interpreter):
+    """Activates a row too few when the rows are those of the last MatrixMultiply: a lost interlock."""
+
+    fresh: tuple[int, int] | None = None
+
+    def _matrix_multiply(self, values):
+        super()._matrix_multiply(values)
+        self.fresh = values["accumulator"], values["rows"]
+
+    def _activate(self, values):
+        if self.fresh and self.fresh[0] == values["accumulator"]:
+            values = {**values, "rows": max(1, values["rows"] - 1)}
+        super()._activate(values)
+
+
+class KeepsTilesOverHalt(Interpreter):
+    def _forget_weights(self):
+        kept = list(self._queued)
+        super()._forget_weights()
+        self._queued.extend(kept)
+
+
+class BreaksTheLastRow(Interpreter):
+    def _activate(self, values):
+        super()._activate(values)
+        if values["output"] == OutputFormat.INT32:
+            last = values["unified_buffer"] + 4 * values["rows"] - 1
+            self.unified_buffer[last, -1] ^= 1 if last == self.config.unified_buffer_rows - 1 else 0
+
+
+class WritesOutsideItsRow(Interpreter):
+    def _write_host_memory(self, values, stride):
+        super()._write_host_memory(values, stride)
+        if values["rows"] > 3 and values["host"]:
+            self._host[values["host"] - 1] ^= 0x80
+
+
+class Hangs(Interpreter):
+    def _execute(self, opcode, values):
+        if opcode is Opcode.SYNCHRONIZE and values["units"] == 31:
+            raise DeviceHang("no progress for 1000 cycles: the matrix unit waits")
+        super()._execute(opcode, values)
+
+
+class NumbersFaultsFromOne(Interpreter):
+    def execute(self, program, host_memory, weight_memory):
+        try:
+            return super().execute(program, host_memory, weight_memory)
+        except DeviceFault as fault:
+            raise DeviceFault(fault.code, fault.index + 1, fault.instruction, "off by one") from fault
+
+
+class SwallowsTags(Interpreter):
+    def execute(self, program, host_memory, weight_memory):
+        events = super().execute(program, host_memory, weight_memory)
+        return [dataclasses.replace(event, tag=event.tag & 0xFFFF) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("broken", "what", "longest"),
+    [
+        (ForgetsToWait, {"unified buffer", "host memory"}, 8),
+        (KeepsTilesOverHalt, {"accumulators"}, 8),
+        (BreaksTheLastRow, {"unified buffer"}, 2),
+        (WritesOutsideItsRow, {"host memory"}, 2),
+        (Hangs, {"outcome"}, 2),
+        (NumbersFaultsFromOne, {"outcome"}, 10),
+        (SwallowsTags, {"events"}, 2),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_a_broken_device_is_caught_and_its_program_made_short(broken, what, longest):
+    failure = first_failure(cases(1, 400, ALL), lambda case: broken(case.config))
+    assert failure is not None
+    assert failure.mismatch.what in what
+    assert len(failure.case.instructions) <= longest
+    assert run_case(failure.case, broken(failure.case.config), Interpreter(failure.case.config)) == failure.mismatch
+    assert run_case(failure.case, *(Interpreter(failure.case.config) for _ in range(2))) is None
+
+
+def test_the_report_says_all_and_assembles_to_the_short_program():
+    failure = first_failure(cases(1, 400, ALL), lambda case: BreaksTheLastRow(case.config))
+    assert f"# seed {failure.case.seed}, " in failure.report
+    assert f"size={failure.case.config.size}" in failure.report
+    assert str(failure.mismatch) in failure.report
+    assert tuple(assemble(failure.report)) == failure.case.instructions
+
+
+def test_equal_devices_run_all_cases():
+    finished: list[Case] = []
+    assert first_failure(cases(1, 100, ALL), lambda case: Interpreter(case.config), done=finished.append) is None
+    assert [case.seed for case in finished] == list(range(1, 101))
+
+
+def test_running_a_case_leaves_its_memories_alone():
+    case = generate(configurations(4)[0], 5, 60)
+    host, weights = case.host_memory.copy(), case.weight_memory.copy()
+    run_case(case, Interpreter(case.config), Interpreter(case.config))
+    np.testing.assert_array_equal(case.host_memory, host)
+    np.testing.assert_array_equal(case.weight_memory, weights)
+
+
+def test_what_follows_a_fault_runs_in_a_call_of_its_own():
+    nop, tag, bad = format_named("Nop")(), format_named("Debug_Tag")(tag=1), format_named("Convolve")()
+    case = generate(configurations(2)[0], 1, 1).with_instructions([nop, HALT, bad, tag, HALT, tag, HALT, nop, HALT])
+    assert case.executions() == [(nop, HALT, bad, tag, HALT), (tag, HALT, nop, HALT)]
+
+
+def test_shrinking_keeps_programs_legal():
+    case = generate(configurations(8)[2], 11, 80)
+    seen: list[Case] = []
+
+    def has_three_activates(candidate: Case) -> bool:
+        seen.append(candidate)
+        return sum(i.format.opcode is Opcode.ACTIVATE for i in candidate.instructions) >= 3
+
+    short = shrink(case, has_three_activates)
+    assert [i.format.name for i in short.instructions] == ["Activate"] * 3 + ["Halt"]
+    assert [i["rows"] for i in short.instructions[:3]] == [1, 1, 1]
+    assert all(candidate.faults() == [] for candidate in seen)
+    assert len(seen) > 10
+
+
+def test_shrinking_keeps_the_fault():
+    case = generate(configurations(8)[2], 11, 40, fault_probability=1.0)
+    fault = case.faults()
+    assert len(fault) == 1
+    short = shrink(case, lambda candidate: candidate.faults() == fault)
+    assert short.faults() == fault
+    assert len(short.instructions) < 12
+
+
+def test_shrinking_wants_a_failing_case():
+    with pytest.raises(ValueError, match="does not fail"):
+        shrink(generate(configurations(2)[0], 1, 5), lambda case: False)
+
+
+def test_the_verilated_device_in_lockstep(lockstep_seed, lockstep_count):
+    finished: list[Case] = []
+    failure = first_failure(cases(lockstep_seed, lockstep_count, VERILATED), verilated_device, done=finished.append)
+    assert failure is None, f"\n{failure.report}"
+    assert len(finished) == lockstep_count
