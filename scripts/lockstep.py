@@ -72,7 +72,7 @@ def _parse_options() -> argparse.Namespace:
         description=__doc__.partition("\n")[0], epilog="example: scripts/lockstep.py --count 200 --sizes 8 --seed 7"
     )
     parser.add_argument("--count", type=_positive, default=2000, help="random programs to run (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the first program (default %(default)s)")
+    parser.add_argument("--seed", type=_natural, default=1, help="seed of the first program (default %(default)s)")
     parser.add_argument(
         "--sizes", type=_sizes, default=(2, 4, 8, 16), help="array sizes, separated by commas (default 2,4,8,16)"
     )
@@ -86,6 +86,12 @@ def _parse_options() -> argparse.Namespace:
         "--stop-after", type=_positive, default=3, help="differences after which to stop (default %(default)s)"
     )
     return parser.parse_args()
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a number from 0, not {text!r}")
+    return int(text)
 
 
 def _positive(text: str) -> int:

@@ -48,13 +48,14 @@ def check_program(program: Iterable[Instruction]) -> tuple[Instruction, ...]:
     return instructions
 
 
-def check_memory(name: str, memory: NDArray[np.uint8]) -> None:
+def check_memory(name: str, memory: NDArray[np.uint8], *, writeable: bool = False) -> None:
     """Check that ``memory`` can serve as host or weight memory.
 
     Raises
     ------
     ValueError
-        It is no C-contiguous uint8 vector; the message says what it is.
+        It is no C-contiguous uint8 vector, or not writeable where ``writeable`` asks for it; the message says what it
+        is.
     """
     if not isinstance(memory, np.ndarray):
         raise ValueError(f"{name} must be a uint8 array, not {type(memory).__name__}")
@@ -64,6 +65,8 @@ def check_memory(name: str, memory: NDArray[np.uint8]) -> None:
             f"{name} must be a contiguous uint8 vector, not {memory.dtype} of shape {memory.shape}{layout}; "
             "np.ascontiguousarray(x, np.uint8).reshape(-1) makes one"
         )
+    if writeable and not memory.flags.writeable:
+        raise ValueError(f"{name} must be writeable; pass a copy of this one")
 
 
 class Interpreter(Device):
@@ -109,7 +112,7 @@ class Interpreter(Device):
             Its attribute ``events`` is the list of events up to and including the fault's own.
         """
         instructions = check_program(program)
-        check_memory("host_memory", host_memory)
+        check_memory("host_memory", host_memory, writeable=True)
         check_memory("weight_memory", weight_memory)
         self._host, self._weights = host_memory, weight_memory
         self._checker.host = Window(0, host_memory.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +12,7 @@ from openmxu.sim.lockstep.case import Case
 
 from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction
-from openmxu.device import Device, DeviceError, DeviceFault, Snapshot
+from openmxu.device import DeviceError, DeviceFault, Snapshot
 
 __all__ = ["LockstepDevice", "Mismatch", "run_case"]
 
@@ -21,10 +22,16 @@ SHOWN_DIFFERENCES = 4
 class LockstepDevice(Protocol):
     """A :class:`~openmxu.device.Device` that also shows its memories."""
 
-    execute = Device.execute
+    def execute(
+        self, program: Iterable[Instruction], host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]
+    ) -> list[Event]:
+        """Run a program; see :meth:`openmxu.device.Device.execute`."""
 
     def snapshot(self) -> Snapshot:
         """Unified buffer and accumulators as they are now."""
+
+    def close(self) -> None:
+        """Give back what the device holds."""
 
 
 @dataclass(frozen=True)

@@ -360,3 +360,11 @@ def test_memories_must_be_byte_vectors(device, which, memory, message):
     memories = {"host_memory": NO_WEIGHTS, "weight_memory": NO_WEIGHTS, which: memory}
     with pytest.raises(ValueError, match=f"{which} must be .*{message}"):
         device.execute([HALT], **memories)
+
+
+def test_host_memory_must_be_writeable_and_weight_memory_need_not(device):
+    frozen = np.zeros(8, np.uint8)
+    frozen.flags.writeable = False
+    assert device.execute([HALT], np.zeros(0, np.uint8), frozen) == [Event(EventKind.HALT, 0)]
+    with pytest.raises(ValueError, match="host_memory must be writeable; pass a copy"):
+        device.execute([HALT], frozen, NO_WEIGHTS)
