@@ -1,0 +1,347 @@
+"""The Verilated device: the real RTL, compiled, run in this process cycle by cycle without Python in the loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.events import STATUS_UNITS_OFFSET, Command, Counter, Event, EventKind, Management
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Instruction, Opcode, Unit, encode_program
+from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot
+from openmxu.disassembler import format_instruction
+from openmxu.sim.interpreter import check_memory, check_program
+from openmxu.sim.verilator import CORE, BusError, Design, library_path
+from openmxu.sim.verilator.build import TRACES
+from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, Status
+from openmxu.sim.verilator.progress import ProgressHook
+
+__all__ = ["VerilatedDevice"]
+
+_SLICE = 50_000
+"""Cycles between two looks at Python's signals: a fraction of a second, so that Ctrl-C works."""
+
+_PROGRESS = (
+    *(Counter.ARRAY_ACTIVE, Counter.HOST_READ_BYTES, Counter.HOST_WRITE_BYTES, Counter.WEIGHT_BYTES),
+    *(counter for counter in Counter if counter.name.startswith("RETIRED")),
+)
+"""Counters that stand still when nothing gets done; the others also count waiting."""
+
+_PROTOCOL_ERRORS = {
+    ProtocolError.MISALIGNED: "the address of a burst is no multiple of a beat",
+    ProtocolError.EMPTY_BURST: "a burst has no beats",
+    ProtocolError.OUT_OF_RANGE: "a burst reaches outside the memory",
+    ProtocolError.WRONG_LAST: "`last` does not mark the last beat of a burst",
+    ProtocolError.STROBE_OUT_OF_RANGE: "a strobe selects a byte behind the end of the memory",
+    ProtocolError.VALID_WITHDRAWN: "valid was withdrawn before the transfer",
+    ProtocolError.PAYLOAD_CHANGED: "the payload changed before the transfer",
+    ProtocolError.UNREQUESTED_RESPONSE: "a response came that nobody asked for",
+}
+
+
+class VerilatedDevice(Device):
+    """The openmxu core as its RTL describes it, with memories that answer after a latency and stall at random.
+
+    The first device of a configuration builds the model, which takes from seconds to minutes; later ones load it from
+    the cache. Every stream between core and memories is in order, transfers at most one beat per cycle, and stalls in
+    each cycle with the same probability on either side: data, responses and instructions come late, requests, written
+    data and events are taken late. The harness checks that the core keeps the rules of its ports.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    seed
+        Of the random stalls; the same seed and the same calls give the same run, cycle by cycle.
+    stall_probability
+        From 0 up to, but not including, 1.
+    memory_latency
+        Cycles, at least 1, from a taken request to the first beat of its data, and from a write's last beat to its
+        response.
+    waveform
+        File that all signals are written to, ``.vcd`` or ``.fst``; complete once the device is closed.
+    watchdog
+        Cycles without a transfer on any stream and without progress in the counters after which the device hangs;
+        by default more than the longest instruction needs.
+    build_progress
+        Called while the model is built, with what is being done and the part that is done, from 0 to 1; by default a
+        bar when standard error is a terminal.
+    design
+        What is compiled in place of the core: another component with its signature.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A parameter is of the wrong kind or outside its range.
+    MissingToolError
+        A tool that the build needs is not installed; the error says how to get it.
+    BuildError
+        The build failed; the error has the first message and where to read all of them.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        seed: int = 0,
+        stall_probability: float = 0.0,
+        memory_latency: int = 4,
+        waveform: str | Path | None = None,
+        watchdog: int | None = None,
+        build_progress: ProgressHook | None = None,
+        design: Design = CORE,
+    ) -> None:
+        if not 0.0 <= stall_probability < 1.0:
+            raise ValueError(f"stall_probability must be at least 0 and less than 1, not {stall_probability}")
+        if memory_latency < 1:
+            raise ValueError(f"memory_latency must be at least 1 cycle, not {memory_latency}")
+        if watchdog is not None and watchdog < 1:
+            raise ValueError(f"watchdog must be at least 1 cycle, not {watchdog}")
+        if not 0 <= seed < 1 << 64:
+            raise ValueError(f"seed must be from 0 to 2**64 - 1, not {seed}")
+        self.config = config
+        self._watchdog = _longest_silence(config) if watchdog is None else watchdog
+        self._design = design
+        self._cycles_per_second = 0.0
+        self._broken: str | None = None
+        trace = None if waveform is None else _trace_format(Path(waveform))
+        path = library_path(config, design=design, trace=trace, progress=build_progress)
+        threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
+        self._model: Model | None = Model(
+            path, seed, threshold, memory_latency, None if waveform is None else Path(waveform)
+        )
+
+    def execute(
+        self,
+        program: Iterable[Instruction],
+        host_memory: NDArray[np.uint8],
+        weight_memory: NDArray[np.uint8],
+    ) -> list[Event]:
+        """Run ``program``; see :meth:`openmxu.device.Device.execute`.
+
+        Raises
+        ------
+        DeviceFault
+            Its attribute ``events`` is the list of events up to and including the fault's own.
+        BusError
+            The core broke a rule of one of its ports; a defect of the RTL.
+        DeviceError
+            An earlier run hung, broke a rule or was interrupted, and the device was not reset.
+        """
+        instructions = check_program(program)
+        self._check_memories(host_memory, weight_memory)
+        model = self._ready_model()
+        self._broken = "the last run was interrupted"  # until it has ended one way or the other
+        model.attach(host_memory, weight_memory)
+        self._set_windows(host_memory.size, weight_memory.size)
+        opcodes = np.array([instruction.word & 0xFF for instruction in instructions], np.uint8)
+        halts = np.flatnonzero(opcodes == Opcode.HALT)
+        model.feed(encode_program(instructions), len(halts))
+        first_cycle, start = model.status().cycle, time.perf_counter()
+        result = self._run_to_end()
+        seconds = time.perf_counter() - start
+        self._cycles_per_second = (model.status().cycle - first_cycle) / seconds
+        events = [
+            Event(EventKind(event.kind), event.index, event.tag, FaultCode(event.fault)) for event in model.events()
+        ]
+        if result is Result.FAULTED:
+            self._drain()
+            self._command(Command.CLEAR_FAULT)
+            fault = self._fault(instructions, halts, events)
+        self._detach()
+        self._broken = None
+        if result is Result.FAULTED:
+            raise fault
+        return events
+
+    @property
+    def cycles_per_second(self) -> float:
+        """Simulated cycles per second of the last run; 0 before the first."""
+        return self._cycles_per_second
+
+    @property
+    def counters(self) -> Mapping[Counter, int]:
+        """All counters since they were last cleared."""
+        self._ready_model()
+        return self._read_counters(Counter)
+
+    def clear_counters(self) -> None:
+        """Set all counters to 0."""
+        self._ready_model()
+        self._command(Command.CLEAR_COUNTERS)
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the unified buffer and the accumulators as they are now."""
+        model = self._open_model()
+        config = self.config
+        banks = [model.memory(index) for index in range(config.unified_buffer_banks)]
+        columns = []
+        index = len(banks)
+        for arrays in self._design.accumulators(config):
+            halves = [model.memory(index + number).view("<i4")[:, 0] for number in range(len(arrays))]
+            columns.append(_interleave(halves))
+            index += len(arrays)
+        return Snapshot(_interleave(banks), np.stack(columns, axis=1))
+
+    def reset(self) -> None:
+        """Forget configuration registers and queued weights, as after power-on; memories keep their contents.
+
+        Also makes the device usable again after a hang.
+        """
+        self._open_model().reset()
+        self._detach()
+        self._broken = None
+
+    def close(self) -> None:
+        """Free the model, and finish the waveform file."""
+        if self._model is not None:
+            self._model.destroy()
+            self._model = None
+
+    def __del__(self) -> None:
+        # A constructor that raised leaves no model.
+        if getattr(self, "_model", None) is not None:
+            self.close()
+
+    def _open_model(self) -> Model:
+        if self._model is None:
+            raise DeviceError("the device is closed")
+        return self._model
+
+    def _ready_model(self) -> Model:
+        model = self._open_model()
+        if self._broken is not None:
+            raise DeviceError(f"{self._broken}; call reset() first")
+        return model
+
+    def _check_memories(self, host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]) -> None:
+        check_memory("host_memory", host_memory)
+        check_memory("weight_memory", weight_memory)
+        if not host_memory.flags.writeable:
+            raise ValueError("host_memory must be writeable; pass a copy of this one")
+        widths = (self.config.host_address_width, self.config.weight_address_width)
+        for name, memory, width in zip(("host", "weight"), (host_memory, weight_memory), widths, strict=True):
+            if memory.size > 1 << width:
+                raise ValueError(
+                    f"{name}_memory has {memory.size} bytes, more than {name}_address_width={width} reaches"
+                )
+
+    def _detach(self) -> None:
+        nothing = np.zeros(0, np.uint8)
+        self._open_model().attach(nothing, nothing)
+
+    def _set_windows(self, host: int, weights: int) -> None:
+        model = self._open_model()
+        model.write_register(Management.HOST_BASE, 0)
+        model.write_register(Management.HOST_LIMIT, host)
+        model.write_register(Management.WEIGHT_BASE, 0)
+        model.write_register(Management.WEIGHT_LIMIT, weights)
+        self._check(model.flush(self._watchdog))
+
+    def _command(self, command: Command) -> None:
+        model = self._open_model()
+        model.write_register(Management.COMMAND, 1 << command)
+        self._check(model.flush(self._watchdog))
+
+    def _run_to_end(self) -> Result:
+        model = self._open_model()
+        progress = self._read_counters(_PROGRESS)
+        while True:
+            result = model.run(_SLICE, self._watchdog)
+            if result in (Result.ENDED, Result.FAULTED):
+                return result
+            if result is Result.FAILED:
+                self._check(result)
+            if result is Result.NO_TRANSFERS:
+                before, progress = progress, self._read_counters(_PROGRESS)
+                if progress == before:
+                    raise self._hang()
+
+    def _drain(self) -> None:
+        """Let the units finish what they had begun when the fault came."""
+        model = self._open_model()
+        deadline = model.status().cycle + 2 * self._watchdog
+        while self._read(Management.STATUS) >> STATUS_UNITS_OFFSET or not model.status().quiet:
+            if model.run(16, self._watchdog) is Result.FAILED:
+                self._check(Result.FAILED)
+            if model.status().cycle > deadline:
+                raise self._hang()
+
+    def _fault(
+        self, instructions: tuple[Instruction, ...], halts: NDArray[np.intp], events: list[Event]
+    ) -> DeviceFault:
+        event = next(event for event in events if event.kind is EventKind.FAULT)
+        ended = sum(event.kind is EventKind.HALT for event in events)
+        position = (int(halts[ended - 1]) + 1 if ended else 0) + event.index
+        if position >= len(instructions):
+            self._broken = f"the device reported a fault of instruction {event.index}, which the program does not have"
+            raise DeviceError(self._broken)
+        instruction = instructions[position]
+        fault = DeviceFault(event.fault, event.index, instruction, format_instruction(instruction))
+        fault.events = events
+        return fault
+
+    def _read_counters(self, counters: Iterable[Counter]) -> dict[Counter, int]:
+        return {counter: self._read(Management.COUNTERS + counter) for counter in counters}
+
+    def _read(self, address: int) -> int:
+        result, value = self._open_model().read_register(address, self._watchdog)
+        self._check(result)
+        return value
+
+    def _check(self, result: Result) -> None:
+        """Turn what went wrong into an exception, after which only a reset helps."""
+        if result is Result.NO_TRANSFERS:
+            status = self._open_model().status()
+            self._broken = "the device hung"
+            raise DeviceHang(f"the management port did not answer for {self._watchdog} cycles, {_where(status)}")
+        if result is Result.FAILED:
+            status = self._open_model().status()
+            error, port = ProtocolError(status.error), Port(status.error_port)
+            burst = f" ({status.error_beats} beats at address {status.error_address:#x})" if status.error_beats else ""
+            self._broken = "the device broke a rule of its ports"
+            raise BusError(f"{port.name.lower()}: {_PROTOCOL_ERRORS[error]}{burst}, in cycle {status.cycle}")
+
+    def _hang(self) -> DeviceHang:
+        units = self._read(Management.STATUS) >> STATUS_UNITS_OFFSET
+        busy = [unit.name.lower() for unit in Unit if units >> unit & 1]
+        names = f"busy units: {', '.join(busy)}" if busy else "no unit is busy"
+        self._broken = "the device hung"
+        where = _where(self._open_model().status())
+        return DeviceHang(f"no progress for {self._watchdog} cycles; {names}; {where}")
+
+
+def _interleave(banks: list[NDArray]) -> NDArray:
+    """Element r of the result is element r // n of bank r % n."""
+    stacked = np.stack(banks, axis=1)
+    return stacked.reshape(-1, *stacked.shape[2:])
+
+
+def _longest_silence(config: Config) -> int:
+    """More cycles than any instruction works without a transfer: an Activate of all accumulators in four bytes each."""
+    return max(50_000, 8 * config.accumulator_rows * config.column_groups, 8 * config.tile_bytes)
+
+
+def _trace_format(path: Path) -> str:
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in TRACES:
+        raise ValueError(f"a waveform file must end with .vcd or .fst, not {path.name!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"the folder of the waveform file does not exist: {path.parent}")
+    return suffix
+
+
+def _where(status: Status) -> str:
+    """Which stream waits for whom."""
+    reasons = [f"{port.name.lower()} is offered and not taken" for port in status.waiting()]
+    if status.host_write_missing_beats:
+        reasons.append(f"host_write_request waits for {status.host_write_missing_beats} beats of data")
+    if status.host_write_unrequested_beats:
+        reasons.append(f"{status.host_write_unrequested_beats} beats of host_write_data wait for their request")
+    reasons.append(f"{status.instructions_taken} instructions were taken")
+    return "; ".join(reasons)

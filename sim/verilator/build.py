@@ -1,0 +1,151 @@
+"""From a design to a shared library: Verilog, C++, object files, one ``.so``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from openmxu.arch.config import Config
+from openmxu.sim.verilator.design import Design
+from openmxu.sim.verilator.errors import BuildError
+from openmxu.sim.verilator.progress import ProgressHook
+from openmxu.sim.verilator.toolchain import Toolchain
+
+__all__ = ["LIBRARY_NAME", "TRACES", "build_library"]
+
+LIBRARY_NAME = "libopenmxu.so"
+
+_HARNESS_SOURCES = tuple(
+    Path(__file__).with_name(name) for name in ("streams.h", "channels.h", "harness.h", "harness.cpp")
+)
+
+TRACES = ("vcd", "fst")
+"""Waveform formats."""
+
+_VERILATOR_OPTIONS = (
+    *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing", "-Wno-fatal"),
+    # Files of bounded size: the compiler's time grows faster than a file, and several compile at once.
+    *("--output-split", "10000", "--output-split-cfuncs", "2000"),
+)
+_TRACE_OPTIONS = {
+    None: (),
+    "vcd": ("--trace-vcd", "-CFLAGS", "-DOPENMXU_TRACE_VCD"),
+    "fst": ("--trace-fst", "-CFLAGS", "-DOPENMXU_TRACE_FST"),
+}
+_TRACE_LIBRARIES = {None: (), "vcd": (), "fst": ("-llz4", "-lz")}
+# No -march=native: home directories, and the caches in them, are shared between machines. Hidden symbols, and no
+# unique ones, keep the models of several configurations apart when one process loads them.
+_CXX_FLAGS = "-std=c++20 -fPIC -fvisibility=hidden -fno-gnu-unique -w"
+
+_FIRST_ERROR = re.compile(r"%Error|\berror:|\*\*\*|Traceback|undefined reference")
+
+
+def build_library(
+    design: Design, config: Config, trace: str | None, tools: Toolchain, directory: Path, progress: ProgressHook
+) -> Path:
+    """Build in ``directory``, which must be empty and without spaces in its path, and return the library's path.
+
+    Raises
+    ------
+    BuildError
+        A tool failed; ``directory / "build.log"`` has its messages.
+    """
+    progress("generating Verilog", 0.0)
+    _write_sources(design, config, directory)
+    build = _Build(directory, tools)
+    progress("verilating", 0.1)
+    build.verilate(trace)
+    build.compile(progress)
+    progress("linking", 0.98)
+    return build.link(trace)
+
+
+def _write_sources(design: Design, config: Config, directory: Path) -> None:
+    # Imported here because a build that is in the cache needs no Amaranth.
+    from openmxu.rtl.verilog import to_verilog
+    from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
+
+    memories = design.memories(config)
+    (directory / "core.v").write_text(to_verilog(design.make(config), TOP))
+    (directory / "memories.vlt").write_text(memories_configuration(memories))
+    (directory / "layout.h").write_text(layout_header(config, memories))
+    for source in _HARNESS_SOURCES:
+        shutil.copy(source, directory)
+
+
+class _Build:
+    def __init__(self, directory: Path, tools: Toolchain) -> None:
+        self.directory = directory
+        self.tools = tools
+        self.log = directory / "build.log"
+        # A build started by make must not take part in that make's job control.
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        self.environment |= {"VERILATOR_ROOT": str(tools.verilator_root), "LC_ALL": "C"}
+
+    def verilate(self, trace: str | None) -> None:
+        top = ("--top-module", "openmxu_core", "--prefix", "Vopenmxu_core", "--Mdir", ".")
+        options = (*_VERILATOR_OPTIONS, *_TRACE_OPTIONS[trace], *top)
+        self._run("Verilator", [self.tools.verilator, *options, "memories.vlt", "core.v", "harness.cpp"])
+
+    def compile(self, progress: ProgressHook) -> None:
+        total = len(list(self.directory.glob("*.cpp"))) + 4  # Verilator's own library and two precompiled headers
+        done = 0
+
+        def count(line: str) -> None:
+            nonlocal done
+            done += " -c " in line or ".gch" in line
+            progress(f"compiling {min(done, total)}/{total}", 0.2 + 0.78 * min(1.0, done / total))
+
+        # The makefile's own values are those of the machine on which the package was built.
+        variables = {
+            "CXX": self.tools.gxx,
+            "LINK": self.tools.gxx,
+            "AR": "ar",
+            "PYTHON3": sys.executable,
+            "CFG_CXXFLAGS_PCH_I": "-include",
+            "CFG_CXXFLAGS_STD": _CXX_FLAGS,
+            "OPT_FAST": "-O2",
+            "OPT_SLOW": "-O0",
+            "OPT_GLOBAL": "-O2",
+            "VM_PARALLEL_BUILDS": "1",
+        }
+        command = [self.tools.make, "-f", "Vopenmxu_core.mk", f"-j{os.cpu_count() or 1}", "libVopenmxu_core"]
+        self._run("compiling the model", command + [f"{name}={value}" for name, value in variables.items()], count)
+
+    def link(self, trace: str | None) -> Path:
+        library = self.directory / LIBRARY_NAME
+        objects = sorted(path.name for path in self.directory.glob("*.o"))
+        command = [self.tools.gxx, "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o", library.name, *objects]
+        self._run("linking the model", [*command, "-pthread", *_TRACE_LIBRARIES[trace]])
+        return library
+
+    def _run(self, step: str, command: list[str], on_line: Callable[[str], None] | None = None) -> None:
+        with self.log.open("a") as log:
+            log.write(f"$ {' '.join(command)}\n")
+            process = subprocess.Popen(
+                command,
+                cwd=self.directory,
+                env=self.environment,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            lines = []
+            with process:
+                for line in process.stdout:
+                    log.write(line)
+                    lines.append(line.strip())
+                    if on_line is not None:
+                        on_line(line)
+        if process.returncode:
+            raise BuildError(step, _first_error(lines, process.returncode), self.log)
+
+
+def _first_error(lines: list[str], status: int) -> str:
+    errors = [line for line in lines if _FIRST_ERROR.search(line)]
+    return (errors or lines[-1:] or [f"exit status {status}"])[0]

@@ -1,0 +1,113 @@
+"""Built libraries, kept by everything that went into them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import platformdirs
+from filelock import FileLock, Timeout
+
+from openmxu.arch.config import Config
+from openmxu.sim.verilator.build import LIBRARY_NAME, build_library
+from openmxu.sim.verilator.design import CORE, Design
+from openmxu.sim.verilator.errors import BuildError
+from openmxu.sim.verilator.progress import ProgressHook, showing_progress
+from openmxu.sim.verilator.toolchain import Toolchain, check_fst_headers, find_toolchain
+
+__all__ = ["CACHE_VARIABLE", "cache_directory", "library_path"]
+
+CACHE_VARIABLE = "OPENMXU_CACHE"
+"""Environment variable that names another folder for the cache."""
+
+
+def cache_directory() -> Path:
+    """Where built libraries are kept: ``$OPENMXU_CACHE``, or else openmxu's folder in the user's cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("openmxu"))
+
+
+def library_path(
+    config: Config, *, design: Design = CORE, trace: str | None = None, progress: ProgressHook | None = None
+) -> Path:
+    """The shared library of a configuration, built when the cache does not have it.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    design
+        What to compile.
+    trace
+        ``"vcd"`` or ``"fst"`` for a model that can write waveforms; it is slower, and an entry of its own.
+    progress
+        Called while it builds; ``None`` shows a bar when standard error is a terminal.
+
+    Raises
+    ------
+    MissingToolError
+        A tool that the build needs is not installed.
+    BuildError
+        The build failed.
+    """
+    tools = find_toolchain()
+    if trace == "fst":
+        check_fst_headers(tools)
+    root = cache_directory()
+    root.mkdir(parents=True, exist_ok=True)
+    entry = root / _entry_name(config, design, trace, tools)
+    library = entry / LIBRARY_NAME
+    if library.exists():
+        return library
+    with showing_progress(f"Building the S = {config.size} simulation model", progress) as report:
+        lock = FileLock(entry.with_suffix(".lock"))
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            report("waiting for another process that builds it", 0.0)
+            lock.acquire()
+        try:
+            if not library.exists():
+                _build_entry(entry, config, design, trace, tools, report)
+        finally:
+            lock.release()
+        report("done", 1.0)
+    return library
+
+
+def _build_entry(
+    entry: Path, config: Config, design: Design, trace: str | None, tools: Toolchain, report: ProgressHook
+) -> None:
+    # Built elsewhere because make cannot work in a folder with a space in its name; and an entry appears with one
+    # rename, so that nobody ever loads half a library.
+    with tempfile.TemporaryDirectory(prefix="openmxu-") as directory:
+        try:
+            library = build_library(design, config, trace, tools, Path(directory), report)
+        except BuildError as error:
+            log = shutil.copy(error.log, entry.with_suffix(".log"))
+            raise BuildError(error.step, error.reason, log) from None
+        partial = entry.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        for path in (library, library.with_name("build.log")):
+            shutil.copy(path, partial)
+        partial.rename(entry)
+
+
+def _entry_name(config: Config, design: Design, trace: str | None, tools: Toolchain) -> str:
+    digest = hashlib.sha256(tools.versions.encode())
+    for path in _files((*design.sources, Path(__file__).parent)):
+        digest.update(f"\0{path.name}\0".encode())
+        digest.update(path.read_bytes())
+    return "-".join([config.fingerprint, digest.hexdigest()[:16], trace or "plain"])
+
+
+def _files(sources: Iterable[Path]) -> Iterable[Path]:
+    for source in sources:
+        if source.is_dir():
+            yield from sorted(path for path in source.rglob("*") if path.suffix in (".py", ".h", ".cpp"))
+        else:
+            yield source

@@ -1,0 +1,65 @@
+"""What is compiled: a component, the files that define it, and where its memories are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import openmxu.arch
+import openmxu.rtl
+from openmxu.arch.config import Config
+
+if TYPE_CHECKING:
+    from amaranth.lib import wiring
+
+__all__ = ["CORE", "Design"]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A component with the signature of the core.
+
+    Attributes
+    ----------
+    make
+        Makes the component for a configuration.
+    sources
+        Files, and folders of Python files, whose change makes a new build necessary.
+    unified_buffer
+        For a configuration, the arrays of the unified buffer's banks: names of the submodules on the way down from the
+        top and of the memory, joined by dots. Row r is element r // banks of bank r % banks.
+    accumulators
+        The same for the accumulators, one tuple of arrays per column. Row r is element r // n of array r % n.
+    """
+
+    make: Callable[[Config], wiring.Component]
+    sources: tuple[Path, ...]
+    unified_buffer: Callable[[Config], tuple[str, ...]]
+    accumulators: Callable[[Config], tuple[tuple[str, ...], ...]]
+
+    def memories(self, config: Config) -> tuple[str, ...]:
+        """Every array of the design: first the banks of the unified buffer, then the columns' arrays."""
+        columns = (name for column in self.accumulators(config) for name in column)
+        return (*self.unified_buffer(config), *columns)
+
+
+def _make_core(config: Config) -> wiring.Component:
+    # Imported here because a build that is in the cache needs no Amaranth.
+    from openmxu.rtl.core import Core
+
+    return Core(config)
+
+
+CORE = Design(
+    make=_make_core,
+    sources=tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch)),
+    unified_buffer=lambda config: tuple(
+        f"unified_buffer.bank_{bank}.memory" for bank in range(config.unified_buffer_banks)
+    ),
+    accumulators=lambda config: tuple(
+        tuple(f"accumulators.column_{column}.{half}" for half in ("even", "odd")) for column in range(config.size)
+    ),
+)
+"""The openmxu core."""

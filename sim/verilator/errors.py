@@ -1,0 +1,46 @@
+"""What can go wrong between a configuration and a running model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from openmxu.device import DeviceError
+
+__all__ = ["BuildError", "BusError", "MissingToolError"]
+
+
+class BuildError(DeviceError):
+    """The simulation model could not be built.
+
+    Attributes
+    ----------
+    step : str
+        What was being done.
+    reason : str
+        The first line in which a tool reports an error.
+    log : Path
+        Everything that the tools said.
+    """
+
+    def __init__(self, step: str, reason: str, log: Path) -> None:
+        self.step = step
+        self.reason = reason
+        self.log = log
+        super().__init__(f"{step} failed: {reason} (all messages: {log})")
+
+
+class MissingToolError(DeviceError):
+    """A tool that the build needs is not installed; the message tells how to get it.
+
+    Attributes
+    ----------
+    tool : str
+    """
+
+    def __init__(self, tool: str, remedy: str) -> None:
+        self.tool = tool
+        super().__init__(f"{tool} is needed to build the simulation model and was not found: {remedy}")
+
+
+class BusError(DeviceError):
+    """The hardware broke the rules of one of its ports, for example by an address outside the attached memory."""

@@ -1,0 +1,36 @@
+// The harness as a C interface for library.py.
+#include "harness.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+using openmxu::Event;
+using openmxu::Harness;
+using openmxu::Status;
+
+EXPORT Harness* mxu_create(uint64_t seed, uint32_t stall_threshold, uint32_t latency, const char* trace) {
+    return new Harness{seed, stall_threshold, latency, trace};
+}
+EXPORT void mxu_destroy(Harness* harness) { delete harness; }
+EXPORT void mxu_reset(Harness* harness) { harness->reset(); }
+EXPORT void mxu_attach(Harness* harness, uint8_t* host, uint64_t host_length, uint8_t* weights, uint64_t weights_length) {
+    harness->attach(host, host_length, weights, weights_length);
+}
+EXPORT void mxu_feed(Harness* harness, const uint8_t* words, uint64_t count, uint64_t halts) {
+    harness->feed(words, count, halts);
+}
+EXPORT uint32_t mxu_run(Harness* harness, uint64_t cycles, uint64_t patience) { return harness->run(cycles, patience); }
+EXPORT void mxu_write_register(Harness* harness, uint32_t address, uint64_t value) {
+    harness->write_register(address, value);
+}
+EXPORT uint32_t mxu_flush(Harness* harness, uint64_t cycles) { return harness->flush(cycles); }
+EXPORT uint32_t mxu_read_register(Harness* harness, uint32_t address, uint64_t* value, uint64_t cycles) {
+    return harness->read_register(address, *value, cycles);
+}
+EXPORT uint64_t mxu_events(Harness* harness, const Event** events) {
+    *events = harness->events().data();
+    return harness->events().size();
+}
+EXPORT void mxu_status(Harness* harness, Status* status) { *status = harness->status(); }
+EXPORT bool mxu_memory(Harness* harness, uint32_t index, const void** base, uint64_t* depth, uint64_t* element_bytes) {
+    return harness->memory(index, base, depth, element_bytes);
+}

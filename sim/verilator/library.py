@@ -1,0 +1,177 @@
+"""A built library as a Python object: ctypes declarations, and nothing that knows what the core does."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Model", "Port", "ProtocolError", "Result", "Status"]
+
+
+class Result(IntEnum):
+    """Why a run stopped; ``Result`` of ``harness.h``."""
+
+    RUNNING = 0
+    ENDED = 1
+    FAULTED = 2
+    NO_TRANSFERS = 3
+    FAILED = 4
+
+
+class ProtocolError(IntEnum):
+    """What the core did that it must not; ``Error`` of ``streams.h``."""
+
+    NO_ERROR = 0
+    MISALIGNED = 1
+    EMPTY_BURST = 2
+    OUT_OF_RANGE = 3
+    WRONG_LAST = 4
+    STROBE_OUT_OF_RANGE = 5
+    VALID_WITHDRAWN = 6
+    PAYLOAD_CHANGED = 7
+    UNREQUESTED_RESPONSE = 8
+
+
+class Port(IntEnum):
+    """The core's streams; ``Port`` of ``streams.h``."""
+
+    INSTRUCTIONS = 0
+    HOST_READ_REQUEST = 1
+    HOST_READ_DATA = 2
+    HOST_WRITE_REQUEST = 3
+    HOST_WRITE_DATA = 4
+    HOST_WRITE_DONE = 5
+    WEIGHTS_REQUEST = 6
+    WEIGHTS_DATA = 7
+    EVENTS = 8
+    MANAGEMENT = 9
+    MANAGEMENT_RESPONSE = 10
+
+
+class Status(ctypes.Structure):
+    """Where everything stands; ``Status`` of ``harness.h``."""
+
+    _fields_ = [
+        ("cycle", c_uint64),
+        ("instructions_taken", c_uint64),
+        ("host_read_beats", c_uint64),
+        ("host_write_unanswered", c_uint64),
+        ("host_write_missing_beats", c_uint64),
+        ("host_write_unrequested_beats", c_uint64),
+        ("weights_beats", c_uint64),
+        ("error_address", c_uint64),
+        ("error_beats", c_uint64),
+        ("error", c_uint32),
+        ("error_port", c_uint32),
+        ("valid", c_uint32),
+        ("ready", c_uint32),
+        ("quiet", c_uint32),
+    ]
+
+    def waiting(self) -> list[Port]:
+        """The streams on which a transfer is offered and not taken."""
+        return [port for port in Port if self.valid >> port & 1 and not self.ready >> port & 1]
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [("kind", c_uint32), ("fault", c_uint32), ("tag", c_uint32), ("index", c_uint32)]
+
+
+_FUNCTIONS = {
+    "create": (c_void_p, c_uint64, c_uint32, c_uint32, c_char_p),
+    "destroy": (None, c_void_p),
+    "reset": (None, c_void_p),
+    "attach": (None, c_void_p, c_void_p, c_uint64, c_void_p, c_uint64),
+    "feed": (None, c_void_p, c_void_p, c_uint64, c_uint64),
+    "run": (c_uint32, c_void_p, c_uint64, c_uint64),
+    "write_register": (None, c_void_p, c_uint32, c_uint64),
+    "flush": (c_uint32, c_void_p, c_uint64),
+    "read_register": (c_uint32, c_void_p, c_uint32, POINTER(c_uint64), c_uint64),
+    "events": (c_uint64, c_void_p, POINTER(POINTER(_Event))),
+    "status": (None, c_void_p, POINTER(Status)),
+    "memory": (c_bool, c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_uint64), POINTER(c_uint64)),
+}
+
+
+class Model:
+    """One instance of a compiled core with the harness around it.
+
+    Keeps references to the arrays that it was given for as long as the harness may touch them.
+    """
+
+    def __init__(self, path: Path, seed: int, stall_threshold: int, latency: int, waveform: Path | None) -> None:
+        library = ctypes.CDLL(str(path))
+        self._functions = {}
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(library, f"mxu_{name}")
+            function.restype = result
+            function.argtypes = arguments
+            self._functions[name] = function
+        trace = None if waveform is None else str(waveform).encode()
+        self._handle = self._functions["create"](seed, stall_threshold, latency, trace)
+        self._memories: tuple[NDArray[np.uint8], ...] = ()
+        self._words: NDArray[np.uint8] | None = None
+
+    def _call(self, name: str, *arguments: object) -> int:
+        return self._functions[name](self._handle, *arguments)
+
+    def destroy(self) -> None:
+        """Free the instance, and finish its waveform file."""
+        self._call("destroy")
+
+    def reset(self) -> None:
+        """Hold the core in reset for some cycles, and forget everything that was under way."""
+        self._call("reset")
+
+    def attach(self, host: NDArray[np.uint8], weights: NDArray[np.uint8]) -> None:
+        """Make these arrays the memories."""
+        self._memories = (host, weights)
+        self._call("attach", host.ctypes.data, host.size, weights.ctypes.data, weights.size)
+
+    def feed(self, words: NDArray[np.uint8], halts: int) -> None:
+        """Offer instructions, an array of shape (count, 16); ``run`` ends after ``halts`` Halt events."""
+        self._words = words
+        self._call("feed", words.ctypes.data, len(words), halts)
+
+    def run(self, cycles: int, patience: int) -> Result:
+        """Run for at most ``cycles``, or until no transfer took place for ``patience`` cycles."""
+        return Result(self._call("run", cycles, patience))
+
+    def write_register(self, address: int, value: int) -> None:
+        """Queue a write of a management register."""
+        self._call("write_register", address, value)
+
+    def flush(self, cycles: int) -> Result:
+        """Run until the queued writes have been taken."""
+        return Result(self._call("flush", cycles))
+
+    def read_register(self, address: int, cycles: int) -> tuple[Result, int]:
+        """Read a management register; the result is ``ENDED`` unless something was wrong."""
+        value = c_uint64()
+        result = self._call("read_register", address, byref(value), cycles)
+        return Result(result), value.value
+
+    def events(self) -> list[_Event]:
+        """Events since the last ``feed``."""
+        pointer = POINTER(_Event)()
+        count = self._call("events", byref(pointer))
+        return [_Event(event.kind, event.fault, event.tag, event.index) for event in pointer[:count]]
+
+    def status(self) -> Status:
+        """Where everything stands now."""
+        status = Status()
+        self._call("status", byref(status))
+        return status
+
+    def memory(self, index: int) -> NDArray[np.uint8]:
+        """A copy of array ``index`` of the design, as uint8 of shape (elements, bytes per element)."""
+        base, depth, width = c_void_p(), c_uint64(), c_uint64()
+        if not self._call("memory", index, byref(base), byref(depth), byref(width)):
+            raise IndexError(f"the model has no memory {index}")
+        raw = ctypes.string_at(base.value, depth.value * width.value)
+        return np.frombuffer(raw, np.uint8).reshape(depth.value, width.value)
