@@ -1,5 +1,26 @@
 """openmxu: an open, synthesizable matrix accelerator in the manner of Google's first TPU."""
 
 from openmxu.arch import Config
+from openmxu.compiler import CapacityError, CompileError, ModelError, UnsupportedOperatorError, compile
+from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang
+from openmxu.devices import UnknownDeviceError, open_device
+from openmxu.program import InputError, Program
+from openmxu.program_file import ProgramFileError
 
-__all__ = ["Config"]
+__all__ = [
+    "CapacityError",
+    "CompileError",
+    "Config",
+    "Device",
+    "DeviceError",
+    "DeviceFault",
+    "DeviceHang",
+    "InputError",
+    "ModelError",
+    "Program",
+    "ProgramFileError",
+    "UnknownDeviceError",
+    "UnsupportedOperatorError",
+    "compile",
+    "open_device",
+]

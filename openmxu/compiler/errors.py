@@ -1,0 +1,34 @@
+"""Why a model could not be compiled."""
+
+from __future__ import annotations
+
+__all__ = ["CapacityError", "CompileError", "ModelError", "UnsupportedOperatorError"]
+
+
+class CompileError(ValueError):
+    """A model could not be compiled; the message is one line."""
+
+
+class ModelError(CompileError):
+    """The model cannot be read, is no valid ONNX, or holds a value that has no meaning here."""
+
+
+class UnsupportedOperatorError(CompileError):
+    """The model is valid, but holds an operator, or a use of one, that the compiler does not translate.
+
+    Attributes
+    ----------
+    node : str
+        Name of the node, or of its first output where it has no name.
+    operator : str
+        Its operator.
+    """
+
+    def __init__(self, node: str, operator: str, reason: str) -> None:
+        self.node = node
+        self.operator = operator
+        super().__init__(f"node {node!r} ({operator}): {reason}")
+
+
+class CapacityError(CompileError):
+    """The configuration's memories or addresses are too small for the model."""

@@ -1,0 +1,54 @@
+"""Devices by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openmxu.arch.config import Config
+from openmxu.device import Device
+
+__all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
+
+
+class UnknownDeviceError(ValueError):
+    """There is no device of this name; the message lists those that there are."""
+
+
+def _open_interpreter(config: Config, **options: object) -> Device:
+    from openmxu.sim.interpreter import Interpreter
+
+    return Interpreter(config, **options)
+
+
+def _open_verilator(config: Config, **options: object) -> Device:
+    from openmxu.sim.verilated import VerilatedDevice
+
+    return VerilatedDevice(config, **options)
+
+
+DEVICES: dict[str, Callable[..., Device]] = {"interpreter": _open_interpreter, "verilator": _open_verilator}
+"""What opens each device. Imports wait until then: a user of one device needs nothing of the others."""
+
+
+def open_device(name: str, config: Config, **options: object) -> Device:
+    """Open a device.
+
+    Parameters
+    ----------
+    name
+        ``interpreter``: numpy, functional, without time. ``verilator``: the RTL, compiled and simulated.
+    config
+        Sizes of the core.
+    options
+        Passed on to the device's class.
+
+    Raises
+    ------
+    UnknownDeviceError
+        There is no such device.
+    """
+    try:
+        opener = DEVICES[name]
+    except KeyError:
+        raise UnknownDeviceError(f"unknown device {name!r}; known: {', '.join(DEVICES)}") from None
+    return opener(config, **options)
