@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 
-__all__ = ["AccumulatorColumn", "Accumulators", "tag_layout"]
+__all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
 
 def tag_layout(config: Config) -> data.StructLayout:
@@ -15,6 +15,11 @@ def tag_layout(config: Config) -> data.StructLayout:
     return data.StructLayout(
         {"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "last": 1}
     )
+
+
+def read_latency(config: Config) -> int:
+    """Cycles from a row that the activation unit is granted to its first values."""
+    return 2 + (config.column_groups == 1)
 
 
 class AccumulatorColumn(wiring.Component):
@@ -109,7 +114,7 @@ class Accumulators(wiring.Component):
     read
         Rows that the activation unit asks for.
     values
-        L int32 values in each of S/L cycles, the first ``read_latency`` cycles after the row was taken; value l of cycle
+        L int32 values in each of S/L cycles, the first ``read_latency(config)`` cycles after the row was taken; value l of cycle
         j is column l·S/L + j.
     """
 
@@ -135,11 +140,6 @@ class Accumulators(wiring.Component):
     def config(self) -> Config:
         """Sizes of the core."""
         return self._config
-
-    @property
-    def read_latency(self) -> int:
-        """Cycles from a row taken to its first values."""
-        return 2 + (self.config.column_groups == 1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

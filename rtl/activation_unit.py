@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl import unified_buffer
-from openmxu.rtl.accumulators import Accumulators
+from openmxu.rtl.accumulators import read_latency
 from openmxu.rtl.commands import ActivationKind, OutputLayout, activation_command
 from openmxu.rtl.parameter_loader import ParameterLoader
 from openmxu.rtl.parameter_memory import ParameterMemory
@@ -58,7 +58,7 @@ class ActivationUnit(wiring.Component):
     @property
     def rows_in_flight(self) -> int:
         """Rows that may be between accumulators and unified buffer: enough for a row every S/L cycles."""
-        latency = Accumulators(self.config).read_latency + Requantizer.latency + 4
+        latency = read_latency(self.config) + Requantizer.latency + 4
         return 2 + -(-latency // self.config.column_groups)
 
     def elaborate(self, platform: object) -> Module:
@@ -135,7 +135,7 @@ class ActivationUnit(wiring.Component):
         ]
 
         steps = self._steps(m, granted, last, byte)
-        latency = Accumulators(config).read_latency
+        latency = read_latency(config)
         address = Signal(range(config.parameter_sets * groups))
         m.d.comb += address.eq((steps.set_number << ceil_log2(groups)) | steps.group)
         m.d.comb += parameters.read_address.eq(

@@ -1,0 +1,88 @@
+"""Command queues: one for each unit; a command leaves when nothing older is in its way."""
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.commands import activation_command, host_command, matrix_command
+from openmxu.rtl.scoreboard import QueuedUnit, Scoreboard, access_layout
+from openmxu.rtl.stream_fifo import StreamFIFO
+
+__all__ = ["CommandQueues"]
+
+
+class CommandQueues(wiring.Component):
+    """The scoreboard with the commands of its instructions.
+
+    Members
+    -------
+    check, unit, access
+        Compare an instruction with those in flight.
+    push
+        Queue the instruction checked last, with its command in ``transfer``, ``multiplication`` or ``activation_work``; not
+        while its unit's bit of ``full`` is set.
+    host_read, host_write, matrix, activation
+        Commands that may start.
+    done
+        One bit for each unit: its oldest instruction has finished.
+    full, busy, matrix_waits
+        See :class:`~openmxu.rtl.scoreboard.Scoreboard`.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        units = len(QueuedUnit)
+        super().__init__(
+            {
+                "check": In(1),
+                "unit": In(QueuedUnit),
+                "access": In(access_layout(config)),
+                "push": In(1),
+                "transfer": In(host_command(config)),
+                "multiplication": In(matrix_command(config)),
+                "activation_work": In(activation_command(config)),
+                "host_read": Out(stream.Signature(host_command(config))),
+                "host_write": Out(stream.Signature(host_command(config))),
+                "matrix": Out(stream.Signature(matrix_command(config))),
+                "activation": Out(stream.Signature(activation_command(config))),
+                "done": In(units),
+                "full": Out(units),
+                "busy": Out(units),
+                "matrix_waits": Out(units),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
+        m.d.comb += [
+            scoreboard.check.eq(self.check),
+            scoreboard.unit.eq(self.unit),
+            scoreboard.access.eq(self.access),
+            scoreboard.allocate.eq(self.push),
+            scoreboard.done.eq(self.done),
+            self.full.eq(scoreboard.full),
+            self.busy.eq(scoreboard.busy),
+            self.matrix_waits.eq(scoreboard.matrix_waits),
+        ]
+        commands = {
+            QueuedUnit.HOST_READ: (self.transfer, self.host_read),
+            QueuedUnit.HOST_WRITE: (self.transfer, self.host_write),
+            QueuedUnit.MATRIX: (self.multiplication, self.matrix),
+            QueuedUnit.ACTIVATION: (self.activation_work, self.activation),
+        }
+        started = []
+        for unit, (command, output) in commands.items():
+            queue = StreamFIFO(command.shape(), self._config.command_queue_depth)
+            m.submodules[f"queue_{unit.name.lower()}"] = queue
+            m.d.comb += [
+                queue.input.payload.eq(command),
+                queue.input.valid.eq(self.push & (self.unit == unit)),
+                output.payload.eq(queue.output.payload),
+                output.valid.eq(queue.output.valid & scoreboard.startable[unit.value]),
+                queue.output.ready.eq(output.ready & scoreboard.startable[unit.value]),
+            ]
+            started.append(output.valid & output.ready)
+        m.d.comb += scoreboard.started.eq(Cat(started))
+        return m

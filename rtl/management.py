@@ -1,0 +1,108 @@
+"""Management: counters, windows, status and commands in 64-bit registers."""
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Counter
+from openmxu.arch.events import Management as Address
+from openmxu.arch.isa import UNITS
+from openmxu.rtl.instruction_check import MemoryWindows
+from openmxu.rtl.interfaces import ManagementRequest
+
+__all__ = ["Management", "increments_layout"]
+
+
+def increments_layout() -> data.StructLayout:
+    """By how much each counter grows in this cycle."""
+    return data.StructLayout({counter.name.lower(): 7 if "BYTES" in counter.name else 1 for counter in Counter})
+
+
+class Management(wiring.Component):
+    """The host's view of the core, besides instructions and events.
+
+    Members
+    -------
+    requests, responses
+        Register accesses; a read is answered in order, a write is not answered.
+    increments
+        For the counters.
+    units_busy, running, faulted, waiting
+        For the STATUS register.
+    windows
+        See :class:`~openmxu.rtl.instruction_check.MemoryWindows`; empty after reset.
+    clear_fault, acknowledge
+        Set for one cycle when the host writes them to the COMMAND register.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "requests": In(stream.Signature(ManagementRequest)),
+                "responses": Out(stream.Signature(64)),
+                "increments": In(increments_layout()),
+                "units_busy": In(len(UNITS)),
+                "running": In(1),
+                "faulted": In(1),
+                "waiting": In(1),
+                "windows": Out(MemoryWindows(config)),
+                "clear_fault": Out(1),
+                "acknowledge": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        request = self.requests.p
+        taken = Signal()
+        write = Signal()
+        m.d.comb += [
+            self.requests.ready.eq(~self.responses.valid | self.responses.ready),
+            taken.eq(self.requests.valid & self.requests.ready),
+            write.eq(taken & request.write),
+        ]
+
+        is_command = write & (request.address == Address.COMMAND)
+        clear = Signal()
+        m.d.comb += [
+            clear.eq(is_command & request.data[Command.CLEAR_COUNTERS]),
+            self.clear_fault.eq(is_command & request.data[Command.CLEAR_FAULT]),
+            self.acknowledge.eq(is_command & request.data[Command.ACKNOWLEDGE]),
+        ]
+        increments = Signal(increments_layout())
+        m.d.sync += increments.eq(self.increments)
+        counters = []
+        for counter in Counter:
+            value = Signal(64, name=counter.name.lower())
+            m.d.sync += value.eq(value + increments[counter.name.lower()])
+            with m.If(clear):
+                m.d.sync += value.eq(0)
+            counters.append(value)
+
+        windows = {
+            Address.HOST_BASE: self.windows.host_base,
+            Address.HOST_LIMIT: self.windows.host_limit,
+            Address.WEIGHT_BASE: self.windows.weight_base,
+            Address.WEIGHT_LIMIT: self.windows.weight_limit,
+        }
+        for address, register in windows.items():
+            with m.If(write & (request.address == address)):
+                m.d.sync += register.eq(request.data)
+
+        status = Cat(self.running, self.faulted, self.waiting, Const(0, STATUS_UNITS_OFFSET - 3), self.units_busy)
+        registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
+        with m.If(self.requests.ready):
+            m.d.sync += self.responses.valid.eq(self.requests.valid & ~request.write)
+        with m.If(taken):
+            with m.Switch(request.address):
+                for address, register in registers.items():
+                    with m.Case(address):
+                        m.d.sync += self.responses.payload.eq(register)
+                for counter in Counter:
+                    with m.Case(Address.COUNTERS + counter):
+                        m.d.sync += self.responses.payload.eq(counters[counter])
+                with m.Default():
+                    m.d.sync += self.responses.payload.eq(0)
+        return m
