@@ -12,8 +12,12 @@ from typing import Annotated
 import typer
 
 from openmxu.cli.assembly import assemble_command, disassemble_command
+from openmxu.cli.bench import gemm_command
 from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
+from openmxu.cli.models import compile_command, run_command
+from openmxu.cli.verilog import verilog_command
+from openmxu.device import DeviceError
 
 __all__ = ["application", "main", "run"]
 
@@ -21,25 +25,55 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 TRACEBACK_VARIABLE = "OPENMXU_TRACEBACK"
 
+_CONTEXT = {"help_option_names": ["--help", "-h"]}
+
 application = typer.Typer(
     name="openmxu",
     help="An open matrix accelerator: compile quantized ONNX models, run them on the simulated RTL, get its Verilog.",
     epilog="Exit status: 0 well, 1 a run failed or results differ, 2 wrong usage or input, 130 interrupted.",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings=_CONTEXT,
 )
 
 
-def _examples(*lines: str) -> str:
-    """An epilogue with one command a line."""
-    return "\n\n".join(("Examples:", *lines))
+_benches = typer.Typer(help="Measure cycles and array utilization.", context_settings=_CONTEXT)
+application.add_typer(_benches, name="bench")
 
-
-application.command("assemble", epilog=_examples("openmxu assemble program.s -o program.bin --size 8"))(
-    assemble_command
+_COMMANDS = (
+    (
+        application,
+        "run",
+        run_command,
+        "openmxu run model.onnx --input x.npy --output y.npy",
+        "openmxu run model.onnx --input x.npy --output y.npy --device verilator --size 16",
+    ),
+    (
+        application,
+        "compile",
+        compile_command,
+        "openmxu compile model.onnx --size 16 --batch 256 -o model.mxu",
+        "openmxu run model.mxu --input x.npy --output y.npy",
+    ),
+    (
+        _benches,
+        "gemm",
+        gemm_command,
+        "openmxu bench gemm 64 64 64 --size 8",
+        "openmxu bench gemm 512 512 512 --size 16 --device verilator --json",
+    ),
+    (application, "assemble", assemble_command, "openmxu assemble program.s --size 8 -o program.bin"),
+    (
+        application,
+        "disassemble",
+        disassemble_command,
+        "openmxu disassemble program.bin",
+        "openmxu disassemble model.mxu -o model.s",
+    ),
+    (application, "verilog", verilog_command, "openmxu verilog --size 8 -o openmxu.v"),
+    (application, "doctor", doctor_command, "openmxu doctor"),
 )
-application.command("doctor", epilog=_examples("openmxu doctor"))(doctor_command)
-application.command("disassemble", epilog=_examples("openmxu disassemble program.bin"))(disassemble_command)
+for _group, _name, _function, *_lines in _COMMANDS:
+    _group.command(_name, epilog="\n\n".join(("Examples:", *_lines)))(_function)
 
 
 def _print_version(value: bool) -> None:
@@ -77,8 +111,10 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read the output has left. Python flushes stdout once more at its exit: into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:
+    except (DeviceError, OSError) as error:
         return _fail(str(error), 1)
+    except MemoryError:
+        return _fail("not enough memory", 1)
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise

@@ -12,7 +12,9 @@ from openmxu.assembler import AssemblyError, assemble
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, check_readable, read_text, write_output
 from openmxu.cli.options import OutputOption, PresetOption, SizeOption, make_config
+from openmxu.cli.programs import is_program
 from openmxu.disassembler import disassemble
+from openmxu.program import Program
 from openmxu.program_file import ProgramFileError, read_program
 
 __all__ = ["assemble_command", "disassemble_command"]
@@ -38,14 +40,15 @@ def assemble_command(
 
 
 def disassemble_command(
-    words: Annotated[Path, typer.Argument(metavar="WORDS", help="16-byte instruction words; - is stdin.")],
+    words: Annotated[Path, typer.Argument(metavar="WORDS", help="Instruction words or compiled model; - is stdin.")],
     output: OutputOption = STANDARD_STREAM,
 ) -> None:
-    """Translate 16-byte instruction words to assembly."""
+    """Translate 16-byte instruction words, or a compiled model's, to assembly."""
     source = Path("/dev/stdin") if words == STANDARD_STREAM else words
     check_readable(source)
     try:
-        program = read_program(source)
+        compiled = source.is_file() and is_program(source)
+        program = Program.load(source).instructions if compiled else read_program(source)
     except ProgramFileError as error:
         raise InputError(str(error)) from None
     write_output(output, disassemble(program).encode())

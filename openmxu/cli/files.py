@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from openmxu.cli.errors import InputError, one_line
+from openmxu.cli.errors import InputError
 from openmxu.program_file import write_atomically
 
 __all__ = [
@@ -23,11 +25,14 @@ __all__ = [
     "read_array",
     "read_bytes",
     "read_text",
+    "saving",
     "write_output",
 ]
 
 STANDARD_STREAM = Path("-")
 """Stands for standard input or output in the place of a file name."""
+
+_ARCHIVE = b"PK"
 
 _STANDARD_OUTPUTS = (STANDARD_STREAM, Path("/dev/stdout"))
 
@@ -88,15 +93,17 @@ def read_array(path: Path) -> NDArray[Any]:
         The file cannot be read, is no ``.npy`` file, is cut short or holds Python objects.
     """
     try:
-        array = np.load(path, allow_pickle=False)
+        with path.open("rb") as stream:
+            magic = stream.read(len(npy.MAGIC_PREFIX))
+            if magic != npy.MAGIC_PREFIX:
+                kind = "an .npz archive, not a .npy file" if magic.startswith(_ARCHIVE) else "no .npy file"
+                raise InputError(f"{path} is {kind}; numpy.save() writes one")
+            stream.seek(0)
+            return npy.read_array(stream, allow_pickle=False)
     except OSError as error:
         raise InputError(f"cannot read {path}: {_reason(error)}") from None
-    except (ValueError, EOFError, SyntaxError, MemoryError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is no readable .npy file: {one_line(error)}; numpy.save() writes one") from None
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise InputError(f"{path} is an .npz archive, not a .npy file; numpy.save() writes one array")
-    return array
+    except (ValueError, EOFError, SyntaxError, MemoryError) as error:
+        raise InputError(f"{path} is no readable .npy file: {error}; numpy.save() writes one") from None
 
 
 def array_bytes(array: NDArray[Any]) -> bytes:
@@ -139,9 +146,22 @@ def write_output(path: Path, contents: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(contents)
         return
+    with saving(path):
+        write_atomically(path, contents)
+
+
+@contextmanager
+def saving(path: Path) -> Iterator[Path]:
+    """A block that writes ``path`` as a whole or not at all, its errors told as this module tells them.
+
+    Raises
+    ------
+    InputError
+        The output cannot be written.
+    """
     check_writable(path)
     try:
-        write_atomically(path, contents)
+        yield path
     except BrokenPipeError:
         raise
     except OSError as error:

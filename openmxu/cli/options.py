@@ -11,7 +11,16 @@ import typer
 from openmxu.arch import PRESETS, Config
 from openmxu.cli.errors import InputError
 
-__all__ = ["DeviceName", "DeviceOption", "JsonOption", "OutputOption", "PresetOption", "SizeOption", "make_config"]
+__all__ = [
+    "BatchOption",
+    "DeviceName",
+    "DeviceOption",
+    "JsonOption",
+    "OutputOption",
+    "PresetOption",
+    "SizeOption",
+    "make_config",
+]
 
 
 class DeviceName(StrEnum):
@@ -23,7 +32,11 @@ class DeviceName(StrEnum):
 
 DeviceOption = Annotated[
     DeviceName,
-    typer.Option("--device", help="interpreter: functional, no clock. verilator: the RTL, cycle by cycle."),
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="interpreter: functional, without a clock. verilator: the RTL, cycle by cycle.",
+    ),
 ]
 SizeOption = Annotated[
     int | None,
@@ -31,6 +44,9 @@ SizeOption = Annotated[
 ]
 PresetOption = Annotated[
     str | None, typer.Option("--preset", metavar="NAME", help=f"A named configuration: {', '.join(PRESETS)}.")
+]
+BatchOption = Annotated[
+    int | None, typer.Option("--batch", metavar="N", min=1, help="Batch elements that one execution computes.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")]

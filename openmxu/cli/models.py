@@ -1,0 +1,80 @@
+"""``openmxu run`` and ``openmxu compile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openmxu.cli.errors import InputError
+from openmxu.cli.files import STANDARD_STREAM, array_bytes, check_writable, read_array, saving, write_output
+from openmxu.cli.options import BatchOption, DeviceName, DeviceOption, JsonOption, PresetOption, SizeOption, make_config
+from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
+from openmxu.cli.report import print_json, print_rows
+from openmxu.program import InputError as ProgramInputError
+
+__all__ = ["compile_command", "run_command"]
+
+
+def run_command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
+    source: Annotated[Path, typer.Option("--input", "-i", metavar="X.npy", help="Input: (batch, ...).")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="Y.npy", help="File to write; - is stdout.")],
+    device: DeviceOption = DeviceName.INTERPRETER,
+    size: SizeOption = None,
+    preset: PresetOption = None,
+    batch: BatchOption = None,
+    waveform: Annotated[
+        Path | None, typer.Option("--waveform", metavar="FILE", help="Write all signals: .vcd or .fst.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a model on an array of inputs."""
+    if json and output == STANDARD_STREAM:
+        raise InputError("--json and --output - exclude each other: both print on stdout")
+    check_writable(output)
+    inputs = read_array(source)
+    program = load_program(model, size, preset, batch)
+    with open_device(device, program.config, waveform=waveform) as opened:
+        try:
+            result, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
+        except ProgramInputError as error:
+            raise InputError(f"{source}: {error}") from None
+    write_output(output, array_bytes(result))
+    if json:
+        print_json({"device": device.value, **measurement.as_dict(), "shape": result.shape, "type": result.dtype.name})
+    elif output != STANDARD_STREAM:
+        shape = " × ".join(map(str, result.shape))
+        print_rows([("output", f"{output}: {result.dtype}, {shape}"), *measurement.as_rows()])
+
+
+def compile_command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Program file to write.")],
+    size: SizeOption = None,
+    preset: PresetOption = None,
+    batch: BatchOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Compile a model to a program, which openmxu run takes in its place."""
+    if output == STANDARD_STREAM:
+        raise InputError("a program cannot be written to stdout; --output needs the name of a file")
+    check_writable(output)
+    program = compile_model(model, make_config(size, preset), batch)
+    with saving(output) as path:
+        program.save(path)
+    facts = {
+        "size": program.config.size,
+        "batch": program.batch,
+        "instructions": len(program.instructions),
+        "weight_bytes": len(program.weights),
+        "host_bytes": program.host_bytes,
+        "multiply_adds": program.multiply_adds,
+    }
+    if json:
+        print_json(facts)
+    else:
+        print_rows(
+            [("program", str(output)), *((name.replace("_", " "), f"{value:,}") for name, value in facts.items())]
+        )

@@ -1,0 +1,179 @@
+"""From a file given on the command line to a program, and from a program to a device that runs it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import openmxu
+from openmxu.arch import Config
+from openmxu.arch.events import Counter
+from openmxu.cli.errors import InputError
+from openmxu.cli.files import check_readable
+from openmxu.cli.options import DeviceName, make_config
+from openmxu.cli.report import working
+from openmxu.compiler import CompileError
+from openmxu.device import Device
+from openmxu.program import Program
+from openmxu.program_file import ProgramFileError
+
+__all__ = ["Measurement", "compile_model", "is_program", "load_program", "measured_run", "open_device"]
+
+_ARCHIVE = b"PK\x03\x04"
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is a compiled program rather than a model.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    check_readable(path)
+    with path.open("rb") as stream:
+        return stream.read(len(_ARCHIVE)) == _ARCHIVE
+
+
+def compile_model(path: Path, config: Config, batch: int | None) -> Program:
+    """Compile an ONNX file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or compiled.
+    """
+    check_readable(path)
+    with working(f"Compiling {path.name}"):
+        try:
+            return openmxu.compile(path, config, batch=batch)
+        except CompileError as error:
+            message = str(error)
+            raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
+
+
+def load_program(path: Path, size: int | None, preset: str | None, batch: int | None) -> Program:
+    """The program of a file: compiled already, or a model that is compiled now.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or compiled, or options contradict what it was compiled for.
+    """
+    if not is_program(path):
+        return compile_model(path, make_config(size, preset), batch)
+    try:
+        program = Program.load(path)
+    except ProgramFileError as error:
+        raise InputError(str(error)) from None
+    if (size is not None or preset is not None) and make_config(size, preset) != program.config:
+        raise InputError(f"{path} is compiled already, for another configuration of size {program.config.size}")
+    if batch is not None and batch != program.batch:
+        raise InputError(f"{path} is compiled already, for a batch of {program.batch}")
+    return program
+
+
+def open_device(name: DeviceName, config: Config, **options: object) -> Device:
+    """Open a device; ``options`` that are ``None`` are left to it.
+
+    Raises
+    ------
+    InputError
+        The device has no such option, or not with this value.
+    """
+    given = {option: value for option, value in options.items() if value is not None}
+    if name is DeviceName.INTERPRETER and given:
+        raise InputError(
+            f"--{next(iter(given)).replace('_', '-')} needs --device verilator: the interpreter has no clock"
+        )
+    try:
+        return openmxu.open_device(name.value, config, **given)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a run took.
+
+    Attributes
+    ----------
+    multiply_adds
+        Useful ones; padding does not count.
+    seconds
+        Of wall clock.
+    counters
+        Of the device, by lower-case name; empty where it has no clock.
+    """
+
+    config: Config
+    multiply_adds: int
+    seconds: float
+    counters: Mapping[str, int]
+
+    @property
+    def cycles(self) -> int | None:
+        """From the first instruction to the last byte written, all executions; ``None`` without a clock."""
+        return self.counters.get(Counter.CYCLES.name.lower())
+
+    @property
+    def utilization(self) -> float | None:
+        """Useful multiply-adds ÷ (S² × cycles); ``None`` without a clock."""
+        return self.multiply_adds / (self.config.size**2 * self.cycles) if self.cycles else None
+
+    @property
+    def cycles_per_second(self) -> float | None:
+        """Simulated cycles per second of wall clock; ``None`` without a clock."""
+        return self.cycles / self.seconds if self.cycles else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys that every measuring command reports."""
+        return {
+            "size": self.config.size,
+            "cycles": self.cycles,
+            "utilization": self.utilization,
+            "cycles_per_second": self.cycles_per_second,
+            "seconds": self.seconds,
+            "multiply_adds": self.multiply_adds,
+            "counters": dict(self.counters),
+        }
+
+    def as_rows(self) -> list[tuple[str, str]]:
+        """The same for people; what has no value on the device is left out."""
+        if self.cycles is None:
+            return [("time", f"{self.seconds:.2f} s")]
+        return [
+            ("cycles", f"{self.cycles:,}"),
+            ("array utilization", f"{self.utilization:.3f}"),
+            ("simulated cycles per second", f"{self.cycles_per_second:,.0f}"),
+            ("time", f"{self.seconds:.2f} s"),
+        ]
+
+
+def measured_run(program: Program, device: Device, inputs: NDArray[Any], what: str) -> tuple[NDArray[Any], Measurement]:
+    """Run a program and say what it took; ``what`` is shown on a terminal meanwhile.
+
+    Returns
+    -------
+    The only output, and the measurement.
+
+    Raises
+    ------
+    openmxu.program.InputError, openmxu.device.DeviceError
+        As :meth:`openmxu.program.Program.run` does.
+    """
+    device.clear_counters()
+    with working(what):
+        start = time.perf_counter()
+        outputs = program.run(device, inputs)
+        seconds = time.perf_counter() - start
+    counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
+    multiply_adds = program.multiply_adds * len(inputs) // program.batch
+    (output,) = outputs.values()
+    return np.asarray(output), Measurement(program.config, multiply_adds, seconds, counters)

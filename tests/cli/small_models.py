@@ -1,0 +1,47 @@
+"""Small ONNX models for the command line to run, or to refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+K, N = 12, 5
+
+
+def write_dense_model(path: Path, seed: int = 0) -> None:
+    """A QLinearMatMul of uint8 (batch, K) inputs ``x`` to uint8 (batch, N) outputs ``y``."""
+    random = np.random.default_rng(seed)
+    constants = {
+        "x_scale": np.float32(0.02),
+        "x_zero_point": np.uint8(120),
+        "w": random.integers(-128, 128, (K, N)).astype(np.int8),
+        "w_scale": np.float32(0.01),
+        "w_zero_point": np.int8(0),
+        "y_scale": np.float32(0.05),
+        "y_zero_point": np.uint8(131),
+    }
+    _write(path, "QLinearMatMul", ["x", *constants], constants, TensorProto.UINT8, N)
+
+
+def write_unsupported_model(path: Path) -> None:
+    """A Softmax, which no integer device computes."""
+    _write(path, "Softmax", ["x"], {}, TensorProto.FLOAT, K)
+
+
+def _write(
+    path: Path, operator: str, inputs: list[str], constants: dict[str, NDArray], element: int, outputs: int
+) -> None:
+    graph = helper.make_graph(
+        [helper.make_node(operator, inputs, ["y"], name="layer")],
+        "small",
+        [helper.make_tensor_value_info("x", element, ["batch", K])],
+        [helper.make_tensor_value_info("y", element, ["batch", outputs])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
