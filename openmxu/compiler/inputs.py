@@ -80,7 +80,8 @@ def plan_reads(segment: Segment, sections: Sequence[Section], host: int, total_r
             free = panels[piece.panel - segment.ring].last_use + 1 if piece.panel >= segment.ring else 0
         else:
             free = blocks[panel.block - segment.slots].last_use + 1 if panel.block >= segment.slots else 0
-            due = min(due, _spread(blocks, panel.block, piece.panel, free))
+            if panel.block > 0:
+                due = min(due, _spread(panels, blocks, panel.block, piece.panel, free))
         position = max(free, due, reads[-1].position if reads else 0)
         first_row, block_rows = segment.blocks[panel.block]
         first_plane = panel.planes.start
@@ -91,10 +92,12 @@ def plan_reads(segment: Segment, sections: Sequence[Section], host: int, total_r
     return reads
 
 
-def _spread(blocks: Sequence[_Block], block: int, panel: int, free: int) -> int:
+def _spread(panels: Sequence[_Panel], blocks: Sequence[_Block], block: int, panel: int, free: int) -> int:
     """A position between ``free`` and the first use of the block, the panels of the block spread evenly."""
-    panels = blocks[block].panels
-    return free + (blocks[block].first_use - free) * (panel - panels.start) // len(panels)
+    own = blocks[block].panels
+    # The first block is read while it is used; there is no time for the second one before that is done.
+    begin = panels[own.start - 1].first_use if block == 1 else free
+    return begin + (blocks[block].first_use - begin) * (panel - own.start) // len(own)
 
 
 def _panels(segment: Segment, own: Sequence[Section]) -> list[_Panel]:

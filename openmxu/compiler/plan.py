@@ -169,16 +169,19 @@ class _Planner:
             return resident
         return streaming
 
-    def _group_size(self, tiles: int) -> int:
+    def _group_size(self, shape: LayerShape) -> int:
         """Output tiles side by side, so that reading a plane takes no longer than multiplying it."""
         config = self.config
-        balanced = config.size // config.host_data_bytes + 1
+        balanced = -(-config.size // config.host_data_bytes)
+        if shape.passes >= 2 * config.column_groups:
+            # The activation unit can catch up later, so one tile more hides what reading loses between planes.
+            balanced += 1
         room = config.accumulator_rows // max(fetch_cycles(config), 2 * config.size) - 1
-        return min(balanced, tiles, max(1, room))
+        return min(balanced, shape.tiles, max(1, room))
 
     def _resident(self, first: int, stop: int) -> Segment | None:
         shapes = self.shapes[first:stop]
-        size = self._group_size(shapes[0].tiles)
+        size = self._group_size(shapes[0])
         # One group is summed up while another is activated.
         limit = self.config.accumulator_rows // (size + 1)
         if len(shapes) > 1:
@@ -196,7 +199,7 @@ class _Planner:
 
     def _streaming(self, layer: int) -> Segment | None:
         shape = self.shapes[layer]
-        size = self._group_size(shape.tiles)
+        size = self._group_size(shape)
         depth = self.config.command_queue_depth + 2
         for ring, output_slots in ((depth, 2), (2, 2), (1, 1)):
             limit = self.config.accumulator_rows // (2 * size)

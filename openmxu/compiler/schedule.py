@@ -7,8 +7,9 @@ activations and writes as soon as their sums are complete.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction, OutputFormat, Register
@@ -84,6 +85,7 @@ def schedule(
         )
         for section in work[index]:
             runner.run(section)
+        runner.finish()
     emitter.halt()
     return tuple(emitter.instructions)
 
@@ -108,9 +110,23 @@ def _weight_runs(layers: Sequence[ScheduledLayer], work: Sequence[Section]) -> l
     return runs
 
 
+@dataclass(frozen=True)
+class _Activation:
+    """Sums of one output tile that are complete, and the unified buffer row that they go to."""
+
+    section: Section
+    tile: int
+    accumulator: int
+    target: int
+
+
 @dataclass
 class _SegmentRunner:
-    """Emits the sections of one segment."""
+    """Emits the sections of one segment.
+
+    Activations of a group of tiles wait in ``pending`` and come one by one between the multiplications of the next
+    section: all at once they would fill the activation unit's queue and hold the multiplications back.
+    """
 
     emitter: Emitter
     layers: Sequence[ScheduledLayer]
@@ -121,17 +137,20 @@ class _SegmentRunner:
     output: int
     rows: int
     config: Config
+    pending: deque[_Activation] = field(default_factory=deque)
     _position: int = 0
     _panel: int = -1
     _panel_key: tuple[int, ...] = ()
+    _multiplications: int = 0
     _next_accumulator: int = 0
     _sums: tuple[int, ...] = ()
     _sums_key: tuple[int, ...] = ()
-    _writes: int = 0
+    _tile_writes: int = 0
 
     def run(self, section: Section) -> None:
         """Multiply, activate, and write what leaves the segment."""
         self._take_accumulators(section)
+        self._activate_before(section)
         layer = self.layers[section.layer].layer
         self.emitter.configure(Register.INPUT_FORMAT, signed=layer.input_signed, zero_point=layer.input_zero_point)
         loaded = False
@@ -140,10 +159,28 @@ class _SegmentRunner:
                 self.parameters.require(section.layer, section.tiles[0])
                 loaded = True
             self._multiply(section, item)
-        for tile in section.tiles:
-            self._activate(section, tile)
-        if section.layer == self.segment.stop - 1 and section.tiles.stop == section.shape.tiles:
-            self._end_of_rows(section)
+            self._multiplications += 1
+            if self.pending and self._multiplications % (self.config.column_groups * section.shape.output_rows) == 0:
+                self._activate(self.pending.popleft())
+        for tile, accumulator in zip(section.tiles, self._sums, strict=True):
+            target = self._output_row(section, tile)
+            self.pending.append(_Activation(section, tile, accumulator + section.start, target))
+        # Some room stays in the activation unit's queue for a load of parameters.
+        for _ in range(min(len(self.pending), max(1, self.config.command_queue_depth - 2))):
+            self._activate(self.pending.popleft())
+
+    def finish(self) -> None:
+        """Activate what is still pending."""
+        while self.pending:
+            self._activate(self.pending.popleft())
+
+    def _activate_before(self, section: Section) -> None:
+        """Activate what the section would overwrite or may read."""
+        while self.pending and (
+            (self.pending[0].section.layer, self.pending[0].section.block) != (section.layer, section.block)
+            or any(item.accumulator - item.section.start in self._sums for item in self.pending)
+        ):
+            self._activate(self.pending.popleft())
 
     def _take_accumulators(self, section: Section) -> None:
         """A place for each tile of the section's group; the sections of one block and group share theirs."""
@@ -158,12 +195,11 @@ class _SegmentRunner:
             self._sums_key = key
 
     def _multiply(self, section: Section, item: Multiplication) -> None:
-        offset = section.layer - self.segment.first
-        if offset == 0:
-            self.reads.advance(self._position)
-            self._position += 1
         if item.next_tile:
             self.weights.take()
+        if section.layer == self.segment.first:
+            self.reads.advance(self._position)
+            self._position += 1
         self.emitter.multiply(
             unified_buffer=self._input_row(section, item) + item.start,
             accumulator=self._sums[item.tile - section.tiles.start] + item.start,
@@ -184,37 +220,41 @@ class _SegmentRunner:
         slot = section.block % segment.slots
         return segment.inputs[offset] + (slot * section.shape.planes + item.plane) * segment.block_rows
 
-    def _activate(self, section: Section, tile: int) -> None:
+    def _output_row(self, section: Section, tile: int) -> int:
+        """Where the section's rows of an output tile go: the next layer's input, or the place of outputs."""
+        segment = self.segment
+        following = section.layer + 1
+        if following < segment.stop:
+            slot = section.block % segment.slots
+            planes = self.layers[following].shape.planes
+            first = segment.inputs[following - segment.first]
+            return first + (slot * planes + tile) * segment.block_rows + section.start
+        slot, index = divmod(tile, segment.write_tiles)
+        slot = (self._tile_writes + slot) % segment.output_slots
+        if tile == section.shape.tiles - 1:
+            self._tile_writes += -(-section.shape.tiles // segment.write_tiles)
+        place = slot * segment.write_tiles + index
+        return segment.output + (place * segment.block_rows + section.start) * section.shape.output_rows
+
+    def _activate(self, item: _Activation) -> None:
+        section = item.section
         layer = self.layers[section.layer].layer
-        parameters = self.parameters.require(section.layer, tile)
+        parameters = self.parameters.require(section.layer, item.tile)
         output = OutputFormat.INT32
         if layer.scale is not None:
             output = OutputFormat.BYTE
             self.emitter.configure(
                 Register.OUTPUT_FORMAT, zero_point=layer.zero_point, minimum=layer.minimum, maximum=layer.maximum
             )
-        target = self._output_row(section, tile)
         self.emitter.activate(
-            unified_buffer=target,
-            accumulator=self._sums[tile - section.tiles.start] + section.start,
+            unified_buffer=item.target,
+            accumulator=item.accumulator,
             rows=section.stop - section.start,
             parameters=parameters,
             output=output,
         )
         if section.layer == self.segment.stop - 1:
-            self._write(section, tile, target)
-
-    def _output_row(self, section: Section, tile: int) -> int:
-        """Where the section's rows of an output tile go: the next layer's input, or the place of outputs."""
-        segment = self.segment
-        following = section.layer + 1 - segment.first
-        if section.layer + 1 < segment.stop:
-            slot = section.block % segment.slots
-            planes = self.layers[section.layer + 1].shape.planes
-            return segment.inputs[following] + (slot * planes + tile) * segment.block_rows + section.start
-        slot = (self._writes + tile // segment.write_tiles) % segment.output_slots
-        places = slot * segment.write_tiles + tile % segment.write_tiles
-        return segment.output + (places * segment.block_rows + section.start) * section.shape.output_rows
+            self._write(section, item.tile, item.target)
 
     def _write(self, section: Section, tile: int, source: int) -> None:
         """Write a tile's rows, or once its last one is there a number of neighbouring tiles."""
@@ -227,6 +267,3 @@ class _SegmentRunner:
         first = self.segment.blocks[section.block][0] + section.start
         address = self.output + ((tile - index) * self.rows + first) * output_rows * self.config.size
         self.emitter.write(source - before, address, before + rows)
-
-    def _end_of_rows(self, section: Section) -> None:
-        self._writes += -(-section.shape.tiles // self.segment.write_tiles)
