@@ -1,0 +1,53 @@
+"""``openmxu bench gemm``."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_interpreter_computes_and_has_no_clock(openmxu):
+    result = openmxu("bench", "gemm", 20, 30, 40, "--size", 4, "--device", "interpreter", "--json").json
+    assert (result["shape"], result["size"], result["device"]) == ([20, 30, 40], 4, "interpreter")
+    assert (result["outputs"], result["mismatches"]) == (800, 0)
+    assert result["multiply_adds"] == 20 * 30 * 40
+    assert result["cycles"] is result["utilization"] is result["cycles_per_second"] is None
+
+
+def test_text_for_people(openmxu):
+    result = openmxu("bench", "gemm", 3, 4, 5, "--device", "interpreter")
+    assert (result.status, result.stderr) == (0, "")
+    assert "3 × 4 × 5 on an array of 8 × 8" in result.stdout
+    assert "0 of 15" in result.stdout
+
+
+def test_simulated_rtl_measures(openmxu):
+    bench = ("bench", "gemm", 20, 30, 40, "--size", 4, "--device", "verilator", "--json")
+    result = openmxu(*bench).json
+    assert result["mismatches"] == 0
+    assert result["memory_latency"] == 4
+    assert result["utilization"] == pytest.approx(20 * 30 * 40 / (4 * 4 * result["cycles"]))
+    assert result["counters"]["cycles"] == result["cycles"]
+    assert result["cycles_per_second"] > 0
+
+    slow = openmxu(*bench, "--memory-latency", 100, "--stall-probability", 0.5, "--seed", 3).json
+    assert (slow["mismatches"], slow["memory_latency"], slow["stall_probability"]) == (0, 100, 0.5)
+    assert slow["cycles"] > result["cycles"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([0, 1, 1], "'M'"),
+        ([1, 1], "'N'"),
+        ([1, 1, "x"], "'N'"),
+        ([1, 1, 1, "--size", 3], "size must be a power of two, not 3"),
+        ([1, 1, 1, "--stall-probability", 1.5], "stall_probability must be at least 0 and less than 1, not 1.5"),
+        ([1, 1, 1, "--device", "interpreter", "--memory-latency", 3], "--memory-latency needs --device verilator"),
+    ],
+)
+def test_wrong_usage_is_one_line(openmxu, arguments, problem):
+    openmxu("bench", "gemm", *arguments).failed(2, problem)
+
+
+def test_bench_needs_a_name(openmxu):
+    openmxu("bench").failed(2, "command")

@@ -1,0 +1,157 @@
+"""``openmxu run`` and ``openmxu compile``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from openmxu import Program
+from tests.cli.small_models import K, N, write_dense_model, write_unsupported_model
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """``model.onnx``, inputs for it in ``x.npy``, and ONNX Runtime's outputs in ``expected.npy``."""
+    write_dense_model(tmp_path / "model.onnx")
+    inputs = np.random.default_rng(2).integers(0, 256, (100, K)).astype(np.uint8)
+    np.save(tmp_path / "x.npy", inputs)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    np.save(tmp_path / "expected.npy", session.run(None, {"x": inputs})[0])
+    return tmp_path
+
+
+def outputs_in(folder: Path) -> set[str]:
+    """Files that a command has added to the folder."""
+    return {path.name for path in folder.iterdir()} - {"model.onnx", "x.npy", "expected.npy"}
+
+
+def assert_equals_expected(folder: Path, name: str) -> None:
+    np.testing.assert_array_equal(np.load(folder / name), np.load(folder / "expected.npy"), strict=True)
+
+
+@pytest.mark.parametrize("options", [[], ["--size", "2"], ["--preset", "medium"], ["--batch", "7"]])
+def test_run_computes_what_onnx_runtime_computes(openmxu, folder, options):
+    result = openmxu("run", "model.onnx", "--input", "x.npy", "--output", "y.npy", *options)
+    assert (result.status, result.stderr) == (0, "")
+    assert outputs_in(folder) == {"y.npy"}
+    assert_equals_expected(folder, "y.npy")
+
+
+def test_run_reports_as_json(openmxu, folder):
+    report = openmxu("run", "model.onnx", "--input", "x.npy", "--output", "y.npy", "--size", 4, "--json").json
+    assert report["device"] == "interpreter"
+    assert report["size"] == 4
+    assert (report["shape"], report["type"]) == ([100, N], "uint8")
+    assert report["multiply_adds"] == 100 * K * N
+    assert report["cycles"] is None
+
+
+def test_run_replaces_its_output_and_keeps_its_permissions(openmxu, folder):
+    (folder / "y.npy").write_bytes(b"previous")
+    (folder / "y.npy").chmod(0o640)
+    assert openmxu("run", "model.onnx", "--input", "x.npy", "--output", "y.npy").status == 0
+    assert_equals_expected(folder, "y.npy")
+    assert (folder / "y.npy").stat().st_mode & 0o777 == 0o640
+
+
+def test_compiled_program_runs_and_disassembles(openmxu, folder):
+    facts = openmxu("compile", "model.onnx", "--size", 4, "--batch", 32, "-o", "model.mxu", "--json").json
+    assert (facts["size"], facts["batch"]) == (4, 32)
+    assert openmxu("run", "model.mxu", "--input", "x.npy", "--output", "y.npy").status == 0
+    assert_equals_expected(folder, "y.npy")
+    assert openmxu("disassemble", "model.mxu").stdout == Program.load(folder / "model.mxu").disassemble()
+
+
+def test_options_may_not_contradict_a_compiled_program(openmxu, folder):
+    assert openmxu("compile", "model.onnx", "--size", 4, "--batch", 32, "-o", "model.mxu").status == 0
+    run = ("run", "model.mxu", "--input", "x.npy", "--output", "y.npy")
+    openmxu(*run, "--size", 8).failed(2, "model.mxu is compiled already, for another configuration of size 4")
+    openmxu(*run, "--batch", 8).failed(2, "model.mxu is compiled already, for a batch of 32")
+    assert openmxu(*run, "--size", 4, "--batch", 32).status == 0
+
+
+def test_unsupported_operator_names_node_and_operator(openmxu, folder):
+    write_unsupported_model(folder / "softmax.onnx")
+    openmxu("compile", "softmax.onnx", "-o", "out").failed(2, "softmax.onnx", "'layer'", "Softmax", "supported: ")
+    openmxu("run", "softmax.onnx", "--input", "x.npy", "--output", "out").failed(2, "'layer'", "Softmax")
+    assert outputs_in(folder) == {"softmax.onnx"}
+
+
+@pytest.mark.parametrize("length", [0, 1, 50, 150, 300])
+def test_truncated_model_is_refused(openmxu, folder, length):
+    (folder / "cut.onnx").write_bytes((folder / "model.onnx").read_bytes()[:length])
+    openmxu("run", "cut.onnx", "--input", "x.npy", "--output", "y.npy").failed(2, "cut.onnx")
+    assert outputs_in(folder) == {"cut.onnx"}
+
+
+def test_truncated_program_is_refused(openmxu, folder):
+    assert openmxu("compile", "model.onnx", "-o", "model.mxu").status == 0
+    contents = (folder / "model.mxu").read_bytes()
+    (folder / "model.mxu").write_bytes(contents[: len(contents) // 2])
+    openmxu("run", "model.mxu", "--input", "x.npy", "--output", "y.npy").failed(2, "model.mxu")
+    assert outputs_in(folder) == {"model.mxu"}
+
+
+@pytest.mark.parametrize(
+    ("array", "problem"),
+    [
+        (np.zeros((3, K), np.float32), "not float32"),
+        (np.zeros((3, K), np.int8), "not int8"),
+        (np.zeros((3, K + 1), np.uint8), f"not uint8 of shape (3, {K + 1})"),
+        (np.zeros(K, np.uint8), f"of shape ({K},)"),
+        (np.uint8(1), "of shape ()"),
+    ],
+)
+def test_array_of_wrong_type_or_shape_is_refused(openmxu, folder, array, problem):
+    np.save(folder / "bad.npy", array)
+    run = ("run", "model.onnx", "--input", "bad.npy", "--output", "y.npy")
+    openmxu(*run).failed(2, f"bad.npy: input 'x' must be uint8 of shape (batch, {K})", problem)
+    assert outputs_in(folder) == {"bad.npy"}
+
+
+def test_file_that_is_no_array_is_refused(openmxu, folder):
+    run = ("run", "model.onnx", "--output", "y.npy", "--input")
+    np.savez(folder / "bad.npz", np.zeros(3))
+    openmxu(*run, "bad.npz").failed(2, "bad.npz is an .npz archive")
+    np.save(folder / "bad.npz", np.array([{}]), allow_pickle=True)
+    (folder / "bad.npz.npy").rename(folder / "bad.npz")
+    openmxu(*run, "bad.npz").failed(2, "bad.npz is no readable .npy file: Object arrays cannot be loaded")
+    contents = (folder / "x.npy").read_bytes()
+    for length in (0, 3, 20, 200):
+        (folder / "bad.npz").write_bytes(contents[:length])
+        openmxu(*run, "bad.npz").failed(2, "bad.npz is no")
+    openmxu(*run, "model.onnx").failed(2, "model.onnx is no .npy file")
+    openmxu(*run, "missing.npy").failed(2, "cannot read missing.npy: no such file or directory")
+    assert outputs_in(folder) == {"bad.npz"}
+
+
+def test_model_that_is_missing_or_no_file(openmxu, folder):
+    run = ("run", "--input", "x.npy", "--output", "y.npy")
+    openmxu(*run, "missing.onnx").failed(2, "cannot read missing.onnx: no such file or directory")
+    openmxu(*run, ".").failed(2, "cannot read .: is a directory")
+    assert outputs_in(folder) == set()
+
+
+@pytest.mark.parametrize("output", ["missing/y.npy", ".", "x.npy/y.npy"])
+def test_output_that_cannot_be_written(openmxu, folder, output):
+    openmxu("run", "model.onnx", "--input", "x.npy", "--output", output).failed(2, f"cannot write {output}")
+    openmxu("compile", "model.onnx", "-o", output).failed(2, f"cannot write {output}")
+    assert outputs_in(folder) == set()
+
+
+def test_missing_compiler_is_one_line(openmxu, folder):
+    run = ("run", "model.onnx", "--input", "x.npy", "--output", "y.npy", "--device", "verilator")
+    openmxu(*run, environment={"PATH": str(folder)}).failed(1, "g++", "apt install g++")
+    assert outputs_in(folder) == set()
+
+
+def test_options_that_contradict_each_other(openmxu, folder):
+    run = ("run", "model.onnx", "--input", "x.npy", "--output")
+    openmxu(*run, "-", "--json").failed(2, "--json and --output - exclude each other")
+    openmxu(*run, "y.npy", "--waveform", "y.vcd").failed(2, "--waveform needs --device verilator")
+    openmxu(*run, "y.npy", "--device", "abacus").failed(2, "'abacus' is not one of 'interpreter', 'verilator'")
+    openmxu("compile", "model.onnx", "-o", "-").failed(2, "cannot be written to stdout")
+    assert outputs_in(folder) == set()
