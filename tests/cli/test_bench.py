@@ -21,11 +21,11 @@ def test_text_for_people(openmxu):
 
 
 def test_simulated_rtl_measures(openmxu):
-    bench = ("bench", "gemm", 20, 30, 40, "--size", 4, "--device", "verilator", "--json")
+    bench = ("bench", "gemm", 20, 30, 40, "--size", 8, "--device", "verilator", "--json")
     result = openmxu(*bench).json
     assert result["mismatches"] == 0
     assert result["memory_latency"] == 4
-    assert result["utilization"] == pytest.approx(20 * 30 * 40 / (4 * 4 * result["cycles"]))
+    assert result["utilization"] == pytest.approx(20 * 30 * 40 / (8 * 8 * result["cycles"]))
     assert result["counters"]["cycles"] == result["cycles"]
     assert result["cycles_per_second"] > 0
 
