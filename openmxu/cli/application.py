@@ -35,8 +35,6 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=_CONTEXT,
 )
-
-
 _benches = typer.Typer(help="Measure cycles and array utilization.", context_settings=_CONTEXT)
 application.add_typer(_benches, name="bench")
 
