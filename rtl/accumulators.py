@@ -12,9 +12,7 @@ __all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
 def tag_layout(config: Config) -> data.StructLayout:
     """What happens to one row of sums: added to or written over ``row``; ``last`` of its instruction."""
-    return data.StructLayout(
-        {"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "last": 1}
-    )
+    return data.StructLayout({"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "last": 1})
 
 
 def read_latency(config: Config) -> int:
@@ -114,8 +112,8 @@ class Accumulators(wiring.Component):
     read
         Rows that the activation unit asks for.
     values
-        L int32 values in each of S/L cycles, the first ``read_latency(config)`` cycles after the row was taken; value l of cycle
-        j is column l·S/L + j.
+        L int32 values in each of S/L cycles, the first ``read_latency(config)`` cycles after the row was taken; value
+        l of cycle j is column l·S/L + j.
     """
 
     update_latency = 4
@@ -164,9 +162,9 @@ class Accumulators(wiring.Component):
                 column.write_row.eq(tags[index + 3].row),
             ]
 
-        # Lane l reads column l·groups + j in the j-th cycle after a row is taken. The tag that then is at this column is
-        # now at column l·groups, for all j: one look now tells for the whole row. With one column per lane, odd lanes
-        # read a cycle later, so that all look at even columns.
+        # Lane l reads column l·groups + j in the j-th cycle after a row is taken. The tag that then is at this column
+        # is now at column l·groups, for all j: one look now tells for the whole row. With one column per lane, odd
+        # lanes read a cycle later, so that all look at even columns.
         conflict = 0
         for lane in range(lanes):
             tag = tags[lane * groups - (lane % 2 if groups == 1 else 0)]

@@ -11,6 +11,7 @@ from openmxu.rtl.commands import ActivationKind, OutputLayout, activation_comman
 from openmxu.rtl.parameter_loader import ParameterLoader
 from openmxu.rtl.parameter_memory import ParameterMemory
 from openmxu.rtl.requantizer import Requantizer
+from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import row_layout
 
@@ -20,13 +21,13 @@ __all__ = ["ActivationUnit"]
 class ActivationUnit(wiring.Component):
     """Executes Activate and LOAD_PARAMETERS.
 
-    Rows stream through L requantizers, S/L cycles a row, instruction after instruction without a gap. INT32 output passes
-    each row four times and takes another byte of the sums each time.
+    Rows stream through L requantizers, S/L cycles a row, instruction after instruction without a gap. INT32 output
+    passes each row four times and takes another byte of the sums each time.
 
     Members
     -------
     commands
-        Taken when their last row is on its way, or their last parameter loaded.
+        Taken when their first row comes next, or their last parameter is loaded.
     read, values
         Of the accumulators.
     parameter_rows
@@ -84,47 +85,54 @@ class ActivationUnit(wiring.Component):
         m.submodules.loader = loader = ParameterLoader(config)
 
         # Rows are asked for while there is room for their results.
+        walker = RowWalker(config.accumulator_address_width, command.rows.shape())
+        m.submodules.walker = walker
         room = Signal(range(self.rows_in_flight + 1), init=self.rows_in_flight)
+        next_room = Signal.like(room)
+        has_room = Signal(init=1)
+        is_empty = Signal(init=1)
         written = Signal()
-        row = Signal.like(command.rows)
         byte = Signal(2)
+        is_int32 = Signal(reset_less=True)
+        set_number = Signal(config.parameter_set_width, reset_less=True)
         is_load = Signal()
-        is_int32 = Signal()
-        first = Signal()
+        begins = Signal()
+        row_done = Signal()
         last = Signal()
         granted = Signal()
         m.d.comb += [
             is_load.eq(command.kind == ActivationKind.LOAD_PARAMETERS),
-            is_int32.eq(command.kind == ActivationKind.INT32),
-            first.eq((row == 0) & (byte == 0)),
-            last.eq((row + 1 == command.rows) & (~is_int32 | (byte == 3))),
-            self.read.payload.eq(command.accumulator + row),
-            self.read.valid.eq(
-                self.commands.valid
-                & ~is_load
-                & (room != 0)
-                & (~first | (formats.input.ready & destinations.input.ready))
-            ),
-            granted.eq(self.read.valid & self.read.ready),
+            walker.ranges.p.address.eq(command.accumulator),
+            walker.ranges.p.rows.eq(command.rows),
+            walker.ranges.valid.eq(self.commands.valid & ~is_load & formats.input.ready & destinations.input.ready),
+            begins.eq(walker.ranges.valid & walker.ranges.ready),
             formats.input.payload.eq(command.output),
-            formats.input.valid.eq(granted & first),
+            formats.input.valid.eq(begins),
             destinations.input.p.address.eq(command.unified_buffer),
-            destinations.input.p.is_int32.eq(is_int32),
-            destinations.input.valid.eq(granted & first),
-            loader.start.eq(self.commands.valid & is_load & (room == self.rows_in_flight)),
+            destinations.input.p.is_int32.eq(command.kind == ActivationKind.INT32),
+            destinations.input.valid.eq(begins),
+            loader.start.eq(self.commands.valid & is_load & ~walker.rows.valid & is_empty),
             loader.unified_buffer.eq(command.unified_buffer),
             loader.first.eq(command.parameters),
             loader.count.eq(command.rows),
-            self.commands.ready.eq((granted & last) | loader.done),
+            self.commands.ready.eq(begins | loader.done),
+            self.read.payload.eq(walker.rows.p.address),
+            self.read.valid.eq(walker.rows.valid & has_room),
+            granted.eq(self.read.valid & self.read.ready),
+            row_done.eq(~is_int32 | (byte == 3)),
+            walker.rows.ready.eq(self.read.ready & has_room & row_done),
+            last.eq(walker.rows.p.last & row_done),
+            next_room.eq(room + written - granted),
         ]
-        m.d.sync += room.eq(room + written - granted)
+        m.d.sync += [
+            room.eq(next_room),
+            has_room.eq(next_room != 0),
+            is_empty.eq(next_room == self.rows_in_flight),
+        ]
+        with m.If(begins):
+            m.d.sync += [is_int32.eq(command.kind == ActivationKind.INT32), set_number.eq(command.parameters)]
         with m.If(granted):
-            with m.If(is_int32 & (byte != 3)):
-                m.d.sync += byte.eq(byte + 1)
-            with m.Else():
-                m.d.sync += [byte.eq(0), row.eq(row + 1)]
-            with m.If(last):
-                m.d.sync += row.eq(0)
+            m.d.sync += byte.eq(Mux(row_done, 0, byte + 1))
 
         connect(m, loader.rows, flipped(self.parameter_rows))
         m.d.comb += [
@@ -134,7 +142,7 @@ class ActivationUnit(wiring.Component):
             parameters.write_data.eq(loader.write_data),
         ]
 
-        steps = self._steps(m, granted, last, byte)
+        steps = self._steps(m, granted, last, byte, set_number)
         latency = read_latency(config)
         address = Signal(range(config.parameter_sets * groups))
         m.d.comb += address.eq((steps.set_number << ceil_log2(groups)) | steps.group)
@@ -188,7 +196,7 @@ class ActivationUnit(wiring.Component):
         ]
         return m
 
-    def _steps(self, m: Module, granted: Signal, last: Signal, byte: Signal) -> data.View:
+    def _steps(self, m: Module, granted: Signal, last: Signal, byte: Signal, set_number: Signal) -> data.View:
         """What the unit reads in each of the S/L cycles from the one in which a row is granted."""
         config = self.config
         groups = config.column_groups
@@ -210,14 +218,14 @@ class ActivationUnit(wiring.Component):
         m.d.comb += [
             steps.active.eq(granted | running),
             steps.group.eq(group),
-            steps.set_number.eq(Mux(running, held.set_number, self.commands.p.parameters)),
+            steps.set_number.eq(Mux(running, held.set_number, set_number)),
             steps.byte.eq(Mux(running, held.byte, byte)),
             steps.end_of_row.eq(steps.active & (group == groups - 1)),
             steps.end.eq(steps.end_of_row & Mux(running, held.end, last)),
         ]
         with m.If(granted):
             m.d.sync += [
-                held.set_number.eq(self.commands.p.parameters),
+                held.set_number.eq(set_number),
                 held.byte.eq(byte),
                 held.end.eq(last),
             ]

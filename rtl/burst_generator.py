@@ -1,6 +1,6 @@
 """Burst generator: a host transfer becomes bursts of the memory port."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,7 +18,7 @@ class BurstGenerator(wiring.Component):
     Members
     -------
     commands
-        Transfers; a command is taken with its last burst.
+        Transfers; a command is taken when its first burst comes next.
     requests
         The bursts, for the memory port.
     runs
@@ -35,7 +35,7 @@ class BurstGenerator(wiring.Component):
                 "runs": Out(
                     stream.Signature(
                         run_layout(
-                            Signal(command["rows"].shape).shape().width,
+                            Shape.cast(command["rows"].shape).width,
                             ceil_log2(max(1, config.host_data_bytes // config.size)),
                         )
                     )
@@ -54,27 +54,23 @@ class BurstGenerator(wiring.Component):
         beat_bits = ceil_log2(beat_bytes)
 
         command = self.commands.p
-        offset = Signal(self.config.host_address_width)
-        done_rows = Signal.like(command.rows)
+        active = Signal()
+        address = Signal(self.config.host_address_width, reset_less=True)
+        stride = Signal.like(command.stride, reset_less=True)
+        rows = Signal.like(command.rows, reset_less=True)
+        bursts_left = Signal.like(command.rows, reset_less=True)
         request_sent = Signal()
         run_sent = Signal()
-
-        address = Signal(self.config.host_address_width)
-        rows = Signal.like(command.rows)
         last = Signal()
         advance = Signal()
         m.d.comb += [
-            address.eq(command.host + offset),
-            rows.eq(Mux(command.alternate, 1, command.rows)),
-            last.eq(~command.alternate | (done_rows + 1 == command.rows)),
+            last.eq(bursts_left == 1),
             self.requests.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
             self.runs.p.rows.eq(rows),
-            self.requests.valid.eq(self.commands.valid & ~request_sent),
-            self.runs.valid.eq(self.commands.valid & ~run_sent),
-            advance.eq(
-                self.commands.valid & (request_sent | self.requests.ready) & (run_sent | self.runs.ready)
-            ),
-            self.commands.ready.eq(advance & last),
+            self.requests.valid.eq(active & ~request_sent),
+            self.runs.valid.eq(active & ~run_sent),
+            advance.eq(active & (request_sent | self.requests.ready) & (run_sent | self.runs.ready)),
+            self.commands.ready.eq(~active | (advance & last)),
         ]
         if size >= beat_bytes:
             m.d.comb += self.requests.p.beats.eq(rows << ceil_log2(size // beat_bytes))
@@ -88,13 +84,20 @@ class BurstGenerator(wiring.Component):
 
         with m.If(advance):
             m.d.sync += [request_sent.eq(0), run_sent.eq(0)]
-            with m.If(last):
-                m.d.sync += [offset.eq(0), done_rows.eq(0)]
-            with m.Else():
-                m.d.sync += [offset.eq(offset + command.stride), done_rows.eq(done_rows + 1)]
         with m.Else():
             with m.If(self.requests.valid & self.requests.ready):
                 m.d.sync += request_sent.eq(1)
             with m.If(self.runs.valid & self.runs.ready):
                 m.d.sync += run_sent.eq(1)
+
+        with m.If(self.commands.ready):
+            m.d.sync += [
+                active.eq(self.commands.valid),
+                address.eq(command.host),
+                stride.eq(command.stride),
+                rows.eq(Mux(command.alternate, 1, command.rows)),
+                bursts_left.eq(Mux(command.alternate, command.rows, 1)),
+            ]
+        with m.Elif(advance):
+            m.d.sync += [address.eq(address + stride), bursts_left.eq(bursts_left - 1)]
         return m

@@ -20,8 +20,8 @@ class CommandQueues(wiring.Component):
     check, unit, access
         Compare an instruction with those in flight.
     push
-        Queue the instruction checked last, with its command in ``transfer``, ``multiplication`` or ``activation_work``; not
-        while its unit's bit of ``full`` is set.
+        Queue the instruction checked last, with its command in ``transfer``, ``multiplication`` or
+        ``activation_work``; not while its unit's bit of ``full`` is set.
     host_read, host_write, matrix, activation
         Commands that may start.
     done

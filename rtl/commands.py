@@ -1,7 +1,7 @@
 """Commands: what the dispatcher hands to each unit, with the configuration registers that they need."""
 
-from amaranth.lib import data, enum
 from amaranth.hdl import signed
+from amaranth.lib import data, enum
 
 from openmxu.arch.config import Config
 from openmxu.rtl.systolic_data_setup import OperandFormat

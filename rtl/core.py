@@ -104,9 +104,7 @@ class Core(wiring.Component):
             fetcher.flush.eq(self._dispatcher.flush_weights),
             shifter.discard.eq(self._dispatcher.flush_weights),
             self._dispatcher.weights_settled.eq(fetcher.settled),
-            self._dispatcher.weights_empty.eq(
-                ~fetcher.busy & (fifo.tiles == 0) & ~shifter.shifting & ~shifter.loaded
-            ),
+            self._dispatcher.weights_empty.eq(~fetcher.busy & (fifo.tiles == 0) & ~shifter.shifting & ~shifter.loaded),
         ]
 
     def _connect_matrix(self, m: Module) -> None:
@@ -178,9 +176,7 @@ class Core(wiring.Component):
             increments.weight_stall.eq(waits_for_tile & ~shifting),
             increments.weight_shift.eq(waits_for_tile & shifting),
             increments.non_matrix.eq(other),
-            increments.raw_stall.eq(
-                other & (waits[QueuedUnit.ACTIVATION.value] | waits[QueuedUnit.HOST_WRITE.value])
-            ),
+            increments.raw_stall.eq(other & (waits[QueuedUnit.ACTIVATION.value] | waits[QueuedUnit.HOST_WRITE.value])),
             increments.input_stall.eq(other & waits[QueuedUnit.HOST_READ.value]),
             increments.retired_read_weights.eq(dispatcher.weights.valid & dispatcher.weights.ready),
             increments.retired_other.eq(dispatcher.retired_other),

@@ -1,7 +1,7 @@
 """Host reader: rows of host memory to the unified buffer."""
 
-from amaranth.hdl import Module, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Module, Shape, Signal, Value
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
@@ -10,6 +10,7 @@ from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.commands import host_command
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["HostReader"]
@@ -52,48 +53,38 @@ class HostReader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        command = host_command(config)
-        rows_width = Signal(command["rows"].shape).shape().width
-        destination = data.StructLayout({"address": config.unified_buffer_address_width, "rows": rows_width})
-
-        m.submodules.active = active = StreamFIFO(command, 1)
+        rows_width = Shape.cast(host_command(config)["rows"].shape).width
         m.submodules.bursts = bursts = BurstGenerator(config)
         m.submodules.unpacker = unpacker = RowUnpacker(
             row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
         )
         m.submodules.runs = runs = StreamFIFO(unpacker.runs.p.shape(), self.runs_ahead)
-        m.submodules.destinations = destinations = StreamFIFO(destination, self.runs_ahead)
+        m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
+        m.submodules.destinations = destinations = StreamFIFO(walker.ranges.p.shape(), self.runs_ahead)
 
         # A command goes to the burst generator and to the row writer in the same cycle.
         m.d.comb += [
-            active.input.payload.eq(self.commands.payload),
-            active.input.valid.eq(self.commands.valid & destinations.input.ready),
+            bursts.commands.payload.eq(self.commands.payload),
+            bursts.commands.valid.eq(self.commands.valid & destinations.input.ready),
             destinations.input.p.address.eq(self.commands.p.unified_buffer),
             destinations.input.p.rows.eq(self.commands.p.rows),
-            destinations.input.valid.eq(self.commands.valid & active.input.ready),
-            self.commands.ready.eq(active.input.ready & destinations.input.ready),
+            destinations.input.valid.eq(self.commands.valid & bursts.commands.ready),
+            self.commands.ready.eq(bursts.commands.ready & destinations.input.ready),
         ]
-        connect(m, active.output, bursts.commands)
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
         connect(m, runs.output, unpacker.runs)
         connect(m, flipped(self.memory.data), unpacker.beats)
+        connect(m, destinations.output, walker.ranges)
 
-        count = Signal(rows_width)
-        last = Signal()
         written = Signal()
         m.d.comb += [
-            last.eq(count + 1 == destinations.output.p.rows),
-            self.rows.request.p.address.eq(destinations.output.p.address + count),
+            self.rows.request.p.address.eq(walker.rows.p.address),
             Value.cast(self.rows.request.p.row).eq(unpacker.rows.payload),
-            self.rows.request.valid.eq(unpacker.rows.valid & destinations.output.valid),
-            unpacker.rows.ready.eq(self.rows.request.ready & destinations.output.valid),
+            self.rows.request.valid.eq(unpacker.rows.valid & walker.rows.valid),
+            unpacker.rows.ready.eq(self.rows.request.ready & walker.rows.valid),
+            walker.rows.ready.eq(self.rows.request.ready & unpacker.rows.valid),
             written.eq(self.rows.request.valid & self.rows.request.ready),
-            destinations.output.ready.eq(written & last),
-            self.done.eq(written & last),
+            self.done.eq(written & walker.rows.p.last),
         ]
-        with m.If(written):
-            m.d.sync += count.eq(count + 1)
-            with m.If(last):
-                m.d.sync += count.eq(0)
         return m

@@ -1,6 +1,6 @@
 """Host writer: rows of the unified buffer to host memory."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Shape, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -10,6 +10,7 @@ from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.commands import host_command
 from openmxu.rtl.interfaces import WritePortSignature
 from openmxu.rtl.row_packer import RowPacker
+from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["HostWriter"]
@@ -58,13 +59,11 @@ class HostWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        command = host_command(config)
-        rows_width = Signal(command["rows"].shape).shape().width
+        rows_width = Shape.cast(host_command(config)["rows"].shape).width
 
-        m.submodules.to_burst = to_burst = StreamFIFO(command, 1)
-        m.submodules.to_read = to_read = StreamFIFO(command, 1)
-        m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
         m.submodules.bursts = bursts = BurstGenerator(config)
+        m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
+        m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
         m.submodules.packer = packer = RowPacker(
             row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
         )
@@ -72,53 +71,49 @@ class HostWriter(wiring.Component):
         m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead)
 
         # A command goes to the three parts in the same cycle.
-        parts = (to_burst, to_read, to_acknowledge)
+        parts = (bursts.commands, walker.ranges, to_acknowledge.input)
         for part in parts:
-            others = [other.input.ready for other in parts if other is not part]
-            m.d.comb += part.input.valid.eq(self.commands.valid & others[0] & others[1])
+            others = [other.ready for other in parts if other is not part]
+            m.d.comb += part.valid.eq(self.commands.valid & others[0] & others[1])
         m.d.comb += [
-            to_burst.input.payload.eq(self.commands.payload),
-            to_read.input.payload.eq(self.commands.payload),
-            self.commands.ready.eq(to_burst.input.ready & to_read.input.ready & to_acknowledge.input.ready),
+            bursts.commands.payload.eq(self.commands.payload),
+            walker.ranges.p.address.eq(self.commands.p.unified_buffer),
+            walker.ranges.p.rows.eq(self.commands.p.rows),
+            self.commands.ready.eq(bursts.commands.ready & walker.ranges.ready & to_acknowledge.input.ready),
         ]
         with m.If(self.commands.p.alternate):
             m.d.comb += to_acknowledge.input.payload.eq(self.commands.p.rows)
         with m.Else():
             m.d.comb += to_acknowledge.input.payload.eq(1)
 
-        connect(m, to_burst.output, bursts.commands)
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
         connect(m, runs.output, packer.runs)
         connect(m, buffer.output, packer.rows)
         connect(m, packer.beats, flipped(self.memory.data))
 
-        self._read(m, to_read.output, buffer)
+        self._read(m, walker.rows, buffer)
         self._acknowledge(m, to_acknowledge.output)
         return m
 
-    def _read(self, m: Module, commands: stream.Interface, buffer: StreamFIFO) -> None:
-        """Read the rows of one transfer after the other, never more than the buffer has room for."""
-        count = Signal.like(commands.p.rows)
+    def _read(self, m: Module, addresses: stream.Interface, buffer: StreamFIFO) -> None:
+        """Read rows, never more than the buffer has room for."""
         room = Signal(range(self.rows_ahead + 1), init=self.rows_ahead)
-        last = Signal()
+        has_room = Signal(init=1)
+        next_room = Signal.like(room)
         requested = Signal()
         left = Signal()
         m.d.comb += [
-            last.eq(count + 1 == commands.p.rows),
-            self.rows.request.payload.eq(commands.p.unified_buffer + count),
-            self.rows.request.valid.eq(commands.valid & (room != 0)),
+            self.rows.request.payload.eq(addresses.p.address),
+            self.rows.request.valid.eq(addresses.valid & has_room),
+            addresses.ready.eq(self.rows.request.ready & has_room),
             requested.eq(self.rows.request.valid & self.rows.request.ready),
-            commands.ready.eq(requested & last),
             buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
             buffer.input.valid.eq(self.rows.response.valid),
             left.eq(buffer.output.valid & buffer.output.ready),
+            next_room.eq(room + left - requested),
         ]
-        m.d.sync += room.eq(room + left - requested)
-        with m.If(requested):
-            m.d.sync += count.eq(count + 1)
-            with m.If(last):
-                m.d.sync += count.eq(0)
+        m.d.sync += [room.eq(next_room), has_room.eq(next_room != 0)]
 
     def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
         """Count the acknowledgements of one transfer after the other."""

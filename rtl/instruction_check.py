@@ -58,8 +58,8 @@ class InstructionCheck(wiring.Component):
     has_tile, has_queued_tile, weight_queue_full
         A tile is in the array; one is queued; no further Read_Weights may be outstanding.
     unified_buffer, unified_buffer_end, accumulator, accumulator_end, host, host_end
-        What the instruction touches, from ``ranges_done`` on; ends are exclusive. Meaningful if the instruction is legal
-        and touches it.
+        What the instruction touches, from ``ranges_done`` on; ends are exclusive. Meaningful if the instruction is
+        legal and touches it.
     ranges_done
         Set for one cycle before ``done``.
     done

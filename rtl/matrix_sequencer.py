@@ -8,10 +8,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
-from openmxu.rtl import unified_buffer
 from openmxu.rtl.accumulators import Accumulators, tag_layout
 from openmxu.rtl.commands import matrix_command
+from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.systolic_data_setup import OperandFormat
+from openmxu.rtl.unified_buffer import UnifiedBuffer
 
 __all__ = ["MatrixSequencer"]
 
@@ -25,7 +26,7 @@ class MatrixSequencer(wiring.Component):
     Members
     -------
     commands
-        Taken with their last row.
+        Taken when their first row comes next.
     request
         Row addresses for the unified buffer.
     tile_ready, take
@@ -63,62 +64,59 @@ class MatrixSequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         command = self.commands.p
-        count = Signal.like(command.rows)
-        first = Signal()
-        last = Signal()
-        accumulator = Signal(self.config.accumulator_address_width)
+        m.submodules.rows = rows = RowWalker(self.config.unified_buffer_address_width, command.rows.shape())
+
+        # What the rows of the current instruction have in common, beside the walker's registers.
+        accumulator = Signal(self.config.accumulator_address_width, reset_less=True)
+        accumulate = Signal(reset_less=True)
         needs_tile = Signal()
+        format = Signal(OperandFormat, reset_less=True)
+        pending = Signal()
         granted = Signal()
         m.d.comb += [
-            first.eq(count == 0),
-            last.eq(count + 1 == command.rows),
-            needs_tile.eq(first & command.next_tile),
-            accumulator.eq(command.accumulator + count),
+            rows.ranges.p.address.eq(command.unified_buffer),
+            rows.ranges.p.rows.eq(command.rows),
+            rows.ranges.valid.eq(self.commands.valid),
+            self.commands.ready.eq(rows.ranges.ready),
+            self.request.payload.eq(rows.rows.p.address),
+            self.request.valid.eq(rows.rows.valid & (~needs_tile | self.tile_ready) & ~pending),
             granted.eq(self.request.valid & self.request.ready),
-            self.request.payload.eq(command.unified_buffer + count),
-            self.commands.ready.eq(granted & last),
+            rows.rows.ready.eq(self.request.ready & (~needs_tile | self.tile_ready) & ~pending),
             self.take.eq(granted & needs_tile),
-            self.waits_for_tile.eq(self.commands.valid & needs_tile & ~self.tile_ready),
-        ]
-
-        recent = Signal(
-            data.ArrayLayout(
-                data.StructLayout({"valid": 1, "row": self.config.accumulator_address_width}),
-                Accumulators.update_latency - 1,
-            )
-        )
-        pending = Signal()
-        m.d.comb += [
-            pending.eq(
-                command.accumulate & reduce(or_, (entry.valid & (entry.row == accumulator) for entry in recent))
-            ),
-            self.request.valid.eq(self.commands.valid & (~needs_tile | self.tile_ready) & ~pending),
-        ]
-        m.d.sync += [
-            recent[0].valid.eq(granted),
-            recent[0].row.eq(accumulator),
-        ]
-        for newer, older in zip(recent, list(recent)[1:], strict=False):
-            m.d.sync += older.eq(newer)
-
-        with m.If(granted):
-            m.d.sync += count.eq(count + 1)
-            with m.If(last):
-                m.d.sync += count.eq(0)
-
-        m.d.comb += [
+            self.waits_for_tile.eq(rows.rows.valid & needs_tile & ~self.tile_ready),
             self.tag.valid.eq(granted),
             self.tag.row.eq(accumulator),
-            self.tag.accumulate.eq(command.accumulate),
-            self.tag.last.eq(last),
+            self.tag.accumulate.eq(accumulate),
+            self.tag.last.eq(rows.rows.p.last),
         ]
 
-        format, swap = command.format, self.take
-        for stage in range(unified_buffer.UnifiedBuffer.read_latency):
+        next_accumulator = Signal.like(accumulator)
+        next_accumulate = Signal()
+        m.d.comb += [next_accumulator.eq(accumulator), next_accumulate.eq(accumulate)]
+        with m.If(self.commands.valid & self.commands.ready):
+            m.d.comb += [next_accumulator.eq(command.accumulator), next_accumulate.eq(command.accumulate)]
+            m.d.sync += [needs_tile.eq(command.next_tile), format.eq(command.format)]
+        with m.Elif(granted):
+            m.d.comb += next_accumulator.eq(accumulator + 1)
+            m.d.sync += needs_tile.eq(0)
+        m.d.sync += [accumulator.eq(next_accumulator), accumulate.eq(next_accumulate)]
+
+        # `recent` are the rows that are on their way to their accumulators; what the next row has in common with them
+        # is known one cycle ahead.
+        row_shape = data.StructLayout({"valid": 1, "row": self.config.accumulator_address_width})
+        recent = [Signal(row_shape, name=f"recent_{age}") for age in range(Accumulators.update_latency - 1)]
+        newer = [self.tag, *recent]
+        for entry, before in zip(recent, newer, strict=False):
+            m.d.sync += [entry.valid.eq(before.valid), entry.row.eq(before.row)]
+        collides = (entry.valid & (entry.row == next_accumulator) for entry in newer[: len(recent)])
+        m.d.sync += pending.eq(next_accumulate & reduce(or_, collides))
+
+        # Format and swap bit travel with their row.
+        travelling_format, travelling_swap = format, self.take
+        for stage in range(UnifiedBuffer.read_latency):
             delayed_format = Signal(OperandFormat, name=f"format_{stage}", reset_less=True)
             delayed_swap = Signal(name=f"swap_{stage}")
-            m.d.sync += [delayed_format.eq(format), delayed_swap.eq(swap)]
-            format, swap = delayed_format, delayed_swap
-        m.d.comb += [self.format.eq(format), self.swap.eq(swap)]
+            m.d.sync += [delayed_format.eq(travelling_format), delayed_swap.eq(travelling_swap)]
+            travelling_format, travelling_swap = delayed_format, delayed_swap
+        m.d.comb += [self.format.eq(travelling_format), self.swap.eq(travelling_swap)]
         return m
-

@@ -48,22 +48,33 @@ class ParameterLoader(wiring.Component):
         m = Module()
         config = self._config
         groups = config.column_groups
-        row = Signal(range(PARAMETER_ROWS * config.parameter_sets))
+        address = Signal(config.unified_buffer_address_width, reset_less=True)
+        sets_left = Signal.like(self.count, reset_less=True)
+        set_number = Signal(config.parameter_set_width, reset_less=True)
+        byte = Signal(3)
         group = Signal(range(max(2, groups)))
         held = Signal(row_layout(config), reset_less=True)
-        set_number = row[3:]
         m.d.comb += [
-            self.rows.request.payload.eq(self.unified_buffer + row),
-            self.write_address.eq(((self.first + set_number) << ceil_log2(groups)) | group),
-            self.write_byte.eq(row[:3]),
+            self.rows.request.payload.eq(address),
+            self.write_address.eq((set_number << ceil_log2(groups)) | group),
+            self.write_byte.eq(byte),
         ]
         for lane in range(config.activation_lanes):
             m.d.comb += self.write_data[lane].eq(held[lane * groups])
 
         with m.FSM():
+            with m.State("IDLE"):
+                m.d.sync += [
+                    address.eq(self.unified_buffer),
+                    set_number.eq(self.first),
+                    sets_left.eq(self.count),
+                ]
+                with m.If(self.start):
+                    m.next = "REQUEST"
             with m.State("REQUEST"):
-                m.d.comb += self.rows.request.valid.eq(self.start)
-                with m.If(self.start & self.rows.request.ready):
+                m.d.comb += self.rows.request.valid.eq(1)
+                with m.If(self.rows.request.ready):
+                    m.d.sync += address.eq(address + 1)
                     m.next = "RESPONSE"
             with m.State("RESPONSE"):
                 m.d.sync += held.eq(self.rows.response.payload)
@@ -74,9 +85,11 @@ class ParameterLoader(wiring.Component):
                 # The next column of each lane moves to the lane's first place.
                 m.d.sync += [Value.cast(held).eq(Value.cast(held) >> 8), group.eq(group + 1)]
                 with m.If(group == groups - 1):
-                    m.d.sync += [group.eq(0), row.eq(row + 1)]
+                    m.d.sync += [group.eq(0), byte.eq(byte + 1)]
                     m.next = "REQUEST"
-                    with m.If((row[:3] == PARAMETER_ROWS - 1) & (set_number + 1 == self.count)):
-                        m.d.comb += self.done.eq(1)
-                        m.d.sync += row.eq(0)
+                    with m.If(byte == PARAMETER_ROWS - 1):
+                        m.d.sync += [set_number.eq(set_number + 1), sets_left.eq(sets_left - 1)]
+                        with m.If(sets_left == 1):
+                            m.d.comb += self.done.eq(1)
+                            m.next = "IDLE"
         return m

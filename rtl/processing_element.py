@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
 
 __all__ = ["OPERAND_WIDTH", "ProcessingElement"]
 
@@ -55,6 +57,15 @@ class ProcessingElement(wiring.Component):
     def partial_sum_width(self) -> int:
         """Bits of the partial sums."""
         return self._partial_sum_width
+
+    @staticmethod
+    def compute(
+        activation: NDArray[np.int64], weight: NDArray[np.int64], partial_sum: NDArray[np.int64], width: int
+    ) -> NDArray[np.int64]:
+        """What leaves as partial sum: ``partial_sum + activation * weight``, wrapped to ``width`` bits."""
+        total = np.asarray(partial_sum, np.int64) + np.asarray(activation, np.int64) * np.asarray(weight, np.int64)
+        half = 1 << (width - 1)
+        return (total + half) % (1 << width) - half
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -60,10 +60,10 @@ def _overlap(first: Value, end: Value, other_first: Value, other_end: Value) -> 
 class Scoreboard(wiring.Component):
     """Keeps for every instruction in flight what it touches and which older ones it still has to wait for.
 
-    Each unit starts and finishes its instructions in order and has ``command_queue_depth`` slots. An instruction waits for
-    those older instructions in other units that touch the same rows or bytes, if one of the two writes them; instructions
-    of one unit follow each other through the same pipeline and need not wait. Waiting is for older instructions only, so
-    the oldest instruction of all can always go on.
+    Each unit starts and finishes its instructions in order and has ``command_queue_depth`` slots. An instruction waits
+    for those older instructions in other units that touch the same rows or bytes, if one of the two writes them;
+    instructions of one unit follow each other through the same pipeline and need not wait. Waiting is for older
+    instructions only, so the oldest instruction of all can always go on.
 
     Members
     -------
@@ -166,9 +166,7 @@ class Scoreboard(wiring.Component):
                 m.d.sync += waits[index].eq(waits[index] & ~finishing)
                 with m.If(finishing[index]):
                     m.d.sync += valid[index].eq(0)
-            m.d.comb += conflicts[index].eq(
-                valid[index] & (self.unit != unit) & self._conflict(m, unit, slot, taken)
-            )
+            m.d.comb += conflicts[index].eq(valid[index] & (self.unit != unit) & self._conflict(m, unit, slot, taken))
         return m
 
     def _conflict(self, m: Module, unit: QueuedUnit, slot: int, taken: Signal) -> Value:

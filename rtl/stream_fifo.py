@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, ShapeLike, Value
+from amaranth.hdl import Module, Shape, ShapeLike, Value
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.hdl import Shape
 
 __all__ = ["StreamFIFO"]
 

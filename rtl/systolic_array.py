@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.hdl import signed
 
 from openmxu.arch.config import Config
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
@@ -16,13 +15,13 @@ __all__ = ["SystolicArray"]
 class SystolicArray(wiring.Component):
     """Multiplies rows of activations by the tile of weights that it holds; a row may enter in every cycle.
 
-    Row k of the array takes input lane k, column n makes output lane n. A row of activations is skewed: if lane 0 enters
-    in cycle t, lane k enters in cycle t + k, and output lane n leaves in cycle t + n + ``latency``.
+    Row k of the array takes input lane k, column n makes output lane n. A row of activations is skewed: if lane 0
+    enters in cycle t, lane k enters in cycle t + k, and output lane n leaves in cycle t + n + ``latency``.
 
-    A tile enters from above while the array works. Its last row comes first: if row S - 1 - i of the tile enters column 0
-    in cycle t + i, it enters column n in cycle t + n + i, and ``shift`` of array row k is set in the cycles from t + k to
-    t + S - 1. The tile may be swapped in by a row that enters in cycle t + S or later, and its successor may begin to
-    enter in the cycle of the swapping row: a new tile every S cycles.
+    A tile enters from above while the array works. Its last row comes first: if row S - 1 - i of the tile enters
+    column 0 in cycle t + i, it enters column n in cycle t + n + i, and ``shift`` of array row k is set in the cycles
+    from t + k to t + S - 1. The tile may be swapped in by a row that enters in cycle t + S or later, and its successor
+    may begin to enter in the cycle of the swapping row: a new tile every S cycles.
 
     Members
     -------
@@ -56,6 +55,11 @@ class SystolicArray(wiring.Component):
     def latency(self) -> int:
         """Cycles from lane 0 of a row of activations to output lane 0."""
         return self.config.size + 2
+
+    @staticmethod
+    def compute(activations: NDArray[np.integer], tile: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The sums of rows of activations, (rows, S) or (S,), times a tile of operands, (S, S)."""
+        return np.asarray(activations, np.int64) @ np.asarray(tile, np.int64)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

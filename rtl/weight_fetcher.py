@@ -21,7 +21,8 @@ def weight_row_layout(config: Config) -> data.ArrayLayout:
 
 
 class WeightFetcher(wiring.Component):
-    """Executes Read_Weights: asks for one burst per tile while the weight FIFO has room, and makes operands of the bytes.
+    """Executes Read_Weights: asks for one burst per tile while the weight FIFO has room, and makes operands of the
+    bytes.
 
     Members
     -------

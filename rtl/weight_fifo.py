@@ -51,9 +51,7 @@ class WeightFIFO(wiring.Component):
         size, depth = self.config.size, self.config.weight_fifo_tiles
         row_bits = ceil_log2(size)
 
-        m.submodules.memory = memory = Memory(
-            shape=weight_row_layout(self.config).size, depth=depth * size, init=[]
-        )
+        m.submodules.memory = memory = Memory(shape=weight_row_layout(self.config).size, depth=depth * size, init=[])
         write = memory.write_port()
         read = memory.read_port()
 

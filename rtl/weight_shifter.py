@@ -34,8 +34,8 @@ class WeightShifter(wiring.Component):
     """
 
     latency = 3
-    """Cycles from ``take`` to the next tile's first row at the array's edge. The row of activations that swaps must be at
-    the array's edge in that same cycle or earlier, see :class:`~openmxu.rtl.systolic_array.SystolicArray`."""
+    """Cycles from ``take`` to the next tile's first row at the array's edge. The row of activations that swaps must be
+    at the array's edge in that same cycle or earlier, see :class:`~openmxu.rtl.systolic_array.SystolicArray`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
