@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from amaranth.hdl import Module, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement

@@ -1,0 +1,237 @@
+"""The bench around a unit: clock, reset, and agents that drive its ports and watch them, once per cycle."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.handle import HierarchyObject, LogicArrayObject, LogicObject
+from cocotb.triggers import RisingEdge
+
+from openmxu.arch.config import Config
+
+__all__ = ["CONFIG", "CONFIG_VARIABLE", "STALLS", "Agent", "Bench", "Sink", "Source", "random_generator"]
+
+CONFIG_VARIABLE = "OPENMXU_TESTBENCH_CONFIG"
+"""Environment variable with the parameters of the configuration under test, as JSON."""
+
+CONFIG = Config(**json.loads(os.environ[CONFIG_VARIABLE]))
+"""Sizes of the units under test."""
+
+STALLS = cocotb.parametrize(idle=[0.0, 0.6], backpressure=[0.0, 0.6])
+"""Runs a test with every pair of: how probably a source pauses, and a sink does, in each cycle."""
+
+Port = LogicObject | LogicArrayObject
+
+
+def random_generator() -> np.random.Generator:
+    """A numpy generator seeded by cocotb's seed."""
+    return np.random.default_rng(random.getrandbits(64))
+
+
+class Agent:
+    """Something that takes part in every cycle."""
+
+    def sample(self) -> None:
+        """Look at the ports at the end of the cycle."""
+
+    def drive(self) -> None:
+        """Set the ports for the next cycle."""
+
+
+class Bench:
+    """One unit of a rack, clocked cycle by cycle.
+
+    Attributes
+    ----------
+    cycle
+        Cycles since reset.
+    """
+
+    def __init__(self, dut: HierarchyObject, unit: str) -> None:
+        self._dut = dut
+        self._unit = unit
+        self._edge = RisingEdge(dut.clk)
+        self._agents: list[Agent] = []
+        self.cycle = 0
+
+    @classmethod
+    async def start(cls, dut: HierarchyObject, unit: str) -> Bench:
+        """Start the clock and reset the rack, with every ``valid`` and ``ready`` of the unit low."""
+        bench = cls(dut, unit)
+        for name in bench._controls():
+            getattr(dut, name).value = 0
+        dut.rst.value = 1
+        Clock(dut.clk, 2, unit="ns").start()
+        for _ in range(2):
+            await bench._edge
+        dut.rst.value = 0
+        return bench
+
+    def port(self, name: str) -> Port:
+        """Port ``name`` of the unit, members joined by two underscores."""
+        return getattr(self._dut, f"{self._unit}__{name}")
+
+    def find(self, name: str) -> Port | None:
+        """The same, or ``None`` where a stream is always valid or always ready."""
+        return getattr(self._dut, f"{self._unit}__{name}", None)
+
+    def add(self, agent: Agent) -> None:
+        """Let ``agent`` take part from the next cycle on."""
+        self._agents.append(agent)
+        agent.drive()
+
+    def source(self, name: str, idle: float = 0.0) -> Source:
+        """A source for the unit's input stream ``name``."""
+        return Source(self, name, idle)
+
+    def sink(
+        self,
+        name: str,
+        backpressure: float = 0.0,
+        *,
+        on_transfer: Callable[[int], None] = lambda payload: None,
+        may_take: Callable[[], bool] = lambda: True,
+    ) -> Sink:
+        """A sink for the unit's output stream ``name``."""
+        return Sink(self, name, backpressure, on_transfer, may_take)
+
+    async def step(self) -> None:
+        """One clock cycle."""
+        await self._edge
+        # What is read now is what the registers saw, and what is written now they see at the next edge.
+        for agent in self._agents:
+            agent.sample()
+        for agent in self._agents:
+            agent.drive()
+        self.cycle += 1
+
+    async def steps(self, cycles: int) -> None:
+        """Several clock cycles."""
+        for _ in range(cycles):
+            await self.step()
+
+    async def until(self, condition: Callable[[], bool], limit: int = 20_000) -> None:
+        """Cycle until ``condition`` holds; fails after ``limit`` cycles."""
+        end = self.cycle + limit
+        while not condition():
+            assert self.cycle < end, f"{self._unit} did not finish in {limit} cycles"
+            await self.step()
+
+    async def play(self, inputs: Mapping[str, Sequence[int]], outputs: Iterable[str]) -> dict[str, list[int]]:
+        """Drive ports with one value per cycle; returns what other ports show at the end of each of those cycles."""
+        drives = [(self.port(name), values) for name, values in inputs.items()]
+        (cycles,) = {len(values) for values in inputs.values()}
+        watched = [(self.port(name), []) for name in outputs]
+        for cycle in range(cycles):
+            for port, values in drives:
+                port.value = values[cycle]
+            await self._edge
+            for port, seen in watched:
+                seen.append(int(port.value))
+        self.cycle += cycles
+        return dict(zip(outputs, (seen for _, seen in watched), strict=True))
+
+    def _controls(self) -> list[str]:
+        """The unit's inputs that start something: valid and ready of its streams."""
+        names = [name for name in dir(self._dut) if name.startswith(f"{self._unit}__")]
+        return [name for name in names if name.endswith(("__valid", "__ready"))]
+
+
+class Source(Agent):
+    """Drives a stream: holds each payload until it is taken, and shows random payloads while it has none to offer.
+
+    Attributes
+    ----------
+    sent, times
+        Payloads taken, and the cycles in which they were.
+    """
+
+    def __init__(self, bench: Bench, name: str, idle: float) -> None:
+        self._bench = bench
+        self._valid, self._ready = bench.find(f"{name}__valid"), bench.find(f"{name}__ready")
+        self._payload = bench.port(f"{name}__payload")
+        self._width = len(self._payload)
+        self._idle = idle
+        self._queue: deque[int] = deque()
+        self._offers = False
+        self.sent: list[int] = []
+        self.times: list[int] = []
+        bench.add(self)
+
+    def send(self, *payloads: int) -> None:
+        """Queue payloads."""
+        self._queue.extend(payloads)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything has been taken."""
+        return not self._queue
+
+    def sample(self) -> None:
+        if self._offers and (self._ready is None or int(self._ready.value)):
+            self.sent.append(self._queue.popleft())
+            self.times.append(self._bench.cycle)
+            self._offers = False
+
+    def drive(self) -> None:
+        if self._offers:
+            return
+        self._offers = bool(self._queue) and random.random() >= self._idle
+        self._payload.value = self._queue[0] if self._offers else random.getrandbits(self._width)
+        self._valid.value = int(self._offers)
+
+
+class Sink(Agent):
+    """Takes what a stream offers, and checks that valid and payload hold until it does.
+
+    Attributes
+    ----------
+    received, times
+        Payloads taken, and the cycles in which they were.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        name: str,
+        backpressure: float,
+        on_transfer: Callable[[int], None],
+        may_take: Callable[[], bool],
+    ) -> None:
+        self._bench = bench
+        self._name = name
+        self._valid, self._payload = bench.port(f"{name}__valid"), bench.port(f"{name}__payload")
+        self._ready = bench.find(f"{name}__ready")
+        self._backpressure = backpressure
+        self._on_transfer = on_transfer
+        self._may_take = may_take
+        self._takes = self._ready is None
+        self._held: int | None = None
+        self.received: list[int] = []
+        self.times: list[int] = []
+        bench.add(self)
+
+    def sample(self) -> None:
+        payload = int(self._payload.value) if int(self._valid.value) else None
+        if self._held is not None:
+            assert payload is not None, f"{self._name}: valid was withdrawn in cycle {self._bench.cycle}"
+            assert payload == self._held, f"{self._name}: the payload changed in cycle {self._bench.cycle}"
+        if payload is not None and self._takes:
+            self.received.append(payload)
+            self.times.append(self._bench.cycle)
+            self._held = None
+            self._on_transfer(payload)
+        else:
+            self._held = payload
+
+    def drive(self) -> None:
+        if self._ready is not None:
+            self._takes = random.random() >= self._backpressure and self._may_take()
+            self._ready.value = int(self._takes)

@@ -1,0 +1,122 @@
+"""Test racks: what is compiled for the testbenches, several units side by side in one build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amaranth.hdl import Module, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out, connect, flipped
+
+from openmxu.arch.config import Config
+from openmxu.rtl.accumulators import Accumulators
+from openmxu.rtl.activation_unit import ActivationUnit
+from openmxu.rtl.burst_generator import BurstGenerator
+from openmxu.rtl.command_queues import CommandQueues
+from openmxu.rtl.core import Core
+from openmxu.rtl.dispatcher import Dispatcher
+from openmxu.rtl.host_reader import HostReader
+from openmxu.rtl.host_writer import HostWriter
+from openmxu.rtl.instruction_check import InstructionCheck
+from openmxu.rtl.management import Management
+from openmxu.rtl.matrix_sequencer import MatrixSequencer
+from openmxu.rtl.parameter_loader import ParameterLoader
+from openmxu.rtl.parameter_memory import ParameterMemory
+from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.requantizer import Requantizer
+from openmxu.rtl.row_packer import RowPacker
+from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.scoreboard import Scoreboard
+from openmxu.rtl.skew import Skew
+from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.systolic_array import SystolicArray
+from openmxu.rtl.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.tile_ledger import TileLedger
+from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.rtl.weight_fetcher import WeightFetcher
+from openmxu.rtl.weight_fifo import WeightFIFO
+from openmxu.rtl.weight_shifter import WeightShifter
+
+__all__ = ["BEAT_BYTES", "RACKS", "READERS", "ROWS_WIDTH", "WRITERS", "Rack"]
+
+READERS = ("matrix", "parameters", "host")
+"""Readers of the unified buffer under test, highest priority first."""
+
+WRITERS = ("results", "host")
+"""Writers of the unified buffer under test, highest priority first."""
+
+BEAT_BYTES = (4, 8, 16)
+"""Bus widths that row packers and unpackers are tested with, whatever the configuration's own."""
+
+ROWS_WIDTH = 5
+"""Bits of the number of rows of a run of those packers and unpackers."""
+
+FIFO_DEPTHS = (1, 2, 5)
+
+
+def _data_units(config: Config) -> dict[str, wiring.Component]:
+    rows = {"row_bytes": config.size, "rows_width": ROWS_WIDTH}
+    return {
+        "processing_element": ProcessingElement(config.partial_sum_width),
+        "skew": Skew(signed(OPERAND_WIDTH), config.size),
+        "systolic_array": SystolicArray(config),
+        "systolic_data_setup": SystolicDataSetup(config),
+        "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
+        "accumulators": Accumulators(config),
+        "parameter_memory": ParameterMemory(config),
+        "parameter_loader": ParameterLoader(config),
+        "requantizer": Requantizer(),
+        "activation_unit": ActivationUnit(config),
+        "burst_generator": BurstGenerator(config),
+        "host_reader": HostReader(config),
+        "host_writer": HostWriter(config),
+        "weight_fetcher": WeightFetcher(config),
+        "weight_fifo": WeightFIFO(config),
+        "weight_shifter": WeightShifter(config),
+        **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
+        **{f"row_packer_{beat}": RowPacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
+        **{f"row_unpacker_{beat}": RowUnpacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
+    }
+
+
+def _control_units(config: Config) -> dict[str, wiring.Component]:
+    return {
+        "matrix_sequencer": MatrixSequencer(config),
+        "scoreboard": Scoreboard(config),
+        "instruction_check": InstructionCheck(config),
+        "tile_ledger": TileLedger(config),
+        "command_queues": CommandQueues(config),
+        "dispatcher": Dispatcher(config),
+        "management": Management(config),
+    }
+
+
+RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
+    "data": _data_units,
+    "control": _control_units,
+    "core": lambda config: {"core": Core(config)},
+}
+"""The units of each build, by name."""
+
+
+class Rack(wiring.Component):
+    """Units beside each other, sharing only clock and reset; port ``p`` of unit ``u`` is port ``u__p``.
+
+    Parameters
+    ----------
+    kind
+        A key of :data:`RACKS`.
+    config
+        Sizes of the units.
+    """
+
+    def __init__(self, kind: str, config: Config) -> None:
+        self._units = RACKS[kind](config)
+        super().__init__({name: Out(unit.signature) for name, unit in self._units.items()})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for name, unit in self._units.items():
+            m.submodules[name] = unit
+            connect(m, flipped(getattr(self, name)), unit)
+        return m
