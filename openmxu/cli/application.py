@@ -95,6 +95,11 @@ def main() -> None:
     """The entry point of the ``openmxu`` command."""
     # A terminated run cleans up as an interrupted one does: no temporary file stays.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    # A closed stream, and characters that a stream's encoding lacks or that no file name should have, are no errors.
+    nothing = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stdout, sys.stderr = sys.stdout or nothing, sys.stderr or nothing
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -10,7 +10,7 @@ import typer
 from openmxu.arch.isa import encode_program
 from openmxu.assembler import AssemblyError, assemble
 from openmxu.cli.errors import InputError
-from openmxu.cli.files import STANDARD_STREAM, check_readable, read_text, write_output
+from openmxu.cli.files import STANDARD_STREAM, read_text, write_output
 from openmxu.cli.options import OutputOption, PresetOption, SizeOption, make_config
 from openmxu.cli.programs import is_program
 from openmxu.disassembler import disassemble
@@ -44,11 +44,13 @@ def disassemble_command(
     output: OutputOption = STANDARD_STREAM,
 ) -> None:
     """Translate 16-byte instruction words, or a compiled model's, to assembly."""
-    source = Path("/dev/stdin") if words == STANDARD_STREAM else words
-    check_readable(source)
     try:
-        compiled = source.is_file() and is_program(source)
-        program = Program.load(source).instructions if compiled else read_program(source)
+        if words == STANDARD_STREAM:
+            program = read_program(Path("/dev/stdin"))
+        elif is_program(words):
+            program = Program.load(words).instructions
+        else:
+            program = read_program(words)
     except ProgramFileError as error:
         raise InputError(str(error)) from None
     write_output(output, disassemble(program).encode())

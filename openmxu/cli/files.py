@@ -42,13 +42,15 @@ def _reason(error: OSError) -> str:
 
 
 def check_readable(path: Path) -> None:
-    """Find out whether a file can be read.
+    """Find out whether a file can be read, and more than once: pipes cannot.
 
     Raises
     ------
     InputError
         It cannot.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"cannot read {path}: not a regular file")
     try:
         with path.open("rb"):
             pass
@@ -85,23 +87,19 @@ def read_text(path: Path) -> str:
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """The array of a ``.npy`` file.
+    """The array of a ``.npy`` file; ``-`` is standard input.
 
     Raises
     ------
     InputError
         The file cannot be read, is no ``.npy`` file, is cut short or holds Python objects.
     """
+    contents = read_bytes(path)
+    if not contents.startswith(npy.MAGIC_PREFIX):
+        kind = "an .npz archive, not a .npy file" if contents.startswith(_ARCHIVE) else "no .npy file"
+        raise InputError(f"{path} is {kind}; numpy.save() writes one")
     try:
-        with path.open("rb") as stream:
-            magic = stream.read(len(npy.MAGIC_PREFIX))
-            if magic != npy.MAGIC_PREFIX:
-                kind = "an .npz archive, not a .npy file" if magic.startswith(_ARCHIVE) else "no .npy file"
-                raise InputError(f"{path} is {kind}; numpy.save() writes one")
-            stream.seek(0)
-            return npy.read_array(stream, allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {_reason(error)}") from None
+        return npy.read_array(io.BytesIO(contents), allow_pickle=False)
     except (ValueError, EOFError, SyntaxError, MemoryError) as error:
         raise InputError(f"{path} is no readable .npy file: {error}; numpy.save() writes one") from None
 
@@ -147,7 +145,10 @@ def write_output(path: Path, contents: bytes) -> None:
         sys.stdout.buffer.write(contents)
         return
     with saving(path):
-        write_atomically(path, contents)
+        if path.exists() and not path.is_file():
+            path.write_bytes(contents)  # a device or a pipe; its name may lead nowhere once resolved, as /dev/fd/3 does
+        else:
+            write_atomically(path, contents)
 
 
 @contextmanager

@@ -51,7 +51,12 @@ def openmxu(tmp_path: Path) -> Command:
 
     def run(*arguments: object, stdin: str | bytes = b"", environment: Mapping[str, str] | None = None) -> Result:
         process = subprocess.run(
-            [sys.executable, "-m", "openmxu.cli", *map(str, arguments)],
+            [
+                sys.executable,
+                "-m",
+                "openmxu.cli",
+                *(argument if isinstance(argument, bytes) else str(argument) for argument in arguments),
+            ],
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
             check=False,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,3 +101,31 @@ def open_once_read(pipe: Path) -> int:
         except OSError:
             assert time.monotonic() < deadline, "the command does not read its source"
             time.sleep(0.02)
+
+
+def test_file_name_that_is_no_text_is_one_line(openmxu):
+    openmxu("disassemble", b"\xff.bin").failed(2, "\\udcff.bin: no such file or directory")
+
+
+def test_closed_streams_are_no_error():
+    command = f"{shlex.quote(sys.executable)} -m openmxu.cli"
+    assert subprocess.run(f"{command} --version >&- 2>&-", shell=True, check=False).returncode == 0
+    assert subprocess.run(f"{command} nothing >&- 2>&-", shell=True, check=False).returncode == 2
+
+
+def test_progress_is_shown_on_a_terminal_only(openmxu):
+    bench = ("bench", "gemm", 8, 8, 8, "--device", "interpreter")
+    assert openmxu(*bench).stderr == ""
+    terminal, stderr = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "openmxu.cli", *map(str, bench)], stdout=subprocess.PIPE, stderr=stderr
+        )
+        printed, _ = process.communicate(timeout=60)
+        shown = os.read(terminal, 65536)
+    finally:
+        os.close(terminal)
+        os.close(stderr)
+    assert process.returncode == 0
+    assert b"0 of 64" in printed
+    assert b"Running 8" in shown

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +159,24 @@ def test_options_that_contradict_each_other(openmxu, folder):
     openmxu(*run, "y.npy", "--device", "abacus").failed(2, "'abacus' is not one of 'interpreter', 'verilator'")
     openmxu("compile", "model.onnx", "-o", "-").failed(2, "cannot be written to stdout")
     assert outputs_in(folder) == set()
+
+
+def test_arrays_through_standard_streams(openmxu, folder):
+    """The output array's bytes are no text, so a shell joins the streams here."""
+    command = f"{shlex.quote(sys.executable)} -m openmxu.cli run model.onnx --input - --output - < x.npy | cat > y.npy"
+    assert subprocess.run(command, shell=True, cwd=folder, check=False).returncode == 0
+    assert_equals_expected(folder, "y.npy")
+
+
+def test_output_to_a_pipe_by_name(openmxu, folder):
+    command = (
+        f"{shlex.quote(sys.executable)} -m openmxu.cli run model.onnx --input x.npy --output /dev/fd/3 3>&1 >&2 | cat"
+    )
+    result = subprocess.run(f"{command} > y.npy", shell=True, cwd=folder, check=False, capture_output=True)
+    assert result.returncode == 0
+    assert_equals_expected(folder, "y.npy")
+
+
+def test_model_in_a_pipe_is_refused(openmxu, folder):
+    os.mkfifo(folder / "pipe")
+    openmxu("run", "pipe", "--input", "x.npy", "--output", "y.npy").failed(2, "cannot read pipe: not a regular file")
