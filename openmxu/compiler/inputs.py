@@ -139,8 +139,10 @@ def _blocks(panels: Sequence[_Panel]) -> list[_Block]:
 def _pieces(panels: Sequence[_Panel], own: Sequence[Section]) -> Iterator[_Piece]:
     """Panels as single reads; the very first plane in parts, each with the multiplication that needs it."""
     for index, panel in enumerate(panels):
-        part = panel.stop - panel.start
+        part, last = panel.stop - panel.start, 0
         if index == 0 and len(panel.planes) == 1:
             part = startup_rows(own[0].stop)
+            # Rows that a later section needs come with the last part: the next plane is needed before them.
+            last = -(-own[0].stop // part) - 1
         for number, start in enumerate(range(panel.start, panel.stop, part)):
-            yield _Piece(index, start, min(start + part, panel.stop), panel.first_use + (number if index == 0 else 0))
+            yield _Piece(index, start, min(start + part, panel.stop), panel.first_use + min(number, last))
