@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 SIZE ?= 8
 PROGRAMS ?= 2000
 
-.PHONY: help setup demo test lint format bench verilog synth lockstep docs clean distclean
+.PHONY: help setup demo test lint format bench verilog synth lockstep exactness docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -46,15 +46,18 @@ bench: $(INSTALLED) ## Measure matrix products on the simulated RTL
 	$(BIN)/openmxu bench gemm 64 64 64 --size 8
 	$(BIN)/openmxu bench gemm 512 512 512 --size 16
 
-verilog: $(INSTALLED) ## Write the core as build/openmxu_SIZE.v
+verilog: $(INSTALLED) ## Write the core as build/openmxu_core_SIZE.v
 	@mkdir -p build
-	$(BIN)/openmxu verilog --size $(SIZE) -o build/openmxu_$(SIZE).v
+	$(BIN)/openmxu verilog --size $(SIZE) -o build/openmxu_core_$(SIZE).v
 
 synth: $(INSTALLED) ## Synthesize, place and route the core for ECP5
 	$(BIN)/python scripts/synthesize.py --size $(SIZE)
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)
+
+exactness: $(INSTALLED) ## Compare random layers with ONNX Runtime
+	$(BIN)/python scripts/exactness.py
 
 docs: $(INSTALLED) ## Write docs/isa.md anew from the instruction set
 	$(BIN)/python scripts/generate_isa_docs.py

@@ -69,7 +69,7 @@ _COMMANDS = (
         "openmxu disassemble program.bin",
         "openmxu disassemble model.mxu -o model.s",
     ),
-    (application, "verilog", verilog_command, "openmxu verilog --size 8 -o openmxu.v"),
+    (application, "verilog", verilog_command, "openmxu verilog --size 8 -o openmxu_core.v"),
     (application, "doctor", doctor_command, "openmxu doctor"),
 )
 for _group, _name, _function, *_lines in _COMMANDS:

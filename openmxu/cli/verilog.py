@@ -8,14 +8,14 @@ from openmxu.cli.report import working
 
 __all__ = ["TOP", "verilog_command"]
 
-TOP = "openmxu"
+TOP = "openmxu_core"
 """Name of the top module."""
 
 
 def verilog_command(output: OutputOption, size: SizeOption = None, preset: PresetOption = None) -> None:
     """Write the core as one Verilog file, for any synthesis tool.
 
-    The top module is `openmxu`. Without --size and --preset the array is 8 × 8.
+    The top module is openmxu_core. Without --size and --preset the array is 8 × 8.
     """
     config = make_config(size, preset)
     check_writable(output)

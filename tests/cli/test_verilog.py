@@ -7,7 +7,7 @@ def test_writes_the_core(openmxu, tmp_path):
     result = openmxu("verilog", "--size", 2, "-o", "core.v")
     assert (result.status, result.stdout, result.stderr) == (0, "", "")
     text = (tmp_path / "core.v").read_text()
-    assert "\nmodule openmxu(" in text
+    assert "\nmodule openmxu_core(" in text
     assert text.rstrip().endswith("endmodule")
 
 
