@@ -37,7 +37,7 @@ from openmxu.rtl.weight_fetcher import WeightFetcher
 from openmxu.rtl.weight_fifo import WeightFIFO
 from openmxu.rtl.weight_shifter import WeightShifter
 
-__all__ = ["BEAT_BYTES", "RACKS", "READERS", "ROWS_WIDTH", "WRITERS", "Rack"]
+__all__ = ["BEAT_BYTES", "FIFO_DEPTHS", "RACKS", "READERS", "ROWS_WIDTH", "WRITERS", "Rack"]
 
 READERS = ("matrix", "parameters", "host")
 """Readers of the unified buffer under test, highest priority first."""
@@ -52,6 +52,7 @@ ROWS_WIDTH = 5
 """Bits of the number of rows of a run of those packers and unpackers."""
 
 FIFO_DEPTHS = (1, 2, 5)
+"""Depths that the stream FIFO is tested with."""
 
 
 def _data_units(config: Config) -> dict[str, wiring.Component]:

@@ -16,7 +16,11 @@ CONFIGS = {
     "S4": Config(size=4, activation_lanes=2, **SMALL),
 }
 
-GROUPS = {"array": ("data", ("processing_element", "skew", "systolic_data_setup", "systolic_array"))}
+GROUPS = {
+    "array": ("data", ("processing_element", "skew", "systolic_data_setup", "systolic_array")),
+    "rows": ("data", ("stream_fifo", "row_packer", "row_unpacker")),
+    "host": ("data", ("burst_generator", "host_reader", "host_writer", "unified_buffer")),
+}
 
 
 @pytest.mark.parametrize("config", CONFIGS)
