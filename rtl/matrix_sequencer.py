@@ -104,11 +104,11 @@ class MatrixSequencer(wiring.Component):
         # `recent` are the rows that are on their way to their accumulators; what the next row has in common with them
         # is known one cycle ahead.
         row_shape = data.StructLayout({"valid": 1, "row": self.config.accumulator_address_width})
-        recent = [Signal(row_shape, name=f"recent_{age}") for age in range(Accumulators.update_latency - 1)]
+        recent = [Signal(row_shape, name=f"recent_{age}") for age in range(Accumulators.update_latency - 2)]
         newer = [self.tag, *recent]
         for entry, before in zip(recent, newer, strict=False):
             m.d.sync += [entry.valid.eq(before.valid), entry.row.eq(before.row)]
-        collides = (entry.valid & (entry.row == next_accumulator) for entry in newer[: len(recent)])
+        collides = (entry.valid & (entry.row == next_accumulator) for entry in newer)
         m.d.sync += pending.eq(next_accumulate & reduce(or_, collides))
 
         # Format and swap bit travel with their row.

@@ -49,14 +49,14 @@ class StreamFIFO(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         width = Shape.cast(self.input.p.shape()).width
-        m.submodules.storage = storage = fifo.SyncFIFO(width=width, depth=self.depth)
+        m.submodules.queue = queue = fifo.SyncFIFO(width=width, depth=self.depth)
         m.d.comb += [
-            storage.w_data.eq(Value.cast(self.input.payload)),
-            storage.w_en.eq(self.input.valid),
-            self.input.ready.eq(storage.w_rdy),
-            Value.cast(self.output.payload).eq(storage.r_data),
-            self.output.valid.eq(storage.r_rdy),
-            storage.r_en.eq(self.output.ready),
-            self.level.eq(storage.level),
+            queue.w_data.eq(Value.cast(self.input.payload)),
+            queue.w_en.eq(self.input.valid),
+            self.input.ready.eq(queue.w_rdy),
+            Value.cast(self.output.payload).eq(queue.r_data),
+            self.output.valid.eq(queue.r_rdy),
+            queue.r_en.eq(self.output.ready),
+            self.level.eq(queue.level),
         ]
         return m
