@@ -1,9 +1,12 @@
 """Requantizer: int32 sums to the integers of the next layer, in exact float32 arithmetic."""
 
+import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
 
+from openmxu.arch.numerics import requantize
 from openmxu.rtl.commands import OutputLayout
 
 __all__ = ["Requantizer"]
@@ -55,6 +58,19 @@ class Requantizer(wiring.Component):
                 "sum_byte": Out(8),
             }
         )
+
+    @staticmethod
+    def compute(
+        accumulators: NDArray[np.int32],
+        biases: NDArray[np.int32],
+        scales: NDArray[np.float32],
+        zero_point: int,
+        minimum: int,
+        maximum: int,
+    ) -> NDArray[np.int32]:
+        """What leaves as ``value``, for arrays that broadcast; ``zero_point`` and limits as in ``output``."""
+        sums = np.asarray(accumulators, np.int32) + np.asarray(biases, np.int32)  # int32 arrays wrap
+        return requantize(sums, scales, zero_point, minimum, maximum)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

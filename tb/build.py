@@ -8,7 +8,7 @@ import importlib.metadata
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from cocotb_tools.runner import Verilator
@@ -25,8 +25,7 @@ TOP = "rack"
 REPOSITORY = Path(__file__).parent.parent
 
 _CACHE = REPOSITORY / "build" / "tb"
-_SOURCES = ("rtl", "openmxu/arch")
-_OWN_SOURCES = ("tb/rack.py", "tb/build.py")
+_SOURCES = ("rtl", "openmxu/arch", "tb/rack.py")
 
 _DESIGN = "rack.v"
 _PORTS = "ports.vlt"
@@ -53,7 +52,7 @@ _MAKE_VARIABLES = {
 
 def built_rack(kind: str, config: Config) -> Path:
     """The folder of a built rack; builds it if nobody has yet, or waits for the process that does."""
-    runtime = _built("runtime", _write_empty)
+    runtime = _built(f"runtime-{_fingerprint(())}", _write_empty)
 
     def write(directory: Path) -> None:
         # Imported here because a build that is there already needs no Amaranth.
@@ -62,7 +61,7 @@ def built_rack(kind: str, config: Config) -> Path:
 
         (directory / _DESIGN).write_text(to_verilog(Rack(kind, config), TOP))
 
-    return _built(f"{kind}-S{config.size}-{config.fingerprint}", write, runtime)
+    return _built(f"{kind}-S{config.size}-{config.fingerprint}-{_fingerprint(_SOURCES)}", write, runtime)
 
 
 @contextlib.contextmanager
@@ -92,7 +91,7 @@ def _built(name: str, write: Callable[[Path], None], runtime: Path | None = None
 
     Verilator's own library takes longer to compile than the units do; it is taken from the build in ``runtime``.
     """
-    directory = _CACHE / f"{name}-{_fingerprint()}"
+    directory = _CACHE / name
     directory.parent.mkdir(parents=True, exist_ok=True)
     complete = directory / "complete"
     with FileLock(directory.with_suffix(".lock")):
@@ -127,12 +126,12 @@ def _compile(directory: Path, runtime: Path | None) -> None:
             raise
 
 
-def _fingerprint() -> str:
-    """A hash of everything but the configuration that a build depends on."""
+def _fingerprint(sources: Iterable[str]) -> str:
+    """A hash of everything but the configuration that a build depends on: ``sources``, this file, and the tools."""
     versions = (importlib.metadata.version(name) for name in ("verilator", "cocotb", "amaranth"))
     digest = hashlib.sha256("\0".join([*versions, sys.version]).encode())
-    folders = (sorted((REPOSITORY / folder).rglob("*.py")) for folder in _SOURCES)
-    for path in [*(path for folder in folders for path in folder), *(REPOSITORY / name for name in _OWN_SOURCES)]:
-        digest.update(f"\0{path.name}\0".encode())
-        digest.update(path.read_bytes())
+    for source in (Path(__file__), *(REPOSITORY / name for name in sources)):
+        for path in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
+            digest.update(f"\0{path.name}\0".encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,6 +92,6 @@ def _check(results: Path, log: Path, modules: Sequence[str]) -> int:
 def _tail(log: Path) -> str:
     if not log.exists():
         return ""
-    text = log.read_text(errors="replace")
+    text = re.sub("^ {30,}", "  ", log.read_text(errors="replace"), flags=re.MULTILINE)
     start = text.find("Traceback")
     return text[start:][:6000] if start >= 0 else "\n".join(text.splitlines()[-_LOG_LINES:])

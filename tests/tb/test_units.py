@@ -20,6 +20,8 @@ GROUPS = {
     "array": ("data", ("processing_element", "skew", "systolic_data_setup", "systolic_array")),
     "rows": ("data", ("stream_fifo", "row_packer", "row_unpacker")),
     "host": ("data", ("burst_generator", "host_reader", "host_writer", "unified_buffer")),
+    "weights": ("data", ("weight_fetcher", "weight_fifo", "weight_shifter")),
+    "activation": ("data", ("parameter_memory", "parameter_loader", "requantizer")),
 }
 
 
