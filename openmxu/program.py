@@ -214,6 +214,9 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
         raise ValueError(f"instructions have {words.shape[1]} bytes")
     config = Config(**header["config"])
     batch = header["batch"]
+    for name in ("batch", "constants_offset", "host_bytes", "multiply_adds"):
+        if not isinstance(header[name], int) or header[name] < (name == "batch"):
+            raise ValueError(f"{name} is {header[name]!r}")
     tensors = [_decode_tensor(item) for item in (*header["inputs"], *header["outputs"])]
     for tensor in tensors:
         if tensor.offset < 0 or tensor.offset + tensor.extent(batch, config.size) > header["host_bytes"]:

@@ -1,0 +1,72 @@
+"""Small ONNX graphs of quantized layers, with every constant at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from scripts.exactness import make_model, random_bytes
+
+INPUTS, OUTPUTS = 50, 30
+
+
+def node(operator: str, inputs: str, output: str, **attributes: object) -> onnx.NodeProto:
+    """A node named after its output; ``-`` stands for an input that is left out."""
+    names = ["" if name == "-" else name for name in inputs.split()]
+    return helper.make_node(operator, names, [output], name=output, **attributes)
+
+
+def dequantize(name: str, parameters: str = "", **attributes: object) -> onnx.NodeProto:
+    """``name`` with the scale and zero point of ``parameters`` to ``name_real``."""
+    parameters = parameters or name
+    return node("DequantizeLinear", f"{name} {parameters}_scale {parameters}_zero_point", f"{name}_real", **attributes)
+
+
+def quantize(source: str, output: str, parameters: str) -> onnx.NodeProto:
+    """``source`` with the scale and zero point of ``parameters`` to ``output``."""
+    return node("QuantizeLinear", f"{source} {parameters}_scale {parameters}_zero_point", output)
+
+
+def constants(random: np.random.Generator, dtype: str = "uint8", per_column: bool = False) -> dict[str, np.ndarray]:
+    """Weights ``w``, ``v`` and bias ``b`` with the quantization of everything around them."""
+    channels = (OUTPUTS,) if per_column else ()
+    x_scale = np.float32(0.013)
+    w_scale = np.asarray(random.uniform(0.004, 0.02, channels), np.float32)
+    return {
+        "x_scale": x_scale,
+        "x_zero_point": random_bytes(random, dtype, ()),
+        "w": random_bytes(random, "int8", (INPUTS, OUTPUTS)),
+        "w_scale": w_scale,
+        "w_zero_point": random_bytes(random, "int8", channels),
+        "b": random.integers(-20_000, 20_000, OUTPUTS).astype(np.int32),
+        "b_scale": (x_scale * w_scale).astype(np.float32),
+        "b_zero_point": np.zeros(channels, np.int32),
+        "h_scale": np.float32(0.37),
+        "h_zero_point": random_bytes(random, dtype, ()),
+        "v": random_bytes(random, "int8", (OUTPUTS, OUTPUTS)),
+        "v_scale": np.float32(0.011),
+        "v_zero_point": random_bytes(random, "int8", ()),
+        "y_scale": np.float32(1.7),
+        "y_zero_point": random_bytes(random, dtype, ()),
+    }
+
+
+def layer(*middle: onnx.NodeProto, last: str = "sums", output: str = "y") -> list[onnx.NodeProto]:
+    """x × w to ``sums`` by MatMul, ``middle``, and QuantizeLinear of tensor ``last`` by the scale of h."""
+    product = node("MatMul", "x_real w_real", "sums")
+    return [dequantize("x"), dequantize("w"), product, *middle, quantize(last, output, "h")]
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto],
+    values: dict[str, np.ndarray],
+    types: tuple[str, str] = ("uint8", "uint8"),
+    columns: tuple[int, int] = (INPUTS, OUTPUTS),
+    opset: int = 21,
+) -> onnx.ModelProto:
+    """A model with an open batch and those constants that its nodes use."""
+    used = {name for item in nodes for name in item.input}
+    return make_model(nodes, {name: array for name, array in values.items() if name in used}, columns, types, opset)

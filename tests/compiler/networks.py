@@ -1,0 +1,68 @@
+"""Random chains of layers, and running them on the interpreter."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+import openmxu
+from openmxu.compiler import compile_network, evaluate
+from openmxu.compiler.network import DenseLayer, Network
+from openmxu.host_tensor import HostTensor
+
+WEIGHT_RANGES = ((-128, 127), (0, 255), (-10, 3), (-255, 255), (-255, 0))
+
+
+def random_network(random: np.random.Generator, dimensions: tuple[int, ...]) -> Network:
+    """Layers of the given widths; types, zero points, limits and the format of the output at random."""
+    signed = first_signed = bool(random.integers(2))
+    layers = []
+    for index, (inputs, outputs) in enumerate(itertools.pairwise(dimensions)):
+        low, high = WEIGHT_RANGES[random.integers(len(WEIGHT_RANGES))]
+        last = index == len(dimensions) - 2
+        input_low = -128 if signed else 0
+        output_signed = bool(random.integers(2))
+        output_low = -128 if output_signed else 0
+        limits = [output_low, output_low + 255]
+        if random.integers(2):
+            limits = sorted(int(limit) for limit in random.integers(output_low, output_low + 256, 2))
+        scale = (random.uniform(0.2, 2, outputs) * 60 / (5000 * np.sqrt(inputs))).astype(np.float32)
+        layers.append(
+            DenseLayer(
+                name=f"layer{index}",
+                weights=random.integers(low, high + 1, (inputs, outputs)).astype(np.int16),
+                bias=random.integers(-5000, 5001, outputs).astype(np.int32),
+                scale=None if last and random.integers(2) else scale,
+                input_signed=signed,
+                input_zero_point=int(random.integers(input_low, input_low + 256)),
+                zero_point=int(random.integers(output_low, output_low + 256)),
+                minimum=limits[0],
+                maximum=limits[1],
+            )
+        )
+        signed = output_signed
+    output = "int32" if layers[-1].scale is None else "int8" if signed else "uint8"
+    source = "int8" if first_signed else "uint8"
+    return Network(
+        HostTensor("x", source, (dimensions[0],), dimensions[0], source),
+        HostTensor("y", output, (dimensions[-1],), dimensions[-1], output),
+        tuple(layers),
+    )
+
+
+def random_rows(random: np.random.Generator, network: Network, rows: int) -> NDArray[np.integer]:
+    """An input of ``network``."""
+    limits = np.iinfo(network.input.dtype)
+    return random.integers(limits.min, limits.max + 1, (rows, *network.input.shape)).astype(network.input.dtype)
+
+
+def differing(network: Network, config: openmxu.Config, rows: NDArray[np.integer]) -> int:
+    """Outputs that differ between the definition and the compiled program on the interpreter."""
+    program = compile_network(network, config, len(rows))
+    with openmxu.open_device("interpreter", config) as device:
+        result = program.run(device, rows)["y"]
+    expected = evaluate(network, rows)
+    assert result.shape == expected.shape
+    return int((result != expected).sum())

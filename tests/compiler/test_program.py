@@ -1,0 +1,166 @@
+"""Program objects: inputs are checked, batches split and padded, files keep everything or are refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import openmxu
+import openmxu.models
+from openmxu import InputError, Program, ProgramFileError
+from openmxu.compiler import compile_network, evaluate, gemm, gemm_input, gemm_network
+from tests.compiler.networks import random_network, random_rows
+
+CONFIG = openmxu.Config(size=4, activation_lanes=1)
+
+
+@pytest.fixture
+def program() -> Program:
+    return gemm(6, 5, 7, CONFIG)
+
+
+@pytest.fixture
+def device():
+    with openmxu.open_device("interpreter", CONFIG) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5, 6, 7, 12, 20])
+def test_any_batch(program: Program, device: openmxu.Device, rows: int) -> None:
+    values = gemm_input(rows, 5)
+    result = program.run(device, values)["y"]
+    assert result.shape == (rows, 7)
+    assert result.dtype == np.uint8
+    assert (result == evaluate(gemm_network(6, 5, 7), values)).all()
+    assert program.executions(rows) == -(-rows // 6)
+
+
+def test_inputs_by_name(program: Program, device: openmxu.Device) -> None:
+    values = gemm_input(6, 5)
+    assert (program.run(device, {"a": values})["y"] == program.run(device, values)["y"]).all()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"b": np.zeros((6, 5), np.uint8)}, "expected inputs named a; found b"),
+        ({}, "expected inputs named a; found none"),
+        (np.zeros((6, 5), np.float32), r"input 'a' must be uint8 of shape \(batch, 5\), not float32 of shape \(6, 5\)"),
+        (np.zeros((6, 4), np.uint8), r"input 'a' must be uint8 of shape \(batch, 5\), not uint8 of shape \(6, 4\)"),
+        (np.zeros(5, np.uint8), r"not uint8 of shape \(5,\)"),
+        ([1, 2, 3], "input 'a' must be an array, .*, not list"),
+    ],
+)
+def test_wrong_inputs(program: Program, device: openmxu.Device, inputs: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        program.run(device, inputs)
+
+
+def test_wrong_configuration(program: Program) -> None:
+    with (
+        openmxu.open_device("interpreter", openmxu.Config()) as device,
+        pytest.raises(InputError, match=r"compiled for Config\(size=4.*but the device is Config\(size=8"),
+    ):
+        program.run(device, gemm_input(6, 5))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    network = random_network(random, (9, 6, 3))
+    saved = compile_network(network, CONFIG, 10)
+    path = tmp_path / "model.mxu"
+    saved.save(path)
+    loaded = Program.load(path)
+    assert loaded.instructions == saved.instructions
+    assert (loaded.config, loaded.batch, loaded.inputs, loaded.outputs) == (
+        saved.config,
+        saved.batch,
+        saved.inputs,
+        saved.outputs,
+    )
+    assert loaded.multiply_adds == saved.multiply_adds == 10 * (9 * 6 + 6 * 3)
+    rows = random_rows(random, network, 10)
+    assert (loaded.run(device, rows)["y"] == saved.run(device, rows)["y"]).all()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_scales_survive_the_file(tmp_path: Path) -> None:
+    program = openmxu.compile(openmxu.models.DIGITS_MODEL, CONFIG)
+    program.save(tmp_path / "digits.mxu")
+    assert Program.load(tmp_path / "digits.mxu").outputs == program.outputs
+
+
+def test_failed_save_leaves_nothing(program: Program, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="missing"):
+        program.save(tmp_path / "missing" / "model.mxu")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", [0, 10, 1000, -1])
+def test_truncated_file(program: Program, tmp_path: Path, length: int) -> None:
+    path = tmp_path / "model.mxu"
+    program.save(path)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(ProgramFileError, match=r"model\.mxu is no openmxu program, or damaged: ."):
+        Program.load(path)
+
+
+def test_flipped_bits(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "model.mxu"
+    program.save(path)
+    data = bytearray(path.read_bytes())
+    position = data.index(b"instructions.npy") + 300
+    data[position] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ProgramFileError, match="damaged"):
+        Program.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 99}, "version 99 is unknown"),
+        ({"config": {"size": 3}}, "size must be a power of two"),
+        ({"host_bytes": 10}, "lies outside host memory"),
+        ({"constants_offset": 10**9}, "constants lie outside"),
+        ({"batch": "many"}, "batch is 'many'"),
+        ({"inputs": [{}]}, "scale"),
+    ],
+)
+def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object], message: str) -> None:
+    path = tmp_path / "model.mxu"
+    program.save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes()) | change
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    path.write_bytes(buffer.getvalue())
+    with pytest.raises(ProgramFileError, match=message):
+        Program.load(path)
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.mxu"
+    with path.open("wb") as file:
+        np.savez(file, header=np.array([{}], object))
+    with pytest.raises(ProgramFileError, match="damaged"):
+        Program.load(path)
+
+
+def test_disassembly_names_instructions(program: Program) -> None:
+    lines = program.disassemble().splitlines()
+    assert len(lines) == len(program.instructions)
+    assert lines[-1] == "halt"
+    assert any(line.startswith("matrixmultiply accumulate, next_tile") for line in lines)
+
+
+def test_unknown_device() -> None:
+    with pytest.raises(openmxu.UnknownDeviceError, match="unknown device 'gpu'; known: interpreter, verilator"):
+        openmxu.open_device("gpu", CONFIG)

@@ -1,0 +1,197 @@
+"""What cannot be compiled is refused in one line that says what, where, and what is supported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+import openmxu
+from openmxu import ModelError, UnsupportedOperatorError
+from openmxu.models import DIGITS_MODEL
+from tests.compiler.graphs import INPUTS, OUTPUTS, constants, dequantize, layer, model, node, quantize
+
+CONFIG = openmxu.Config()
+VALUES = constants(np.random.default_rng(0))
+
+
+def refuse(proto: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        openmxu.compile(proto, CONFIG)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("length", [0, 1, 100, 5000, -1])
+def test_truncated_file(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(DIGITS_MODEL.read_bytes()[:length])
+    refuse(path, ModelError, "no ONNX model, or truncated|not valid ONNX")
+    refuse(path.read_bytes(), ModelError, "no ONNX model, or truncated|not valid ONNX")
+
+
+def test_text_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "notes.onnx"
+    path.write_text("This is not a model.\n" * 100)
+    refuse(path, ModelError, r"notes\.onnx is no ONNX model, or truncated")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"absent\.onnx"):
+        openmxu.compile(tmp_path / "absent.onnx", CONFIG)
+
+
+def test_invalid_model() -> None:
+    nodes = layer()
+    nodes[2].input.append("w_real")
+    refuse(model(nodes, VALUES), ModelError, "the model is not valid ONNX: ")
+
+
+def test_unknown_operator_names_node_and_what_is_supported() -> None:
+    proto = model(layer(node("Softmax", "sums", "soft"), last="soft"), VALUES)
+    refuse(proto, UnsupportedOperatorError, r"node 'soft' \(Softmax\): .* supported: Add, Cast, Clip, .*, Transpose")
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        openmxu.compile(proto, CONFIG)
+    assert (caught.value.node, caught.value.operator) == ("soft", "Softmax")
+
+
+def test_operator_of_another_domain() -> None:
+    nodes = layer()
+    nodes[2].domain = "com.microsoft"
+    refuse(model(nodes, VALUES), UnsupportedOperatorError, r"node 'sums' \(com\.microsoft\.MatMul\)")
+
+
+def with_layer(*middle: onnx.NodeProto, last: str = "sums", **values: np.ndarray) -> onnx.ModelProto:
+    return model(layer(*middle, last=last), VALUES | values)
+
+
+UNSUPPORTED = {
+    "real weights": (
+        model([dequantize("x"), node("MatMul", "x_real r", "y")], VALUES | {"r": np.ones((INPUTS, OUTPUTS), "f4")}),
+        r"node 'y' \(MatMul\): the weights must be an int8 or uint8 constant through DequantizeLinear",
+    ),
+    "real input": (
+        model([dequantize("w"), node("MatMul", "x w_real", "y")], VALUES, ("float32", "float32")),
+        r"node 'y' \(MatMul\): the first input must be int8 or uint8 through DequantizeLinear",
+    ),
+    "matrix added": (
+        with_layer(node("Add", "sums m", "t"), last="t", m=np.ones((3, OUTPUTS), np.float32)),
+        r"node 't' \(Add\): supported: a constant of 1 or 30 values",
+    ),
+    "bias behind a limit": (
+        with_layer(node("Relu", "sums", "r"), node("Add", "r c", "t"), last="t", c=np.ones(OUTPUTS, np.float32)),
+        r"node 't' \(Add\): supported: a constant bias",
+    ),
+    "branch": (
+        with_layer(node("Relu", "sums", "r"), node("Add", "r sums", "t"), last="t"),
+        r"'sums' is used 2 times; supported: chains",
+    ),
+    "scaled Gemm": (
+        model([*layer()[:2], node("Gemm", "x_real w_real", "sums", alpha=0.5), quantize("sums", "y", "h")], VALUES),
+        r"\(Gemm\): alpha and beta must be 1",
+    ),
+    "scales along the inputs": (
+        model(
+            [
+                dequantize("x"),
+                node("DequantizeLinear", "w rows_scale rows_zero_point", "w_real", axis=0),
+                *layer()[2:],
+            ],
+            VALUES | {"rows_scale": np.ones(INPUTS, np.float32), "rows_zero_point": np.zeros(INPUTS, np.int8)},
+        ),
+        "scales of the weights must be per tensor or per output column",
+    ),
+    "16-bit output": (
+        with_layer(h_zero_point=np.uint16(3)),
+        r"node 'y' \(QuantizeLinear\): the output must be uint8 or int8",
+    ),
+    "other cast": (
+        model([node("MatMulInteger", "x w", "s"), node("Cast", "s", "y", to=TensorProto.INT64)], VALUES),
+        r"node 'y' \(Cast\): supported: the int32 sums",
+    ),
+    "requantized by hand": (
+        model(
+            [
+                node("MatMulInteger", "x w", "s"),
+                node("Cast", "s", "r", to=TensorProto.FLOAT),
+                quantize("r", "y", "h"),
+            ],
+            VALUES,
+        ),
+        r"node 'y' \(QuantizeLinear\): supported on the float32 input and after a dense layer",
+    ),
+    "batch reshaped away": (
+        model([node("Reshape", "x one", "f"), node("MatMulInteger", "f w", "y")], VALUES | {"one": np.array([1, -1])}),
+        r"node 'f' \(Reshape\): the batch must stay the first dimension",
+    ),
+    "limit on the input": (
+        model([node("Relu", "x", "r"), node("MatMulInteger", "r w", "y")], VALUES, ("int8", "int32")),
+        r"node 'r' \(Relu\): supported after a dense layer",
+    ),
+    "limited real output": (
+        model([*layer()[:3], node("Relu", "sums", "y")], VALUES, ("uint8", "float32")),
+        r"node 'y' \(output\): a limited float32 output needs QuantizeLinear",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_unsupported_use(name: str) -> None:
+    proto, message = UNSUPPORTED[name]
+    refuse(proto, UnsupportedOperatorError, message)
+
+
+def open_dimension() -> onnx.ModelProto:
+    proto = model(layer(), VALUES)
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "columns"
+    return proto
+
+
+def two_outputs() -> onnx.ModelProto:
+    proto = model(layer(), VALUES)
+    proto.graph.output.add().CopyFrom(proto.graph.output[0])
+    proto.graph.output[1].name = "sums"
+    return proto
+
+
+INVALID = {
+    "zero scale": (with_layer(h_scale=np.float32(0)), "node 'y': the scale must be a positive, finite, normal"),
+    "negative scale": (with_layer(x_scale=np.float32(-1)), "node 'x_real': the scale must be positive|a positive"),
+    "infinite scale": (with_layer(w_scale=np.float32(np.inf)), "normal float32 number, not inf"),
+    "product of scales": (
+        with_layer(x_scale=np.float32(1e-30), w_scale=np.float32(1e-30)),
+        "node 'sums': input scale × weight scale must be",
+    ),
+    "quotient of scales": (with_layer(h_scale=np.float32(1e-37), x_scale=np.float32(1e10)), "÷ output scale must be"),
+    "shapes": (
+        with_layer(w=np.ones((INPUTS + 1, OUTPUTS), np.int8)),
+        r"node 'sums': input rows have 50 values, but the weights' shape is \(51, 30\)",
+    ),
+    "bias too large": (
+        with_layer(node("Add", "sums c", "t"), last="t", c=np.full(OUTPUTS, 1e9, np.float32)),
+        "node 't': the bias does not fit int32",
+    ),
+    "zero point of another type": (with_layer(x_zero_point=np.int8(3)), "node 'x_real': the zero point must be uint8"),
+    "number of weight zero points": (
+        model([node("MatMulInteger", "x w z p", "y")], VALUES | {"z": np.uint8(0), "p": np.zeros(7, np.int8)}),
+        "node 'y': the weight zero point must have 1 or 30 values, not 7",
+    ),
+    "open dimension": (open_dimension(), "input 'x' must have fixed dimensions after the batch"),
+    "two outputs": (two_outputs(), "one input and one output, not 1 and 2"),
+    "no layer": (
+        model([dequantize("x"), quantize("x_real", "y", "x")], VALUES, columns=(INPUTS, INPUTS)),
+        "the model has no dense layer",
+    ),
+    "type of the input": (
+        model(layer(), VALUES, ("int32", "uint8")),
+        "input 'x' must be float32, uint8 or int8, not int32",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_use(name: str) -> None:
+    proto, message = INVALID[name]
+    refuse(proto, ModelError, message)
