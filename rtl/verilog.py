@@ -18,9 +18,9 @@ def to_verilog(component: wiring.Component, name: str) -> str:
 
     Ports are named after the members of the component's signature, joined by two underscores
     (``host_read__request__payload``); ``clk`` and ``rst`` (synchronous, active high) are added. Struct payloads are
-    packed with their first field in the lowest bits; members that are constant, like ``ready`` of a stream that is always
-    ready, are no ports. Modules of submodules are named ``<name>.<submodule>``. The Yosys
-    that comes with Amaranth writes the text, unless ``AMARANTH_USE_YOSYS`` says otherwise.
+    packed with their first field in the lowest bits. Members that are constant, like ``ready`` of a stream that is
+    always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``. The Yosys that comes with
+    Amaranth writes the text, unless ``AMARANTH_USE_YOSYS`` says otherwise.
     """
     members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
     ports = [value for value in members if isinstance(value, Signal)]

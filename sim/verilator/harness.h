@@ -74,6 +74,8 @@ public:
         m_trace.close();
 #endif
         m_model.final();
+        // The model's destructor looks for its scopes in the thread's context, which may be one that is gone by now.
+        Verilated::threadContextp(&m_context);
     }
 
     void reset() {

