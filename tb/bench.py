@@ -63,10 +63,8 @@ class Bench:
 
     @classmethod
     async def start(cls, dut: HierarchyObject, unit: str) -> Bench:
-        """Start the clock and reset the rack, with every ``valid`` and ``ready`` of the unit low."""
+        """Start the clock and reset the rack. Inputs are the test's to set, before the next edge."""
         bench = cls(dut, unit)
-        for name in bench._controls():
-            getattr(dut, name).value = 0
         dut.rst.value = 1
         Clock(dut.clk, 2, unit="ns").start()
         for _ in range(2):
@@ -137,11 +135,6 @@ class Bench:
                 seen.append(int(port.value))
         self.cycle += cycles
         return dict(zip(outputs, (seen for _, seen in watched), strict=True))
-
-    def _controls(self) -> list[str]:
-        """The unit's inputs that start something: valid and ready of its streams."""
-        names = [name for name in dir(self._dut) if name.startswith(f"{self._unit}__")]
-        return [name for name in names if name.endswith(("__valid", "__ready"))]
 
 
 class Source(Agent):
