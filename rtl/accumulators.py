@@ -1,9 +1,11 @@
 """Accumulators: int32 sums in per-column block RAM, addressed with the skew of the array."""
 
+import numpy as np
 from amaranth.hdl import Array, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 
@@ -138,6 +140,12 @@ class Accumulators(wiring.Component):
     def config(self) -> Config:
         """Sizes of the core."""
         return self._config
+
+    @staticmethod
+    def compute(old: NDArray[np.int32], sums: NDArray[np.int64], accumulate: bool) -> NDArray[np.int32]:
+        """What becomes of rows ``old``: ``old + sums``, wrapped to 32 bits, or ``sums`` alone."""
+        sums = np.asarray(sums).astype(np.int32)
+        return np.asarray(old, np.int32) + sums if accumulate else sums
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -51,7 +51,9 @@ class Bench:
     Attributes
     ----------
     cycle
-        Cycles since reset.
+        The cycle that is sampled, counted from reset.
+    next_cycle
+        The cycle that is driven.
     """
 
     def __init__(self, dut: HierarchyObject, unit: str) -> None:
@@ -59,7 +61,7 @@ class Bench:
         self._unit = unit
         self._edge = RisingEdge(dut.clk)
         self._agents: list[Agent] = []
-        self.cycle = 0
+        self.cycle = self.next_cycle = 0
 
     @classmethod
     async def start(cls, dut: HierarchyObject, unit: str) -> Bench:
@@ -83,6 +85,7 @@ class Bench:
     def add(self, agent: Agent) -> None:
         """Let ``agent`` take part from the next cycle on."""
         self._agents.append(agent)
+        self.next_cycle = self.cycle
         agent.drive()
 
     def source(self, name: str, idle: float = 0.0) -> Source:
@@ -106,9 +109,10 @@ class Bench:
         # What is read now is what the registers saw, and what is written now they see at the next edge.
         for agent in self._agents:
             agent.sample()
+        self.next_cycle = self.cycle + 1
         for agent in self._agents:
             agent.drive()
-        self.cycle += 1
+        self.cycle = self.next_cycle
 
     async def steps(self, cycles: int) -> None:
         """Several clock cycles."""

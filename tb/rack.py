@@ -63,6 +63,7 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
         "systolic_array": SystolicArray(config),
         "systolic_data_setup": SystolicDataSetup(config),
         "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
+        "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),
         "parameter_memory": ParameterMemory(config),
         "parameter_loader": ParameterLoader(config),
@@ -82,7 +83,6 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
 
 def _control_units(config: Config) -> dict[str, wiring.Component]:
     return {
-        "matrix_sequencer": MatrixSequencer(config),
         "scoreboard": Scoreboard(config),
         "instruction_check": InstructionCheck(config),
         "tile_ledger": TileLedger(config),

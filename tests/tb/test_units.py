@@ -21,7 +21,8 @@ GROUPS = {
     "rows": ("data", ("stream_fifo", "row_packer", "row_unpacker")),
     "host": ("data", ("burst_generator", "host_reader", "host_writer", "unified_buffer")),
     "weights": ("data", ("weight_fetcher", "weight_fifo", "weight_shifter")),
-    "activation": ("data", ("parameter_memory", "parameter_loader", "requantizer")),
+    "activation": ("data", ("parameter_memory", "parameter_loader", "requantizer", "activation_unit")),
+    "matrix": ("data", ("matrix_sequencer", "accumulators")),
 }
 
 
