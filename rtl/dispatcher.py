@@ -39,7 +39,7 @@ _DRAINING = {
 class Dispatcher(wiring.Component):
     """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
 
-    Dispatch is in order, four cycles an instruction; it waits while the unit's queue is full. Halt, a fault,
+    Dispatch is in order, five cycles an instruction; it waits while the unit's queue is full. Halt, a fault,
     Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as well.
 
     Members
@@ -110,9 +110,10 @@ class Dispatcher(wiring.Component):
         m.submodules.queues = self._queues = CommandQueues(self.config)
         m.submodules.tiles = self._tiles = TileLedger(self.config)
         is_ = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(FORMATS)}
+        # The word stands still during its check, three cycles at least: what is decoded from it goes through registers.
         number = field_of(self._check.word, Opcode.SET_CONFIGURATION, "register")
         is_load = Signal()
-        m.d.comb += is_load.eq(is_[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS))
+        m.d.sync += is_load.eq(is_[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS))
 
         self._connect(m)
         self._describe(m, is_, is_load)
@@ -146,14 +147,16 @@ class Dispatcher(wiring.Component):
         is_alternate = is_[Opcode.READ_HOST_MEMORY_ALTERNATE] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
         is_matrix, is_activate = is_[Opcode.MATRIX_MULTIPLY], is_[Opcode.ACTIVATE]
 
+        unit = Signal(QueuedUnit)
+        m.d.comb += queues.unit.eq(unit)
         with m.If(is_activate | is_load):
-            m.d.comb += queues.unit.eq(QueuedUnit.ACTIVATION)
+            m.d.sync += unit.eq(QueuedUnit.ACTIVATION)
         with m.Elif(is_matrix):
-            m.d.comb += queues.unit.eq(QueuedUnit.MATRIX)
+            m.d.sync += unit.eq(QueuedUnit.MATRIX)
         with m.Elif(is_write):
-            m.d.comb += queues.unit.eq(QueuedUnit.HOST_WRITE)
+            m.d.sync += unit.eq(QueuedUnit.HOST_WRITE)
         with m.Else():
-            m.d.comb += queues.unit.eq(QueuedUnit.HOST_READ)
+            m.d.sync += unit.eq(QueuedUnit.HOST_READ)
 
         access = queues.access
         m.d.comb += [
@@ -212,6 +215,8 @@ class Dispatcher(wiring.Component):
         take = Signal()
         ends_program = Signal()
         units_idle = Signal()
+        is_queued = Signal()
+        m.d.sync += is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED).any())
         m.d.comb += [
             units_idle.eq(~queues.busy.any()),
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),
@@ -232,13 +237,12 @@ class Dispatcher(wiring.Component):
                     m.next = "DISPATCH"
 
             with m.State("DISPATCH"):
-                m.d.comb += self.instructions.ready.eq(accept)
                 with m.If(check.done):
-                    with m.If(check.fault != FaultCode.NONE):
+                    with m.If(~check.legal):
                         m.d.sync += event.eq(EventKind.FAULT)
                         m.next = "DRAIN"
                     with m.Else():
-                        self._execute(m, is_, is_load, accept)
+                        self._execute(m, is_, is_queued, accept)
                         for opcode, kind in _DRAINING.items():
                             with m.If(is_[opcode]):
                                 m.d.sync += event.eq(kind)
@@ -248,8 +252,7 @@ class Dispatcher(wiring.Component):
                             m.next = "EVENT"
                 with m.If(accept):
                     m.d.sync += index.eq(index + 1)
-                    with m.If(~take):
-                        m.next = "FETCH"
+                    m.next = "FETCH"
 
             with m.State("DRAIN"):
                 with m.If(ends_program):
@@ -283,18 +286,14 @@ class Dispatcher(wiring.Component):
                 with m.If(self.clear_fault):
                     m.next = "FETCH"
 
-    def _execute(self, m: Module, is_: dict, is_load: Signal, accept: Signal) -> None:
+    def _execute(self, m: Module, is_: dict, is_queued: Signal, accept: Signal) -> None:
         """Queue the instruction, or do what needs no unit; ``accept`` when that is done."""
         check, registers, queues, tiles = self._check, self._registers, self._queues, self._tiles
-        is_queued = Signal()
         waits_for = Signal(len(UNITS))
         unit_busy = Cat(
             ~self.weights_settled if unit is Unit.WEIGHT else queues.busy[QueuedUnit[unit.name].value] for unit in UNITS
         )
-        m.d.comb += [
-            is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED).any()),
-            waits_for.eq(field_of(check.word, Opcode.SYNCHRONIZE, "units")),
-        ]
+        m.d.comb += waits_for.eq(field_of(check.word, Opcode.SYNCHRONIZE, "units"))
         with m.If(is_queued):
             m.d.comb += [accept.eq(~queues.full.bit_select(queues.unit, 1)), queues.push.eq(accept)]
             with m.If(is_[Opcode.MATRIX_MULTIPLY] & queues.multiplication.next_tile):

@@ -63,9 +63,9 @@ class InstructionCheck(wiring.Component):
     ranges_done
         Set for one cycle before ``done``.
     done
-        The check is over and ``fault`` tells its result, until the next ``start``.
-    fault
-        :class:`openmxu.arch.faults.FaultCode`.
+        The check is over and ``fault`` and ``legal`` tell its result, until the next ``start``.
+    fault, legal
+        :class:`openmxu.arch.faults.FaultCode`; whether it is ``NONE``.
     """
 
     def __init__(self, config: Config) -> None:
@@ -84,6 +84,7 @@ class InstructionCheck(wiring.Component):
                 "ranges_done": Out(1),
                 "done": Out(1),
                 "fault": Out(FaultCode),
+                "legal": Out(1),
                 "unified_buffer": Out(24),
                 "unified_buffer_end": Out(36),
                 "accumulator": Out(16),
@@ -141,7 +142,10 @@ class InstructionCheck(wiring.Component):
                     m.next = "RANGE"
             with m.State("RANGE"):
                 m.d.comb += self.ranges_done.eq(1)
-                m.d.sync += self.fault.eq(Mux(format_fault != FaultCode.NONE, format_fault, range_fault))
+                m.d.sync += [
+                    self.fault.eq(Mux(format_fault != FaultCode.NONE, format_fault, range_fault)),
+                    self.legal.eq((format_fault == FaultCode.NONE) & (range_fault == FaultCode.NONE)),
+                ]
                 m.next = "DONE"
             with m.State("DONE"):
                 m.d.comb += self.done.eq(1)
@@ -304,14 +308,15 @@ class InstructionCheck(wiring.Component):
             ),
         ]
         parameters = self._field(Opcode.ACTIVATE, "parameters")
+        host_width, weight_width = config.host_address_width, config.weight_address_width
         outside_host = (
-            self.host[config.host_address_width :].any()
-            | (self.host < self.windows.host_base)
+            self.host[host_width:].any()
+            | (self.host[:host_width] < self.windows.host_base)
             | (self.host_end > self.windows.host_limit)
         )
         outside_weights = (
-            weights[config.weight_address_width :].any()
-            | (weights < self.windows.weight_base)
+            weights[weight_width:].any()
+            | (weights[:weight_width] < self.windows.weight_base)
             | (weight_end > self.windows.weight_limit)
         )
         takes_tile = self._field(Opcode.MATRIX_MULTIPLY, "next_tile")

@@ -166,13 +166,17 @@ class Scoreboard(wiring.Component):
                 m.d.sync += waits[index].eq(waits[index] & ~finishing)
                 with m.If(finishing[index]):
                     m.d.sync += valid[index].eq(0)
-            m.d.comb += conflicts[index].eq(valid[index] & (self.unit != unit) & self._conflict(m, unit, slot, taken))
+            # What an instruction touches is written to its slot before it is known whether it gets there: only `valid`
+            # has to wait for that.
+            is_next = ~valid[index] & (newest_slot == slot) & (self.unit == unit)
+            conflict = self._conflict(m, unit, slot, is_next)
+            m.d.comb += conflicts[index].eq(valid[index] & (self.unit != unit) & conflict)
         return m
 
-    def _conflict(self, m: Module, unit: QueuedUnit, slot: int, taken: Signal) -> Value:
+    def _conflict(self, m: Module, unit: QueuedUnit, slot: int, is_next: Value) -> Value:
         """Remember what the instruction in a slot touches, and compare it with ``access``."""
         held = Signal(access_layout(self.config), name=f"access_{unit.name.lower()}_{slot}", reset_less=True)
-        with m.If(taken):
+        with m.If(is_next):
             m.d.sync += held.eq(self.access)
         new = self.access
         conflict = (new.writes_unified_buffer | held.writes_unified_buffer) & _overlap(
