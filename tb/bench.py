@@ -67,12 +67,16 @@ class Bench:
     async def start(cls, dut: HierarchyObject, unit: str) -> Bench:
         """Start the clock and reset the rack. Inputs are the test's to set, before the next edge."""
         bench = cls(dut, unit)
-        dut.rst.value = 1
         Clock(dut.clk, 2, unit="ns").start()
-        for _ in range(2):
-            await bench._edge
-        dut.rst.value = 0
+        await bench.reset()
         return bench
+
+    async def reset(self) -> None:
+        """Reset the rack, while no agent has anything to do."""
+        self._dut.rst.value = 1
+        for _ in range(2):
+            await self._edge
+        self._dut.rst.value = 0
 
     def port(self, name: str) -> Port:
         """Port ``name`` of the unit, members joined by two underscores."""
