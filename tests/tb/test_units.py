@@ -23,6 +23,7 @@ GROUPS = {
     "weights": ("data", ("weight_fetcher", "weight_fifo", "weight_shifter")),
     "activation": ("data", ("parameter_memory", "parameter_loader", "requantizer", "activation_unit")),
     "matrix": ("data", ("matrix_sequencer", "accumulators")),
+    "control": ("control", ("scoreboard", "tile_ledger", "management", "instruction_check")),
 }
 
 

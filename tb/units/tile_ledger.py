@@ -1,0 +1,49 @@
+"""Tile ledger against a list of numbers of tiles."""
+
+import random
+from collections import deque
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from tb.bench import CONFIG, Bench
+
+CYCLES = 3000
+
+
+@cocotb.test()
+async def counts_tiles(dut):
+    bench = await Bench.start(dut, "tile_ledger")
+    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "clear")}
+    outputs = {name: bench.port(name) for name in ("has_queued_tile", "has_tile", "queue_full", "is_clear")}
+    outstanding, has_tile, clears = deque(), False, False
+    most = 0
+    for cycle in range(CYCLES):
+        # A program that clears does nothing else until all is clear.
+        clears = (clears and bool(outstanding)) or (not clears and random.random() < 0.02)
+        expected = {
+            "has_queued_tile": bool(outstanding),
+            "has_tile": has_tile,
+            "queue_full": len(outstanding) == CONFIG.weight_queue_depth,
+            "is_clear": not outstanding,
+        }
+        queue = not clears and not expected["queue_full"] and random.random() < 0.3
+        take = not clears and not queue and bool(outstanding) and random.random() < 0.6
+        tiles = random.choice([1, 1, 2, 3, random.randrange(1, 9)])
+        ports["enqueue"].value, ports["tiles"].value = int(queue), tiles
+        ports["take"].value, ports["clear"].value = int(take), int(clears)
+        await RisingEdge(dut.clk)
+        assert {name: int(port.value) for name, port in outputs.items()} == expected, cycle
+        most = max(most, len(outstanding))
+        if clears:
+            has_tile = False
+            if outstanding:
+                outstanding.popleft()
+        if take:
+            has_tile = True
+            outstanding[0] -= 1
+            if outstanding[0] == 0:
+                outstanding.popleft()
+        if queue:
+            outstanding.append(tiles)
+    assert most == CONFIG.weight_queue_depth
