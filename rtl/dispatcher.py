@@ -299,7 +299,7 @@ class Dispatcher(wiring.Component):
             with m.If(is_[Opcode.MATRIX_MULTIPLY] & queues.multiplication.next_tile):
                 m.d.comb += tiles.take.eq(accept)
         with m.Elif(is_[Opcode.READ_WEIGHTS]):
-            m.d.comb += [self.weights.valid.eq(1), accept.eq(self.weights.ready), tiles.queue.eq(accept)]
+            m.d.comb += [self.weights.valid.eq(1), accept.eq(self.weights.ready), tiles.enqueue.eq(accept)]
         with m.Elif(is_[Opcode.SET_CONFIGURATION]):
             m.d.comb += [registers.write.eq(1), accept.eq(1), self.retired_other.eq(1)]
         with m.Elif(is_[Opcode.SYNCHRONIZE]):

@@ -15,7 +15,7 @@ class TileLedger(wiring.Component):
 
     Members
     -------
-    queue, tiles
+    enqueue, tiles
         A Read_Weights of ``tiles`` tiles is dispatched; not while ``queue_full``.
     take
         A MatrixMultiply that takes the next tile is dispatched; only while ``has_queued_tile``.
@@ -29,7 +29,7 @@ class TileLedger(wiring.Component):
         self._config = config
         super().__init__(
             {
-                "queue": In(1),
+                "enqueue": In(1),
                 "tiles": In(24),
                 "take": In(1),
                 "clear": In(1),
@@ -46,7 +46,7 @@ class TileLedger(wiring.Component):
         taken = Signal(24)
         m.d.comb += [
             counts.input.payload.eq(self.tiles),
-            counts.input.valid.eq(self.queue),
+            counts.input.valid.eq(self.enqueue),
             counts.output.ready.eq(self.clear | (self.take & (taken + 1 == counts.output.payload))),
             self.queue_full.eq(~counts.input.ready),
             self.has_queued_tile.eq(counts.output.valid),
