@@ -13,6 +13,7 @@ from pathlib import Path
 from openmxu.arch.config import Config
 from openmxu.sim.verilator.design import Design
 from openmxu.sim.verilator.errors import BuildError
+from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
 
@@ -71,7 +72,7 @@ def _write_sources(design: Design, config: Config, directory: Path) -> None:
     from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
 
     memories = design.memories(config)
-    (directory / "core.v").write_text(to_verilog(design.make(config), TOP))
+    (directory / "core.v").write_text(fold_initial_values(to_verilog(design.make(config), TOP)))
     (directory / "memories.vlt").write_text(memories_configuration(memories))
     (directory / "layout.h").write_text(layout_header(config, memories))
     for source in _HARNESS_SOURCES:
