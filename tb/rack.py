@@ -26,6 +26,7 @@ from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.scoreboard import Scoreboard
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
@@ -75,6 +76,7 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
         "weight_fetcher": WeightFetcher(config),
         "weight_fifo": WeightFIFO(config),
         "weight_shifter": WeightShifter(config),
+        "row_walker": RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
         **{f"row_packer_{beat}": RowPacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
         **{f"row_unpacker_{beat}": RowUnpacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},

@@ -1,4 +1,4 @@
-"""Every unit of the RTL in cocotb, against its model, with random stalls."""
+"""Every unit of the RTL in cocotb, against its model, with random stalls, in several sizes."""
 
 from __future__ import annotations
 
@@ -9,26 +9,90 @@ import pytest
 from openmxu.arch.config import Config
 from tb.run import run
 
-SMALL = {"unified_buffer_rows": 64, "accumulator_rows": 32, "parameter_sets": 4}
-
+# Together: all ratios of row, tile and beat, of size and lanes, one bank and several, shallow queues and deep ones.
 CONFIGS = {
-    "S2": Config(size=2, activation_lanes=2, **SMALL),
-    "S4": Config(size=4, activation_lanes=2, **SMALL),
+    "S2": Config(
+        size=2,
+        activation_lanes=1,
+        unified_buffer_rows=64,
+        unified_buffer_banks=1,
+        accumulator_rows=12,
+        parameter_sets=3,
+        weight_fifo_tiles=3,
+        weight_queue_depth=3,
+        host_data_bytes=8,
+        weight_data_bytes=16,
+        host_address_width=20,
+        weight_address_width=18,
+    ),
+    "S4": Config(
+        size=4,
+        activation_lanes=4,
+        unified_buffer_rows=64,
+        accumulator_rows=32,
+        parameter_sets=1,
+        weight_fifo_tiles=2,
+        weight_queue_depth=1,
+        command_queue_depth=2,
+        host_data_bytes=4,
+        weight_data_bytes=4,
+    ),
+    "S8": Config(
+        size=8,
+        activation_lanes=2,
+        unified_buffer_rows=100,
+        unified_buffer_banks=4,
+        accumulator_rows=32,
+        parameter_sets=4,
+        command_queue_depth=8,
+        host_data_bytes=4,
+        weight_data_bytes=8,
+        host_address_width=64,
+        weight_address_width=64,
+    ),
+    "S4 wide": Config(
+        size=4,
+        activation_lanes=2,
+        unified_buffer_rows=64,
+        accumulator_rows=20,
+        parameter_sets=2,
+        host_data_bytes=16,
+        weight_data_bytes=16,
+    ),
 }
 
-GROUPS = {
-    "array": ("data", ("processing_element", "skew", "systolic_data_setup", "systolic_array")),
-    "rows": ("data", ("stream_fifo", "row_packer", "row_unpacker")),
-    "host": ("data", ("burst_generator", "host_reader", "host_writer", "unified_buffer")),
-    "weights": ("data", ("weight_fetcher", "weight_fifo", "weight_shifter")),
-    "activation": ("data", ("parameter_memory", "parameter_loader", "requantizer", "activation_unit")),
-    "matrix": ("data", ("matrix_sequencer", "accumulators")),
-    "control": ("control", ("scoreboard", "tile_ledger", "management", "instruction_check")),
+DATA = {
+    "array": ("processing_element", "skew", "systolic_data_setup", "systolic_array"),
+    "rows": ("stream_fifo", "row_walker", "row_packer", "row_unpacker"),
+    "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
+    "weights": ("weight_fetcher", "weight_fifo", "weight_shifter"),
+    "matrix": ("matrix_sequencer", "accumulators"),
+    "activation": ("parameter_memory", "parameter_loader", "requantizer", "activation_unit"),
+}
+
+CONTROL = {
+    "checks": ("scoreboard", "tile_ledger", "management", "instruction_check"),
+    "dispatch": ("command_queues", "dispatcher"),
 }
 
 
+def modules(names: tuple[str, ...]) -> list[str]:
+    return [f"units.{name}" for name in names]
+
+
+# The group varies fastest, so that two processes seldom wait for each other's builds.
+@pytest.mark.parametrize("group", DATA)
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("group", GROUPS)
-def test_units(group: str, config: str, tmp_path: Path) -> None:
-    kind, modules = GROUPS[group]
-    assert run(kind, CONFIGS[config], [f"units.{module}" for module in modules], tmp_path) >= len(modules)
+def test_data_path(config: str, group: str, tmp_path: Path) -> None:
+    assert run("data", CONFIGS[config], modules(DATA[group]), tmp_path) >= len(DATA[group])
+
+
+@pytest.mark.parametrize("group", CONTROL)
+@pytest.mark.parametrize("config", ["S2", "S4", "S8"])
+def test_control(config: str, group: str, tmp_path: Path) -> None:
+    assert run("control", CONFIGS[config], modules(CONTROL[group]), tmp_path) >= len(CONTROL[group])
+
+
+def test_every_bench_is_run() -> None:
+    benches = {path.stem for path in (Path(__file__).parents[2] / "tb" / "units").glob("*.py")} - {"__init__"}
+    assert benches == {name for groups in (DATA, CONTROL) for names in groups.values() for name in names}
