@@ -1,6 +1,6 @@
 """Command queues: one for each unit; a command leaves when nothing older is in its way."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -74,15 +74,22 @@ class CommandQueues(wiring.Component):
         }
         started = []
         for unit, (command, output) in commands.items():
+            name = unit.name.lower()
             queue = StreamFIFO(command.shape(), self._config.command_queue_depth)
-            m.submodules[f"queue_{unit.name.lower()}"] = queue
+            m.submodules[f"queue_{name}"] = queue
+            starts = Signal(name=f"starts_{name}")
             m.d.comb += [
                 queue.input.payload.eq(command),
                 queue.input.valid.eq(self.push & (self.unit == unit)),
-                output.payload.eq(queue.output.payload),
-                output.valid.eq(queue.output.valid & scoreboard.startable[unit.value]),
-                queue.output.ready.eq(output.ready & scoreboard.startable[unit.value]),
+                starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
+                queue.output.ready.eq(starts),
             ]
-            started.append(output.valid & output.ready)
+            # A register between queue and unit: a command every other cycle is more than dispatch brings, and neither
+            # the unit's readiness nor the queue's memory reaches across.
+            with m.If(starts):
+                m.d.sync += [output.valid.eq(1), output.payload.eq(queue.output.payload)]
+            with m.Elif(output.ready):
+                m.d.sync += output.valid.eq(0)
+            started.append(starts)
         m.d.comb += scoreboard.started.eq(Cat(started))
         return m

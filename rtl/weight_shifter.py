@@ -69,10 +69,10 @@ class WeightShifter(wiring.Component):
         reading = Signal()
         row = Signal(range(size))
         last = Signal()
+        m.d.sync += last.eq(reading & (row == 1))
         m.d.comb += [
             self.read_enable.eq(reading),
             self.read_row.eq(row),
-            last.eq(reading & (row == 0)),
             self.drop.eq(last),
             self.shifting.eq(reading),
             self.tile_ready.eq(self.loaded | last),
