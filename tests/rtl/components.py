@@ -1,0 +1,61 @@
+"""Every component of openmxu.rtl, made for a configuration."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from types import ModuleType
+
+from amaranth.hdl import signed
+from amaranth.lib import wiring
+
+import openmxu.rtl
+from openmxu.arch.config import Config
+from openmxu.rtl.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.requantizer import Requantizer
+from openmxu.rtl.row_packer import RowPacker
+from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.skew import Skew
+from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.unified_buffer import UnifiedBuffer
+
+__all__ = ["component_classes", "make", "modules"]
+
+_FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
+    ConfigurationRegisters: lambda config: ConfigurationRegisters(),
+    ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
+    Requantizer: lambda config: Requantizer(),
+    RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
+    RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
+    RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
+    Skew: lambda config: Skew(signed(OPERAND_WIDTH), config.size),
+    StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),
+    UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
+}
+"""How to make those components that need more, or less, than a configuration."""
+
+
+def modules() -> list[ModuleType]:
+    """All modules of openmxu.rtl."""
+    found = pkgutil.iter_modules(openmxu.rtl.__path__, "openmxu.rtl.")
+    return [importlib.import_module(module.name) for module in found]
+
+
+def component_classes() -> list[type[wiring.Component]]:
+    """All components of openmxu.rtl, in the order of their names."""
+    classes = {
+        item
+        for module in modules()
+        for _, item in inspect.getmembers(module, inspect.isclass)
+        if issubclass(item, wiring.Component) and item.__module__ == module.__name__
+    }
+    return sorted(classes, key=lambda item: item.__name__)
+
+
+def make(component: type[wiring.Component], config: Config) -> wiring.Component:
+    """One component for ``config``."""
+    return _FACTORIES.get(component, component)(config)

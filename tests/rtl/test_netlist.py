@@ -1,0 +1,90 @@
+"""Nothing in the core is without effect, but for what is named here with its reason."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.core import Core
+from tests.rtl.netlist import idle_inputs, idle_registers, netlist
+
+CONFIG = Config(size=4, activation_lanes=2)
+
+IDLE_REGISTERS = {
+    r"accumulators\.tag_6\[11\]": "the last tag only tells that an instruction ends, not whether it accumulated",
+    r"activation_unit\.held\[\d+\]": "repeated bytes of a row keep some fields of their step, which has others anew",
+    r"activation_unit\.lane_\d+\.value\[(8|9|1\d)\]": "the clamp leaves 8 bits, whose sign is the reader's business",
+    r"array\.element_\d_3\.(swap|shift)\[0\]": "the last column has no neighbour",
+    r"dispatcher\.check\.word\[[0-7]\]": "the opcode is decoded beside the word",
+    r"dispatcher\.queues\.scoreboard\.access_(host_read|host_write|matrix|activation)_\d\[\d+\]": (
+        "all units' slots are alike, and no unit uses both host memory and accumulators"
+    ),
+    r"unified_buffer\.(granted_matrix|read_matrix__response__valid)\[0\]": "rows for the array travel with their tags",
+}
+IDLE_INPUTS = {
+    r"host_write__done__payload\[0\]": "a token without a value",
+    r"management__payload\[\d+\]": "no register that is written is wider than an address and a bit",
+}
+
+
+class Idler(wiring.Component):
+    """Has a register bit, a chain of registers, a memory and an input that nothing comes of."""
+
+    def __init__(self) -> None:
+        super().__init__({"data": In(4), "more": In(2), "result": Out(3)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.used = used = Memory(shape=1, depth=4, init=[])
+        m.submodules.unused = unused = Memory(shape=1, depth=4, init=[])
+        half = Signal(4)
+        first = Signal()
+        second = Signal()
+        lost = Signal()
+        for memory in (used, unused):
+            write, read = memory.write_port(), memory.read_port()
+            m.d.comb += [write.addr.eq(self.data[:2]), write.en.eq(1), write.data.eq(self.more[0])]
+            m.d.comb += read.addr.eq(self.data[:2])
+            if memory is used:
+                m.d.comb += self.result[2].eq(read.data)
+            else:
+                m.d.sync += lost.eq(read.data)
+        m.d.sync += [half.eq(self.data), first.eq(self.more[1]), second.eq(first)]
+        m.d.comb += self.result[:2].eq(half[1:3])
+        return m
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory) -> dict:
+    """The netlist of a core."""
+    return netlist(Core(CONFIG), tmp_path_factory.mktemp("core"))
+
+
+def test_registers_have_an_effect(core):
+    _check(idle_registers(core), IDLE_REGISTERS)
+
+
+def test_inputs_have_an_effect(core):
+    _check(idle_inputs(core), IDLE_INPUTS)
+
+
+def test_idle_logic_is_found(tmp_path):
+    module = netlist(Idler(), tmp_path)
+    assert idle_registers(module) >= {"half[0]", "half[3]", "first[0]", "second[0]", "lost[0]"}
+    assert not idle_registers(module) & {"half[1]", "half[2]"}
+    assert idle_inputs(module) == {"data[3]", "more[1]"}
+
+
+def _check(found: set[str], known: dict[str, str]) -> None:
+    # Amaranth numbers names that occur twice in a module.
+    names = {re.sub(r"\$\d+", "", name) for name in found}
+    unknown = {name for name in names if not any(re.fullmatch(pattern, name) for pattern in known)}
+    assert unknown == set()
+    gone = {pattern for pattern in known if not any(re.fullmatch(pattern, name) for name in names)}
+    assert gone == set(), "nothing is left of this: remove it from the list"
