@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from openmxu.device import DeviceError
+from openmxu.rtl.verilog import to_verilog
 from openmxu.sim.verilator import BuildError, MissingToolError, cache, cache_directory, library_path
 from openmxu.sim.verilator.build import LIBRARY_NAME
 from openmxu.sim.verilator.cache import CACHE_VARIABLE
@@ -146,8 +147,11 @@ def test_two_processes_at_once_build_once(tmp_path):
 
 
 def test_a_failed_build_has_the_first_error_and_the_log(folder, monkeypatch):
-    monkeypatch.setattr("openmxu.rtl.verilog.to_verilog", lambda component, name: f"module {name};\nnonsense\n")
-    with pytest.raises(BuildError, match=r"^Verilator failed: %Error: core\.v:2.*syntax error") as caught:
+    def broken(component, name):
+        return to_verilog(component, name).replace("endmodule", "nonsense", 1)
+
+    monkeypatch.setattr("openmxu.rtl.verilog.to_verilog", broken)
+    with pytest.raises(BuildError, match=r"^Verilator failed: %Error: core\.v:\d+:\d+: syntax error") as caught:
         library_path(CONFIG, design=DESIGN)
     assert isinstance(caught.value, DeviceError)
     assert caught.value.log.is_relative_to(folder)
