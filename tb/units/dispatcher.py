@@ -188,6 +188,7 @@ async def run_case(dut, case, stall):
     for execution in case.executions():
         instructions.send(*(instruction.word for instruction in execution))
         await bench.until(lambda: instructions.is_empty, 60_000)
+        await bench.steps(2)  # until the last instruction shows as running
         await bench.until(lambda: not int(running.value))
         # A fault is cleared when all that it drops has been taken.
         host.may_clear = True

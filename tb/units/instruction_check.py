@@ -69,6 +69,8 @@ async def faults_and_ranges(dut):
     for instruction, checker in words(random_generator()):
         shift = random.choice([0, 0, 0, CONFIG.host_alignment])  # windows need not begin at 0
         checker = copy(checker)
+        if random.random() < 0.1:
+            checker.outstanding = deque([1] * CONFIG.weight_queue_depth)
         checker.host = Window(min(shift, checker.host.limit), checker.host.limit)
         inputs["new_word"].value = instruction.word
         inputs["host_stride"].value = checker.register(Register.HOST_STRIDE)["stride"]
