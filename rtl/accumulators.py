@@ -33,12 +33,10 @@ class AccumulatorColumn(wiring.Component):
     -------
     update_row
         Read for a read-modify-write, in every cycle in which ``read`` does not use its bank.
-    sum
-        What the row becomes, valid three cycles after ``update_row``, from ``partial_sum`` and ``accumulate``.
     partial_sum, accumulate
-        Valid two cycles after ``update_row``.
+        Two cycles after ``update_row``: the row becomes the partial sum, or the partial sum plus what it was.
     write, write_row
-        Write ``sum``.
+        Three cycles after ``update_row``: write what it becomes.
     read, read_row
         Read for the activation unit; not of a bank that an update needs.
     read_data

@@ -19,9 +19,9 @@ class CommandQueues(wiring.Component):
     -------
     check, unit, access
         Compare an instruction with those in flight.
-    push
-        Queue the instruction checked last, with its command in ``transfer``, ``multiplication`` or
-        ``activation_work``; not while its unit's bit of ``full`` is set.
+    push, transfer, multiplication, activation_work
+        Queue the instruction checked last, with that command which is for its unit; not while the unit's bit of
+        ``full`` is set.
     host_read, host_write, matrix, activation
         Commands that may start.
     done

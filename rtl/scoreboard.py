@@ -67,7 +67,7 @@ class Scoreboard(wiring.Component):
 
     Members
     -------
-    check
+    check, unit, access
         Compare ``access`` of an instruction for ``unit`` with all slots; the result is kept for ``allocate``.
     allocate
         Give the instruction checked last a slot; not while its unit's bit of ``full`` is set.

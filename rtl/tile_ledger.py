@@ -19,8 +19,8 @@ class TileLedger(wiring.Component):
         A Read_Weights of ``tiles`` tiles is dispatched; not while ``queue_full``.
     take
         A MatrixMultiply that takes the next tile is dispatched; only while ``has_queued_tile``.
-    clear
-        Forget everything; held until ``is_clear``.
+    clear, is_clear
+        Forget everything; ``clear`` is held until ``is_clear``.
     has_queued_tile, has_tile, queue_full
         A tile is queued; one has been taken; ``weight_queue_depth`` Read_Weights have tiles that are not taken.
     """

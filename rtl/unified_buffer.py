@@ -91,7 +91,12 @@ class UnifiedBuffer(wiring.Component):
     Parameters
     ----------
     readers, writers
-        Names of the ports, highest priority first: ``read_<name>`` and ``write_<name>``.
+        Names of the ports, highest priority first.
+
+    Members
+    -------
+    read_<name>, write_<name>
+        One for each reader and each writer, see :class:`ReadPortSignature` and :class:`WritePortSignature`.
     """
 
     read_latency = 2
