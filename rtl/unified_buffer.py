@@ -49,6 +49,13 @@ class UnifiedBufferBank(wiring.Component):
 
     A read and a write of the same row in one cycle give either value; the dispatcher lets no two instructions that
     conflict run at the same time, so that this never matters.
+
+    Members
+    -------
+    read_enable, read_address, read_data
+        The row comes in the next cycle.
+    write_enable, write_address, write_data
+        Write a row.
     """
 
     def __init__(self, config: Config) -> None:
