@@ -97,7 +97,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
 RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
     "data": _data_units,
     "control": _control_units,
-    "empty": lambda config: {"stream_fifo": StreamFIFO(8, 2)},
+    "selftests": lambda config: {"stream_fifo": StreamFIFO(8, 2)},
     "core": lambda config: {"core": Core(config)},
 }
 """The units of each build, by name."""

@@ -24,4 +24,4 @@ CONFIG = Config(size=2, activation_lanes=1, unified_buffer_rows=64, accumulator_
 )
 def test_failures_are_told(module: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(TestbenchError, match=message):
-        run("empty", CONFIG, [module], tmp_path)
+        run("selftests", CONFIG, [module], tmp_path)
