@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -90,26 +90,36 @@ class MatrixSequencer(wiring.Component):
             self.tag.last.eq(rows.rows.p.last),
         ]
 
-        next_accumulator = Signal.like(accumulator)
-        next_accumulate = Signal()
-        m.d.comb += [next_accumulator.eq(accumulator), next_accumulate.eq(accumulate)]
-        with m.If(self.commands.valid & self.commands.ready):
-            m.d.comb += [next_accumulator.eq(command.accumulator), next_accumulate.eq(command.accumulate)]
-            m.d.sync += [needs_tile.eq(command.next_tile), format.eq(command.format)]
+        following = Signal.like(accumulator)
+        begins = Signal()
+        m.d.comb += [following.eq(accumulator + 1), begins.eq(self.commands.valid & self.commands.ready)]
+        with m.If(begins):
+            m.d.sync += [
+                accumulator.eq(command.accumulator),
+                accumulate.eq(command.accumulate),
+                needs_tile.eq(command.next_tile),
+                format.eq(command.format),
+            ]
         with m.Elif(granted):
-            m.d.comb += next_accumulator.eq(accumulator + 1)
-            m.d.sync += needs_tile.eq(0)
-        m.d.sync += [accumulator.eq(next_accumulator), accumulate.eq(next_accumulate)]
+            m.d.sync += [accumulator.eq(following), needs_tile.eq(0)]
 
-        # `recent` are the rows that are on their way to their accumulators; what the next row has in common with them
-        # is known one cycle ahead.
+        # `recent` are the rows before this one that are on their way to their accumulators. What they have in common
+        # with the next row is known one cycle ahead, for each row that may be next: the grant comes late in the cycle.
         row_shape = data.StructLayout({"valid": 1, "row": self.config.accumulator_address_width})
         recent = [Signal(row_shape, name=f"recent_{age}") for age in range(Accumulators.update_latency - 2)]
-        newer = [self.tag, *recent]
-        for entry, before in zip(recent, newer, strict=False):
+        for entry, before in zip(recent, [self.tag, *recent], strict=False):
             m.d.sync += [entry.valid.eq(before.valid), entry.row.eq(before.row)]
-        collides = (entry.valid & (entry.row == next_accumulator) for entry in newer)
-        m.d.sync += pending.eq(next_accumulate & reduce(or_, collides))
+
+        def is_recent(row: Value) -> Value:
+            return reduce(or_, (entry.valid & (entry.row == row) for entry in recent))
+
+        with m.If(begins):
+            repeats = granted & (command.accumulator == accumulator)
+            m.d.sync += pending.eq(command.accumulate & (is_recent(command.accumulator) | repeats))
+        with m.Elif(granted):
+            m.d.sync += pending.eq(accumulate & is_recent(following))
+        with m.Else():
+            m.d.sync += pending.eq(accumulate & is_recent(accumulator))
 
         # Format and swap bit travel with their row.
         travelling_format, travelling_swap = format, self.take

@@ -14,10 +14,11 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from openmxu.sim.lockstep import Case, Failure, cases, configurations
-from openmxu.sim.lockstep.campaign import check, verilated_device
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from openmxu.sim.lockstep import Case, Failure, cases, configurations
+from openmxu.sim.lockstep.campaign import check, verilated_device
 
 _VARIANTS = range(len(configurations(2)))
 

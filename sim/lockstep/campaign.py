@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from openmxu.arch.config import Config
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.lockstep.case import Case
 from openmxu.sim.lockstep.comparison import LockstepDevice, Mismatch, run_case
 from openmxu.sim.lockstep.generator import generate
 from openmxu.sim.lockstep.report import report
 from openmxu.sim.lockstep.shrinker import shrink
-
-from openmxu.arch.config import Config
 
 __all__ = [
     "DeviceFactory",

@@ -8,11 +8,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from openmxu.sim.lockstep.case import Case
 
 from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
+from openmxu.sim.lockstep.case import Case
 
 __all__ = ["LockstepDevice", "Mismatch", "run_case"]
 

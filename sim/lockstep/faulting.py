@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from openmxu.sim.lockstep.case import HALT
 
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import (
@@ -18,6 +17,7 @@ from openmxu.arch.isa import (
     register_format,
 )
 from openmxu.arch.legality import PARAMETER_ROWS, LegalityChecker
+from openmxu.sim.lockstep.case import HALT
 
 __all__ = ["FAULT_CODES", "faulting_instructions"]
 

@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-from openmxu.sim.lockstep.case import HALT, Case
-from openmxu.sim.lockstep.contents import DATA_ROWS, PARAMETER_BLOCKS, host_contents, weight_contents
-from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, OutputFormat, Register, format_named, register_format
 from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.sim.lockstep.case import HALT, Case
+from openmxu.sim.lockstep.contents import DATA_ROWS, PARAMETER_BLOCKS, host_contents, weight_contents
+from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
 
 __all__ = ["generate"]
 

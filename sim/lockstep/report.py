@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from openmxu.sim.lockstep.case import HALT, Case
-from openmxu.sim.lockstep.comparison import Mismatch
-
 from openmxu.arch.config import Config
 from openmxu.disassembler import format_instruction
+from openmxu.sim.lockstep.case import HALT, Case
+from openmxu.sim.lockstep.comparison import Mismatch
 
 __all__ = ["report"]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from openmxu.sim.lockstep.case import HALT, Case
-
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction
+from openmxu.sim.lockstep.case import HALT, Case
 
 __all__ = ["shrink"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from openmxu.sim.interpreter import Interpreter
 
 from openmxu.arch.config import Config
 from openmxu.arch.events import Event, EventKind
@@ -12,6 +11,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, OutputFormat, Register, format_named, register_format
 from openmxu.arch.numerics import requantize
 from openmxu.device import DeviceFault
+from openmxu.sim.interpreter import Interpreter
 
 SIZE = 4
 CONFIG = Config(size=SIZE, unified_buffer_rows=64, accumulator_rows=32, parameter_sets=4, activation_lanes=2)

@@ -6,14 +6,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import Case, cases, configurations, first_failure, generate, run_case, shrink
-from openmxu.sim.lockstep.campaign import verilated_device
-from openmxu.sim.lockstep.case import HALT
 
 from openmxu.arch.isa import Opcode, OutputFormat, format_named
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import Case, cases, configurations, first_failure, generate, run_case, shrink
+from openmxu.sim.lockstep.campaign import verilated_device
+from openmxu.sim.lockstep.case import HALT
 
 ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
 

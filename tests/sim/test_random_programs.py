@@ -7,14 +7,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases, configurations, generate
-from openmxu.sim.lockstep.case import HALT
-from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import REGISTERS, Instruction, Opcode, OutputFormat, Register
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import cases, configurations, generate
+from openmxu.sim.lockstep.case import HALT
+from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
 
 ALL_CONFIGURATIONS = [config for size in (2, 4, 8, 16) for config in configurations(size)]
 
