@@ -15,11 +15,9 @@ from cocotb.handle import HierarchyObject, LogicArrayObject, LogicObject
 from cocotb.triggers import RisingEdge
 
 from openmxu.arch.config import Config
+from tb import CONFIG_VARIABLE
 
-__all__ = ["CONFIG", "CONFIG_VARIABLE", "STALLS", "Agent", "Bench", "Sink", "Source", "random_generator"]
-
-CONFIG_VARIABLE = "OPENMXU_TESTBENCH_CONFIG"
-"""Environment variable with the parameters of the configuration under test, as JSON."""
+__all__ = ["CONFIG", "STALLS", "Agent", "Bench", "Sink", "Source", "random_generator"]
 
 CONFIG = Config(**json.loads(os.environ[CONFIG_VARIABLE]))
 """Sizes of the units under test."""

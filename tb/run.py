@@ -12,12 +12,10 @@ from pathlib import Path
 from cocotb_tools.runner import Verilator
 
 from openmxu.arch.config import Config
+from tb import CONFIG_VARIABLE, SEED_VARIABLE
 from tb.build import TOP, built_rack, tool_environment
 
-__all__ = ["SEED_VARIABLE", "TestbenchError", "run"]
-
-SEED_VARIABLE = "OPENMXU_TESTBENCH_SEED"
-"""Environment variable with another seed than 1 for all random choices of the testbenches."""
+__all__ = ["TestbenchError", "run"]
 
 _LOG_LINES = 60
 
@@ -65,7 +63,7 @@ def run(kind: str, config: Config, modules: Sequence[str], directory: Path) -> i
                 results_xml=str(results),
                 seed=os.environ.get(SEED_VARIABLE, "1"),
                 extra_env={
-                    "OPENMXU_TESTBENCH_CONFIG": json.dumps(config.as_dict()),
+                    CONFIG_VARIABLE: json.dumps(config.as_dict()),
                     "COCOTB_LOG_LEVEL": "INFO",
                     "PYTHONWARNINGS": "error",
                 },
