@@ -97,7 +97,7 @@ class Program:
         """
         if device.config != self.config:
             raise InputError(f"the program was compiled for {self.config}, but the device is {device.config}")
-        given = self._check_inputs(inputs)
+        given = self.check_inputs(inputs)
         count = len(next(iter(given.values())))
         parts: list[dict[str, NDArray[np.generic]]] = []
         for start in range(0, max(count, 1), self.batch):
@@ -168,9 +168,20 @@ class Program:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ProgramFileError(f"{os.fspath(path)} is no openmxu program, or damaged: {reason}") from None
 
-    def _check_inputs(
+    def check_inputs(
         self, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
     ) -> dict[str, NDArray[np.generic]]:
+        """Check what :meth:`run` would be given, before a device is there.
+
+        Returns
+        -------
+        The inputs by name.
+
+        Raises
+        ------
+        InputError
+            An input does not fit; the message says what was expected and what was found.
+        """
         names = [tensor.name for tensor in self.inputs]
         given = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names, inputs)
         if sorted(given) != sorted(names):

@@ -36,11 +36,13 @@ def run_command(
     check_writable(output)
     inputs = read_array(source)
     program = load_program(model, size, preset, batch)
+    # Before the device is opened: that may build a simulation model, and begins the waveform's file.
+    try:
+        program.check_inputs(inputs)
+    except ProgramInputError as error:
+        raise InputError(f"{source}: {error}") from None
     with open_device(device, program.config, waveform=waveform) as opened:
-        try:
-            result, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
-        except ProgramInputError as error:
-            raise InputError(f"{source}: {error}") from None
+        result, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
     write_output(output, array_bytes(result))
     if json:
         print_json({"device": device.value, **measurement.as_dict(), "shape": result.shape, "type": result.dtype.name})

@@ -116,6 +116,15 @@ def test_array_of_wrong_type_or_shape_is_refused(openmxu, folder, array, problem
     assert outputs_in(folder) == {"bad.npy"}
 
 
+def test_input_is_checked_before_the_simulation_is_built(openmxu, folder):
+    """No compiler is there, and nothing asks for it; nor does a waveform begin."""
+    np.save(folder / "bad.npy", np.zeros((3, K), np.float32))
+    run = ("run", "model.onnx", "--input", "bad.npy", "--output", "y.npy", "--device", "verilator")
+    result = openmxu(*run, "--waveform", "y.vcd", environment={"PATH": str(folder)})
+    result.failed(2, "bad.npy: input 'x' must be uint8", "not float32")
+    assert outputs_in(folder) == {"bad.npy"}
+
+
 def test_file_that_is_no_array_is_refused(openmxu, folder):
     run = ("run", "model.onnx", "--output", "y.npy", "--input")
     np.savez(folder / "bad.npz", np.zeros(3))
