@@ -1,7 +1,7 @@
 """Host reader: rows of host memory to the unified buffer."""
 
-from amaranth.hdl import Module, Shape, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, Shape, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
@@ -33,6 +33,9 @@ class HostReader(wiring.Component):
 
     runs_ahead = 4
     """Bursts that may be asked for before their data has come."""
+
+    rows_waiting = 2
+    """Rows that may wait for the unified buffer; with two, one can come in every cycle."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -77,14 +80,25 @@ class HostReader(wiring.Component):
         connect(m, flipped(self.memory.data), unpacker.beats)
         connect(m, destinations.output, walker.ranges)
 
-        written = Signal()
+        # Rows wait for the unified buffer in a queue of their own: whether it is free in this cycle does not reach
+        # back to the memory port.
+        m.submodules.waiting = waiting = StreamFIFO(
+            data.StructLayout(
+                {"address": config.unified_buffer_address_width, "row": unified_buffer.row_layout(config), "last": 1}
+            ),
+            self.rows_waiting,
+        )
         m.d.comb += [
-            self.rows.request.p.address.eq(walker.rows.p.address),
-            Value.cast(self.rows.request.p.row).eq(unpacker.rows.payload),
-            self.rows.request.valid.eq(unpacker.rows.valid & walker.rows.valid),
-            unpacker.rows.ready.eq(self.rows.request.ready & walker.rows.valid),
-            walker.rows.ready.eq(self.rows.request.ready & unpacker.rows.valid),
-            written.eq(self.rows.request.valid & self.rows.request.ready),
-            self.done.eq(written & walker.rows.p.last),
+            waiting.input.p.address.eq(walker.rows.p.address),
+            waiting.input.p.last.eq(walker.rows.p.last),
+            Value.cast(waiting.input.p.row).eq(unpacker.rows.payload),
+            waiting.input.valid.eq(unpacker.rows.valid & walker.rows.valid),
+            unpacker.rows.ready.eq(waiting.input.ready & walker.rows.valid),
+            walker.rows.ready.eq(waiting.input.ready & unpacker.rows.valid),
+            self.rows.request.p.address.eq(waiting.output.p.address),
+            self.rows.request.p.row.eq(waiting.output.p.row),
+            self.rows.request.valid.eq(waiting.output.valid),
+            waiting.output.ready.eq(self.rows.request.ready),
+            self.done.eq(waiting.output.valid & waiting.output.ready & waiting.output.p.last),
         ]
         return m
