@@ -53,8 +53,9 @@ def _load(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.Model
         return model
     name = "the model" if isinstance(model, bytes) else os.fspath(model)
     try:
-        proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(name)
-    except (DecodeError, onnx.checker.ValidationError, UnicodeDecodeError) as error:
+        # Whatever the file is called: onnx would read other formats by the ending of the name.
+        proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(name, format="protobuf")
+    except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
         raise ModelError(f"{name} is no ONNX model, or truncated: {_first_line(error)}") from None
     if not proto.HasField("graph"):
         raise ModelError(f"{name} is no ONNX model, or truncated: it holds no graph")
@@ -99,10 +100,14 @@ class _Walk:
         self._graph = graph
         self._uses = Counter(name for node in graph.node for name in node.input)
         self._uses.update(output.name for output in graph.output)
-        try:
-            constants = {item.name: Constant(numpy_helper.to_array(item)) for item in graph.initializer}
-        except (ValueError, TypeError) as error:
-            raise ModelError(f"a constant of the model cannot be read: {_first_line(error)}") from None
+        constants = {}
+        for item in graph.initializer:
+            try:
+                constants[item.name] = Constant(numpy_helper.to_array(item))
+            except KeyError:
+                raise ModelError(f"the constant {item.name!r} is of the unknown type {item.data_type}") from None
+            except (ValueError, TypeError) as error:
+                raise ModelError(f"the constant {item.name!r} cannot be read: {_first_line(error)}") from None
         inputs = [item for item in graph.input if item.name not in constants]
         if len(inputs) != 1 or len(graph.output) != 1:
             raise ModelError(f"the model must have one input and one output, not {len(inputs)} and {len(graph.output)}")

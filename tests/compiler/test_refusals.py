@@ -38,6 +38,35 @@ def test_text_is_no_model(tmp_path: Path) -> None:
     refuse(path, ModelError, r"notes\.onnx is no ONNX model, or truncated")
 
 
+@pytest.mark.parametrize("ending", ["json", "textproto", "onnxtxt", "onnx"])
+def test_any_name_means_the_binary_format(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"model.{ending}"
+    path.write_text("{ broken")
+    refuse(path, ModelError, "no ONNX model, or truncated")
+    path.write_bytes(DIGITS_MODEL.read_bytes())
+    assert openmxu.compile(path, CONFIG).outputs[0].name == "logits"
+
+
+@pytest.mark.parametrize("length", [10, None])
+def test_truncated_external_data(tmp_path: Path, length: int | None) -> None:
+    """Constants in a file of their own, which is cut short or missing."""
+    proto = onnx.load(DIGITS_MODEL)
+    path, data = tmp_path / "model.onnx", tmp_path / "weights.bin"
+    onnx.save(proto, path, save_as_external_data=True, location=data.name, size_threshold=0)
+    assert openmxu.compile(path, CONFIG).outputs[0].name == "logits"
+    contents = data.read_bytes()
+    data.unlink()
+    if length is not None:
+        data.write_bytes(contents[:length])
+    refuse(path, ModelError, "no ONNX model, or truncated")
+
+
+def test_constant_of_unknown_type() -> None:
+    proto = model(layer(), VALUES)
+    proto.graph.initializer[0].data_type = 99
+    refuse(proto, ModelError, r"the constant '\w+' is of the unknown type 99")
+
+
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"absent\.onnx"):
         openmxu.compile(tmp_path / "absent.onnx", CONFIG)
