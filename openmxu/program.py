@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import os
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import WORD_BYTES, Instruction, encode_program
+from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.device import Device
 from openmxu.disassembler import disassemble
 from openmxu.host_tensor import HostTensor
@@ -26,6 +29,15 @@ __all__ = ["InputError", "Program"]
 FORMAT = "openmxu program"
 VERSION = 1
 _ARRAYS = ("header", "instructions", "weights", "constants")
+_STORED = ("uint8", "int8", "int32")
+_DTYPES = (*_STORED, "float32")
+
+_DAMAGE = (
+    *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, OverflowError, tokenize.TokenError),
+    *(zipfile.BadZipFile, zlib.error),
+    RuntimeError,  # zipfile, of compression and encryption that it does not know
+)
+"""What zipfile, numpy, json and the checks below raise when a file is no program."""
 
 
 class InputError(ValueError):
@@ -164,7 +176,7 @@ class Program:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in _ARRAYS}
             return _decode(arrays)
-        except (ValueError, KeyError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ProgramFileError(f"{os.fspath(path)} is no openmxu program, or damaged: {reason}") from None
 
@@ -212,7 +224,7 @@ class Program:
 
 
 def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
-    """The program in the arrays of a file; raises ValueError, KeyError or TypeError where it is none."""
+    """The program in the arrays of a file; raises one of ``_DAMAGE`` where it is none."""
     for name, array in arrays.items():
         dimensions = 2 if name == "instructions" else 1
         if array.dtype != np.uint8 or array.ndim != dimensions:
@@ -223,14 +235,17 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
     words = arrays["instructions"]
     if words.shape[1] != WORD_BYTES:
         raise ValueError(f"instructions have {words.shape[1]} bytes")
+    if not len(words) or words[-1, 0] != Opcode.HALT:
+        raise ValueError("the last instruction is not Halt")
     config = Config(**header["config"])
     batch = header["batch"]
     for name in ("batch", "constants_offset", "host_bytes", "multiply_adds"):
-        if not isinstance(header[name], int) or header[name] < (name == "batch"):
-            raise ValueError(f"{name} is {header[name]!r}")
+        _check_number(name, header[name], 1 if name == "batch" else 0)
+    if not header["inputs"] or not header["outputs"]:
+        raise ValueError("there is no input or no output")
     tensors = [_decode_tensor(item) for item in (*header["inputs"], *header["outputs"])]
     for tensor in tensors:
-        if tensor.offset < 0 or tensor.offset + tensor.extent(batch, config.size) > header["host_bytes"]:
+        if tensor.offset + tensor.extent(batch, config.size) > header["host_bytes"]:
             raise ValueError(f"{tensor.name} lies outside host memory")
     if header["constants_offset"] + arrays["constants"].size > header["host_bytes"]:
         raise ValueError("the constants lie outside host memory")
@@ -250,4 +265,28 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
 
 def _decode_tensor(item: dict[str, object]) -> HostTensor:
     scale = item["scale"]
-    return HostTensor(**{**item, "shape": tuple(item["shape"]), "scale": None if scale is None else tuple(scale)})
+    tensor = HostTensor(**{**item, "shape": tuple(item["shape"]), "scale": None if scale is None else tuple(scale)})
+    if not isinstance(tensor.name, str):
+        raise ValueError(f"a tensor's name is {tensor.name!r}")
+    for what, value, known in (("type", tensor.dtype, _DTYPES), ("stored type", tensor.stored, _STORED)):
+        if value not in known:
+            raise ValueError(f"the {what} of {tensor.name} is {value!r}")
+    numbers = {"columns": (tensor.columns, 1), "offset": (tensor.offset, 0)}
+    numbers |= {f"dimension {axis}": (length, 1) for axis, length in enumerate(tensor.shape)}
+    for what, (value, minimum) in numbers.items():
+        _check_number(f"{what} of {tensor.name}", value, minimum)
+    if math.prod(tensor.shape) % tensor.columns:
+        raise ValueError(f"{tensor.name} of shape {tensor.shape} has no rows of {tensor.columns}")
+    limits = np.iinfo(tensor.stored)
+    _check_number(f"zero point of {tensor.name}", tensor.zero_point, int(limits.min), int(limits.max))
+    if tensor.scale is not None:
+        if len(tensor.scale) not in (1, tensor.columns) or not all(isinstance(value, float) for value in tensor.scale):
+            raise ValueError(f"the scale of {tensor.name} is {tensor.scale!r}")
+    elif tensor.stored != tensor.dtype:
+        raise ValueError(f"{tensor.name} is {tensor.dtype}, but stored as {tensor.stored} without a scale")
+    return tensor
+
+
+def _check_number(what: str, value: object, minimum: int, maximum: int | None = None) -> None:
+    if type(value) is not int or value < minimum or (maximum is not None and value > maximum):
+        raise ValueError(f"{what} is {value!r}")

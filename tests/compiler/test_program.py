@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import openmxu
 import openmxu.models
 from openmxu import InputError, Program, ProgramFileError
+from openmxu.arch.isa import encode_program
 from openmxu.compiler import compile_network, evaluate, gemm, gemm_input, gemm_network
 from tests.compiler.networks import random_network, random_rows
 
@@ -129,20 +131,71 @@ def test_flipped_bits(program: Program, tmp_path: Path) -> None:
         ({"host_bytes": 10}, "lies outside host memory"),
         ({"constants_offset": 10**9}, "constants lie outside"),
         ({"batch": "many"}, "batch is 'many'"),
+        ({"batch": True}, "batch is True"),
         ({"inputs": [{}]}, "scale"),
+        ({"inputs": []}, "no input or no output"),
+        ({"outputs": []}, "no input or no output"),
     ],
 )
 def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object], message: str) -> None:
-    path = tmp_path / "model.mxu"
+    refuse_changed(program, tmp_path, message, header=change)
+
+
+@pytest.mark.parametrize("which", ["inputs", "outputs"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": 5}, "a tensor's name is 5"),
+        ({"dtype": "object"}, "the type of . is 'object'"),
+        ({"stored": "float64"}, "the stored type of . is 'float64'"),
+        ({"stored": "int8"}, "is uint8, but stored as int8 without a scale"),
+        ({"shape": [-5]}, "dimension 0 of . is -5"),
+        ({"columns": 0}, "columns of . is 0"),
+        ({"columns": 3}, r"of shape \(.,\) has no rows of 3"),
+        ({"offset": 1.5}, "offset of . is 1.5"),
+        ({"zero_point": 256}, "zero point of . is 256"),
+        ({"scale": []}, r"the scale of . is \(\)"),
+        ({"scale": ["a"]}, "the scale of . is"),
+    ],
+)
+def test_wrong_tensor(program: Program, tmp_path: Path, which: str, change: dict[str, object], message: str) -> None:
+    (tensor,) = (dataclasses.asdict(item) for item in getattr(program, which))
+    refuse_changed(program, tmp_path, message, header={which: [tensor | change]})
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_missing_halt(program: Program, tmp_path: Path, count: int) -> None:
+    words = encode_program(program.instructions)[:count]
+    refuse_changed(program, tmp_path, "the last instruction is not Halt", instructions=words)
+
+
+def refuse_changed(
+    program: Program, folder: Path, message: str, header: dict[str, object] | None = None, **changes: np.ndarray
+) -> None:
+    """Change the header and the arrays of a program's file, which then must not load."""
+    path = folder / "model.mxu"
     program.save(path)
     with np.load(path) as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes()) | change
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        arrays = dict(archive) | changes
+    changed = json.loads(arrays["header"].tobytes()) | (header or {})
+    arrays["header"] = np.frombuffer(json.dumps(changed).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     path.write_bytes(buffer.getvalue())
     with pytest.raises(ProgramFileError, match=message):
+        Program.load(path)
+
+
+@pytest.mark.parametrize("offset", [4, 6, 8])
+def test_damaged_archive(program: Program, tmp_path: Path, offset: int) -> None:
+    """Version, flags and compression of a file in the archive: what zipfile says it does not support."""
+    path = tmp_path / "model.mxu"
+    program.save(path)
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"PK\x01\x02") + 2
+    data[entry + offset] = 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ProgramFileError, match="damaged"):
         Program.load(path)
 
 
