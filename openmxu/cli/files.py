@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def read_array(path: Path) -> NDArray[Any]:
         raise InputError(f"{path} is {kind}; numpy.save() writes one")
     try:
         return npy.read_array(io.BytesIO(contents), allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, MemoryError) as error:
+    except (ValueError, EOFError, SyntaxError, TokenError, OverflowError, MemoryError) as error:
         raise InputError(f"{path} is no readable .npy file: {error}; numpy.save() writes one") from None
 
 

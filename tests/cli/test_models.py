@@ -141,6 +141,26 @@ def test_file_that_is_no_array_is_refused(openmxu, folder):
     assert outputs_in(folder) == {"bad.npz"}
 
 
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (b"}", b"{"),  # the header never ends
+        (b"(100, ", b"(" + b"9" * 30 + b", "),
+        (b"(100, ", b"(" + b"9" * 15 + b", "),
+        (b"(100, ", b"(-1, "),
+    ],
+)
+def test_array_with_damaged_header_is_refused(openmxu, folder, good, bad):
+    contents = (folder / "x.npy").read_bytes()
+    assert good in contents[:128]
+    header = contents[10:128].replace(good, bad).rstrip().ljust(117)[:117] + b"\n"
+    (folder / "bad.npy").write_bytes(contents[:10] + header + contents[128:])
+    openmxu("run", "model.onnx", "--input", "bad.npy", "--output", "y.npy").failed(
+        2, "bad.npy is no readable .npy file"
+    )
+    assert outputs_in(folder) == {"bad.npy"}
+
+
 def test_model_that_is_missing_or_no_file(openmxu, folder):
     run = ("run", "--input", "x.npy", "--output", "y.npy")
     openmxu(*run, "missing.onnx").failed(2, "cannot read missing.onnx: no such file or directory")
