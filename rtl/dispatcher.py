@@ -258,6 +258,8 @@ class Dispatcher(wiring.Component):
                 with m.If(ends_program):
                     m.d.comb += [self.flush_weights.eq(units_idle), tiles.clear.eq(units_idle)]
                     with m.If(units_idle & self.weights_empty & tiles.is_clear):
+                        # Before the event, so that the counters stand still when the host learns of it.
+                        m.d.sync += self.running.eq(0)
                         m.next = "EVENT"
                 with m.Elif(units_idle & self.weights_settled):
                     m.next = "EVENT"
@@ -267,8 +269,6 @@ class Dispatcher(wiring.Component):
                 with m.If(self.events.ready):
                     m.d.comb += self.retired_other.eq(event != EventKind.FAULT)
                     m.d.sync += index.eq(Mux(ends_program, 0, index + 1))
-                    with m.If(ends_program):
-                        m.d.sync += self.running.eq(0)
                     with m.If(event == EventKind.FAULT):
                         m.next = "FAULTED"
                     with m.Elif(event == EventKind.HOST_SYNCHRONIZE):

@@ -63,6 +63,7 @@ class HostWriter(wiring.Component):
 
         m.submodules.bursts = bursts = BurstGenerator(config)
         m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
+        m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead)
         m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
         m.submodules.packer = packer = RowPacker(
             row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
@@ -71,21 +72,22 @@ class HostWriter(wiring.Component):
         m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead)
 
         # A command goes to the three parts in the same cycle.
-        parts = (bursts.commands, walker.ranges, to_acknowledge.input)
+        parts = (bursts.commands, to_read.input, to_acknowledge.input)
         for part in parts:
             others = [other.ready for other in parts if other is not part]
             m.d.comb += part.valid.eq(self.commands.valid & others[0] & others[1])
         m.d.comb += [
             bursts.commands.payload.eq(self.commands.payload),
-            walker.ranges.p.address.eq(self.commands.p.unified_buffer),
-            walker.ranges.p.rows.eq(self.commands.p.rows),
-            self.commands.ready.eq(bursts.commands.ready & walker.ranges.ready & to_acknowledge.input.ready),
+            to_read.input.p.address.eq(self.commands.p.unified_buffer),
+            to_read.input.p.rows.eq(self.commands.p.rows),
+            self.commands.ready.eq(bursts.commands.ready & to_read.input.ready & to_acknowledge.input.ready),
         ]
         with m.If(self.commands.p.alternate):
             m.d.comb += to_acknowledge.input.payload.eq(self.commands.p.rows)
         with m.Else():
             m.d.comb += to_acknowledge.input.payload.eq(1)
 
+        connect(m, to_read.output, walker.ranges)
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
         connect(m, runs.output, packer.runs)

@@ -28,7 +28,7 @@ class WeightShifter(wiring.Component):
     discard
         While set, a tile is forgotten as soon as it is loaded.
     loaded
-        The array holds a next tile.
+        The array holds a next tile, or will in the next cycle.
     weights, shift
         For the array, skewed.
     """
@@ -69,18 +69,21 @@ class WeightShifter(wiring.Component):
         reading = Signal()
         row = Signal(range(size))
         last = Signal()
-        m.d.sync += last.eq(reading & (row == 1))
         m.d.comb += [
+            last.eq(reading & (row == 0)),
             self.read_enable.eq(reading),
             self.read_row.eq(row),
             self.drop.eq(last),
             self.shifting.eq(reading),
-            self.tile_ready.eq(self.loaded | last),
+            self.tile_ready.eq(self.loaded),
         ]
         with m.If(reading):
             m.d.sync += row.eq(row - 1)
+        # The row that swaps is a few cycles away from the array: it may start while the tile's last row is read.
+        with m.If(reading & (row == 1)):
+            m.d.sync += self.loaded.eq(1)
         with m.If(last):
-            m.d.sync += [reading.eq(0), self.loaded.eq(1)]
+            m.d.sync += reading.eq(0)
         with m.If(self.take | self.discard):
             m.d.sync += self.loaded.eq(0)
 
