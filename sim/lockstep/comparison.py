@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.arch.events import Event
+from openmxu.arch.events import Counter, Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.lockstep.case import Case
@@ -17,6 +17,9 @@ from openmxu.sim.lockstep.case import Case
 __all__ = ["LockstepDevice", "Mismatch", "run_case"]
 
 SHOWN_DIFFERENCES = 4
+
+_KINDS_OF_CYCLES = (Counter.ARRAY_ACTIVE, Counter.WEIGHT_STALL, Counter.WEIGHT_SHIFT, Counter.NON_MATRIX)
+"""Every cycle is of exactly one of them."""
 
 
 class LockstepDevice(Protocol):
@@ -29,6 +32,10 @@ class LockstepDevice(Protocol):
 
     def snapshot(self) -> Snapshot:
         """Unified buffer and accumulators as they are now."""
+
+    @property
+    def counters(self) -> Mapping[Counter, int]:
+        """Counters; empty on a device that has no clock."""
 
     def close(self) -> None:
         """Give back what the device holds."""
@@ -43,7 +50,7 @@ class Mismatch:
     execution
         Number of the call of ``execute`` after which they differed, see :meth:`Case.executions`.
     what
-        ``"outcome"``, ``"events"``, ``"unified buffer"``, ``"accumulators"`` or ``"host memory"``.
+        ``"outcome"``, ``"events"``, ``"unified buffer"``, ``"accumulators"``, ``"host memory"`` or ``"counters"``.
     details
         Where they differ, and what each of them has.
     """
@@ -77,8 +84,9 @@ def run_case(case: Case, device: LockstepDevice, reference: LockstepDevice) -> M
     Returns
     -------
     The first difference in fault, events, unified buffer, accumulators or host memory; ``None`` if there is none. A
-    device that hangs or breaks off with another DeviceError differs too. The events before a fault are compared when
-    the exceptions of both devices carry them as ``events``.
+    device that hangs or breaks off with another DeviceError differs too, and so does one whose kinds of cycles do not
+    add up to its cycles. The events before a fault are compared when the exceptions of both devices carry them as
+    ``events``.
     """
     memories = case.host_memory.copy(), case.host_memory.copy()
     weights = case.weight_memory.copy()
@@ -99,6 +107,10 @@ def run_case(case: Case, device: LockstepDevice, reference: LockstepDevice) -> M
         ):
             if not np.array_equal(mine, other):
                 return Mismatch(number, what, _difference(mine, other))
+        if counters := device.counters:
+            kinds = {kind.name.lower(): counters[kind] for kind in _KINDS_OF_CYCLES}
+            if sum(kinds.values()) != counters[Counter.CYCLES]:
+                return Mismatch(number, "counters", f"{counters[Counter.CYCLES]} cycles are not the sum of {kinds}")
     return None
 
 

@@ -26,7 +26,10 @@ def test_simulated_rtl_measures(openmxu):
     assert result["mismatches"] == 0
     assert result["memory_latency"] == 4
     assert result["utilization"] == pytest.approx(20 * 30 * 40 / (8 * 8 * result["cycles"]))
-    assert result["counters"]["cycles"] == result["cycles"]
+    counters = result["counters"]
+    assert counters["cycles"] == result["cycles"]
+    kinds = ("array_active", "weight_stall", "weight_shift", "non_matrix")
+    assert sum(counters[kind] for kind in kinds) == result["cycles"]
     assert result["cycles_per_second"] > 0
 
     slow = openmxu(*bench, "--memory-latency", 100, "--stall-probability", 0.5, "--seed", 3).json

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from openmxu.arch.events import Counter
 from openmxu.arch.isa import Opcode, OutputFormat, format_named
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang
@@ -79,6 +80,12 @@ class SwallowsTags(Interpreter):
         return [dataclasses.replace(event, tag=event.tag & 0xFFFF) for event in events]
 
 
+class CountsACycleTwice(Interpreter):
+    @property
+    def counters(self):
+        return dict.fromkeys(Counter, 0) | {Counter.CYCLES: 9, Counter.ARRAY_ACTIVE: 4, Counter.NON_MATRIX: 6}
+
+
 @pytest.mark.parametrize(
     ("broken", "what", "longest"),
     [
@@ -89,6 +96,7 @@ class SwallowsTags(Interpreter):
         (Hangs, {"outcome"}, 2),
         (NumbersFaultsFromOne, {"outcome"}, 10),
         (SwallowsTags, {"events"}, 2),
+        (CountsACycleTwice, {"counters"}, 1),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
