@@ -168,8 +168,6 @@ class VerilatedDevice(Device):
     def counters(self) -> Mapping[Counter, int]:
         """All counters since they were last cleared."""
         self._ready_model()
-        # A counter shows a cycle two cycles later, and the first read may follow right after the end of a program.
-        self._read(Management.STATUS)
         return self._read_counters(Counter)
 
     def clear_counters(self) -> None:
