@@ -82,6 +82,8 @@ class VerilatedDevice(Device):
         A tool that the build needs is not installed; the error says how to get it.
     BuildError
         The build failed; the error has the first message and where to read all of them.
+    OSError
+        The waveform file cannot be written.
     """
 
     def __init__(
@@ -109,12 +111,13 @@ class VerilatedDevice(Device):
         self._design = design
         self._cycles_per_second = 0.0
         self._broken: str | None = None
-        trace = None if waveform is None else _trace_format(Path(waveform))
+        file = None if waveform is None else Path(waveform)
+        trace = None if file is None else _trace_format(file)
         path = library_path(config, design=design, trace=trace, progress=build_progress)
+        if file is not None:
+            file.write_bytes(b"")  # Verilator's writers do not tell when they cannot open a file
         threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
-        self._model: Model | None = Model(
-            path, seed, threshold, memory_latency, None if waveform is None else Path(waveform)
-        )
+        self._model: Model | None = Model(path, seed, threshold, memory_latency, file)
 
     def execute(
         self,
@@ -220,10 +223,8 @@ class VerilatedDevice(Device):
         return model
 
     def _check_memories(self, host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]) -> None:
-        check_memory("host_memory", host_memory)
+        check_memory("host_memory", host_memory, writeable=True)
         check_memory("weight_memory", weight_memory)
-        if not host_memory.flags.writeable:
-            raise ValueError("host_memory must be writeable; pass a copy of this one")
         widths = (self.config.host_address_width, self.config.weight_address_width)
         for name, memory, width in zip(("host", "weight"), (host_memory, weight_memory), widths, strict=True):
             if memory.size > 1 << width:
@@ -331,6 +332,8 @@ def _trace_format(path: Path) -> str:
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in TRACES:
         raise ValueError(f"a waveform file must end with .vcd or .fst, not {path.name!r}")
+    if path.is_dir():
+        raise ValueError(f"the waveform file is a folder: {path}")
     if not path.parent.is_dir():
         raise ValueError(f"the folder of the waveform file does not exist: {path.parent}")
     return suffix

@@ -299,6 +299,16 @@ def test_parameters_are_checked(options, message):
         VerilatedDevice(CONFIG, design=DESIGN, **options)
 
 
+def test_waveform_that_cannot_be_written(tmp_path):
+    (tmp_path / "folder.vcd").mkdir()
+    with pytest.raises(ValueError, match=r"the waveform file is a folder: .*folder\.vcd"):
+        VerilatedDevice(CONFIG, design=DESIGN, waveform=tmp_path / "folder.vcd")
+    # A link to nowhere: even root cannot create what it points at.
+    (tmp_path / "wave.vcd").symlink_to(tmp_path / "missing" / "wave.vcd")
+    with pytest.raises(FileNotFoundError, match=r"wave\.vcd"):
+        VerilatedDevice(CONFIG, design=DESIGN, waveform=tmp_path / "wave.vcd")
+
+
 def test_vcd_waveform_has_the_signals_of_the_run(tmp_path):
     path = tmp_path / "wave.vcd"
     with VerilatedDevice(CONFIG, design=DESIGN, waveform=path) as device:
