@@ -184,12 +184,14 @@ async def run_case(dut, case, stall):
         units.expect(access)
     host = Host(bench, stall, units, expected)
     instructions, weights = bench.source("instructions", stall), bench.sink("weights", stall)
-    running, faulted = bench.port("running"), bench.port("faulted")
+    running, faulted, telling = bench.port("running"), bench.port("faulted"), bench.port("events__valid")
     for execution in case.executions():
         instructions.send(*(instruction.word for instruction in execution))
         await bench.until(lambda: instructions.is_empty, 60_000)
         await bench.steps(2)  # until the last instruction shows as running
+        # The counters stand still before the event is told.
         await bench.until(lambda: not int(running.value))
+        await bench.until(lambda: not int(telling.value))
         # A fault is cleared when all that it drops has been taken.
         host.may_clear = True
         await bench.until(lambda: not int(faulted.value))
