@@ -142,8 +142,11 @@ class Core(wiring.Component):
             QueuedUnit.ACTIVATION: self._activation_unit.done,
         }
         self._done = done
+        # The end of an instruction comes late in its last cycle and goes far: a register between.
+        finished = Signal(len(QueuedUnit))
+        m.d.sync += finished.eq(Cat(done[unit] for unit in QueuedUnit))
         m.d.comb += [
-            dispatcher.done.eq(Cat(done[unit] for unit in QueuedUnit)),
+            dispatcher.done.eq(finished),
             dispatcher.windows.eq(management.windows),
             dispatcher.clear_fault.eq(management.clear_fault),
             dispatcher.acknowledge.eq(management.acknowledge),

@@ -5,7 +5,6 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Unit
 
 __all__ = ["QueuedUnit", "Scoreboard", "access_layout", "host_end_width"]
 
@@ -17,11 +16,6 @@ class QueuedUnit(enum.Enum, shape=2):
     HOST_WRITE = 1
     MATRIX = 2
     ACTIVATION = 3
-
-    @property
-    def unit(self) -> Unit:
-        """The same unit in the instruction set's numbering."""
-        return Unit[self.name]
 
 
 _USES_HOST = (QueuedUnit.HOST_READ, QueuedUnit.HOST_WRITE)
