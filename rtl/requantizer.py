@@ -43,7 +43,7 @@ class Requantizer(wiring.Component):
 
     output_lead = 2
 
-    latency = 16
+    latency = 17
     """Cycles from the inputs to the result."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Requantizer(wiring.Component):
         byte = register("byte_1", self.byte)
 
         # 2: sign and magnitude, up to 2**31.
-        negative = delay("negative", total[31] ^ scale[31], 12)
+        negative = delay("negative", total[31] ^ scale[31], 13)
         magnitude = register("magnitude", Mux(total[31], -total, total)[:32])
         scale_mantissa = delay("scale_mantissa", Cat(scale[:23], Const(1, 1)), 4)
         scale_exponent = delay("scale_exponent", scale[23:31], 3)
@@ -156,14 +156,14 @@ class Requantizer(wiring.Component):
             fixed = Mux(shift[place], fixed >> (1 << place), fixed)
         fixed = register("fixed_13", Mux(vanishes, 0, fixed))
 
-        # 14: round half to even, sign.
+        # 14 and 15: round half to even; sign.
         integer = fixed[24:]
         increment = fixed[23] & (fixed[:23].any() | fixed[24])
-        rounded = Mux(saturates, 1 << _INTEGER_BITS, integer + increment)
-        rounded = register("rounded", Mux(negative, -rounded, rounded), signed(_INTEGER_BITS + 2))
+        rounded = register("rounded", Mux(saturates, 1 << _INTEGER_BITS, integer + increment))
+        signed_integer = register("signed_integer", Mux(negative, -rounded, rounded), signed(_INTEGER_BITS + 2))
 
-        # 15 and 16: zero point and limits.
-        shifted = register("shifted", rounded + self.output.zero_point, signed(_INTEGER_BITS + 2))
+        # 16 and 17: zero point and limits.
+        shifted = register("shifted", signed_integer + self.output.zero_point, signed(_INTEGER_BITS + 2))
         minimum = register("minimum", self.output.minimum)
         maximum = register("maximum", self.output.maximum)
         raised = Mux(shifted < minimum, minimum, shifted)
