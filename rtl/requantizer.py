@@ -41,9 +41,9 @@ class Requantizer(wiring.Component):
         The chosen byte of ``accumulator + bias``, at the same time.
     """
 
-    output_lead = 2
+    output_lead = 3
 
-    latency = 17
+    latency = 19
     """Cycles from the inputs to the result."""
 
     def __init__(self) -> None:
@@ -99,15 +99,15 @@ class Requantizer(wiring.Component):
         byte = register("byte_1", self.byte)
 
         # 2: sign and magnitude, up to 2**31.
-        negative = delay("negative", total[31] ^ scale[31], 13)
+        negative = delay("negative", total[31] ^ scale[31], 14)
         magnitude = register("magnitude", Mux(total[31], -total, total)[:32])
-        scale_mantissa = delay("scale_mantissa", Cat(scale[:23], Const(1, 1)), 4)
-        scale_exponent = delay("scale_exponent", scale[23:31], 3)
+        scale_mantissa = delay("scale_mantissa", Cat(scale[:23], Const(1, 1)), 5)
+        scale_exponent = delay("scale_exponent", scale[23:31], 4)
         m.d.comb += self.sum_byte.eq(delay("sum_byte", total.word_select(byte, 8), self.latency - 1))
 
-        # 3 and 4: the leading one moves to bit 31; `leading` is its place.
+        # 3 to 5: the leading one moves to bit 31; `leading` is its place.
         normalized, leading = magnitude, Const(31, 5)
-        for stage, shifts in ((3, (16, 8)), (4, (4, 2, 1))):
+        for stage, shifts in ((3, (16,)), (4, (8, 4)), (5, (2, 1))):
             for shift in shifts:
                 is_low = normalized[32 - shift :] == 0
                 normalized = Mux(is_low, normalized << shift, normalized)[:32]
@@ -115,13 +115,14 @@ class Requantizer(wiring.Component):
             normalized = register(f"normalized_{stage}", normalized)
             leading = register(f"leading_{stage}", leading)
 
-        # 5: float32(sum).
+        # 6: float32(sum); a carry reaches the exponent in the next stage.
         mantissa, carry = round_to_24("rounded_sum", normalized)
         mantissa = register("sum_mantissa", mantissa)
-        exponent = register("exponent_5", leading + scale_exponent + carry - 127, _EXPONENT)
-        is_zero = register("is_zero_5", ~normalized[31] | (scale_exponent == 0))
+        carry = register("sum_carry", carry)
+        exponent = register("exponent_6", leading + scale_exponent - 127, _EXPONENT)
+        is_zero = register("is_zero_6", ~normalized[31] | (scale_exponent == 0))
 
-        # 6 to 8: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
+        # 7 to 9: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
         low_low = register("low_low", mantissa[:12] * scale_mantissa[:12])
         low_high = register("low_high", mantissa[:12] * scale_mantissa[12:])
         high_low = register("high_low", mantissa[12:] * scale_mantissa[:12])
@@ -129,43 +130,43 @@ class Requantizer(wiring.Component):
         middle = register("middle", low_high + high_low)
         outer = register("outer", Cat(low_low, high_high))
         product = register("product", outer + (middle << 12), unsigned(48))
-        exponent = delay("exponent_678", exponent, 3)
-        is_zero = delay("is_zero_678", is_zero, 3)
+        exponent = delay("exponent_8", register("exponent_7", exponent + carry, _EXPONENT), 2)
+        is_zero = delay("is_zero_7", is_zero, 3)
 
-        # 9: the leading one moves to bit 47.
+        # 10: the leading one moves to bit 47.
         aligned = register("aligned", Mux(product[47], product, product << 1)[:48])
-        exponent = register("exponent_9", exponent + product[47], _EXPONENT)
+        exponent = register("exponent_10", exponent + product[47], _EXPONENT)
 
-        # 10: the float32 product.
+        # 11: the float32 product.
         mantissa, carry = round_to_24("rounded_product", aligned)
         mantissa = register("product_mantissa", mantissa)
-        exponent = register("exponent_10", exponent + carry, _EXPONENT)
-        is_zero = delay("is_zero_910", is_zero, 2)
+        exponent = register("exponent_11", exponent + carry, _EXPONENT)
+        is_zero = delay("is_zero_10", is_zero, 2)
 
-        # 11 to 13: fixed point, 18 integer and 24 fraction bits. Below 0.5 everything rounds to 0.
+        # 12 to 14: fixed point, 18 integer and 24 fraction bits. Below 0.5 everything rounds to 0.
         top = _INTEGER_BITS - 1
-        shift = register("shift_11", (top - exponent)[:5])
+        shift = register("shift_12", (top - exponent)[:5])
         saturates = delay("saturates", (exponent > top) & ~is_zero, 3)
         vanishes = register("vanishes", is_zero | (exponent < -1))
-        fixed = register("fixed_11", Cat(Const(0, _INTEGER_BITS), mantissa))
+        fixed = register("fixed_12", Cat(Const(0, _INTEGER_BITS), mantissa))
         fixed = Mux(shift[4], fixed >> 16, fixed)
-        fixed = register("fixed_12", Mux(shift[3], fixed >> 8, fixed))
-        shift = register("shift_12", shift[:3])
-        vanishes = register("vanishes_12", vanishes)
+        fixed = register("fixed_13", Mux(shift[3], fixed >> 8, fixed))
+        shift = register("shift_13", shift[:3])
+        vanishes = register("vanishes_13", vanishes)
         for place in (2, 1, 0):
             fixed = Mux(shift[place], fixed >> (1 << place), fixed)
-        fixed = register("fixed_13", Mux(vanishes, 0, fixed))
+        fixed = register("fixed_14", Mux(vanishes, 0, fixed))
 
-        # 14 and 15: round half to even; sign.
+        # 15 and 16: round half to even; sign.
         integer = fixed[24:]
         increment = fixed[23] & (fixed[:23].any() | fixed[24])
         rounded = register("rounded", Mux(saturates, 1 << _INTEGER_BITS, integer + increment))
         signed_integer = register("signed_integer", Mux(negative, -rounded, rounded), signed(_INTEGER_BITS + 2))
 
-        # 16 and 17: zero point and limits.
+        # 17 to 19: zero point, lower limit, upper limit.
         shifted = register("shifted", signed_integer + self.output.zero_point, signed(_INTEGER_BITS + 2))
         minimum = register("minimum", self.output.minimum)
-        maximum = register("maximum", self.output.maximum)
-        raised = Mux(shifted < minimum, minimum, shifted)
+        maximum = delay("maximum", self.output.maximum, 2)
+        raised = register("raised", Mux(shifted < minimum, minimum, shifted))
         m.d.sync += self.value.eq(Mux(raised > maximum, maximum, raised))
         return m

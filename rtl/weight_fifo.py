@@ -51,7 +51,10 @@ class WeightFIFO(wiring.Component):
         size, depth = self.config.size, self.config.weight_fifo_tiles
         row_bits = ceil_log2(size)
 
-        m.submodules.memory = memory = Memory(shape=weight_row_layout(self.config).size, depth=depth * size, init=[])
+        # Wide and short: left alone, synthesis would spend logic on it.
+        m.submodules.memory = memory = Memory(
+            shape=weight_row_layout(self.config).size, depth=depth * size, init=[], attrs={"ram_style": "block"}
+        )
         write = memory.write_port()
         read = memory.read_port()
 
