@@ -22,6 +22,7 @@ class FaultCode(IntEnum):
     WEIGHT_WINDOW = 9
     NO_TILE = 10
     WEIGHT_QUEUE_FULL = 11
+    UNIFIED_BUFFER_OVERLAP = 12
 
 
 FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
@@ -29,7 +30,8 @@ FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
     FaultCode.RESERVED_BITS: "a reserved bit is set",
     FaultCode.UNIMPLEMENTED: "this hardware does not execute the instruction or mode",
     FaultCode.ILLEGAL_VALUE: "a field has a value outside its range: a count of zero, a misaligned address, "
-    "an unknown register or an operand zero point that does not fit its format",
+    "an unknown register, a zero point that does not fit its format, a plane or window of no rows, or flags that exclude "
+    "each other",
     FaultCode.UNIFIED_BUFFER_RANGE: "the rows reach beyond the end of the unified buffer",
     FaultCode.ACCUMULATOR_RANGE: "the rows reach beyond the end of the accumulators",
     FaultCode.PARAMETER_RANGE: "the parameter sets reach beyond those of the activation unit",
@@ -38,4 +40,5 @@ FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
     FaultCode.NO_TILE: "no weight tile is queued (next_tile) or in use (reuse)",
     FaultCode.WEIGHT_QUEUE_FULL: "more Read_Weights are outstanding than the weight queue holds; "
     "take tiles with MatrixMultiply first",
+    FaultCode.UNIFIED_BUFFER_OVERLAP: "Activate would write unified buffer rows that it also reads",
 }

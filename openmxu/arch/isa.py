@@ -95,7 +95,8 @@ class Register(IntEnum):
     POOLING_PLANE = 8
     OPERAND_ADDRESS = 9
     OPERAND_SCALE = 10
-    OPERAND_FORMAT = 11
+    SOURCE_FORMAT = 11
+    OPERAND_FORMAT = 12
 
 
 class IllegalWordError(ValueError):
@@ -201,7 +202,6 @@ class RegisterFormat(_Fields):
     description: str
     fields: tuple[Field, ...]
     is_action: bool = False
-    implemented: bool = True
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,6 @@ class Format(_Fields):
     name: str
     description: str
     fields: tuple[Field, ...]
-    implemented: bool = True
 
     @property
     def mnemonic(self) -> str:
@@ -246,8 +245,8 @@ _HOST = _address("host", 64, 64, "byte address in host memory; a multiple of min
 _TAG = Field("tag", 32, 32, "number that the event carries")
 _ACCUMULATE = Field("accumulate", 8, 1, "add to the accumulators instead of overwriting them")
 _NEXT_TILE = Field("next_tile", 9, 1, "take the next tile of the weight FIFO instead of reusing the one in the array")
-_WIDE_INPUT = Field("wide_input", 10, 1, "16-bit input operands", implemented=(0,))
-_WIDE_WEIGHTS = Field("wide_weights", 11, 1, "16-bit weights", implemented=(0,))
+_WIDE_INPUT = Field("wide_input", 10, 1, "int16 inputs without zero point: two unified buffer rows each, low bytes first")
+_WIDE_WEIGHTS = Field("wide_weights", 11, 1, "int16 weights: takes two tiles, low bytes first; needs `next_tile`")
 
 
 class Pooling(IntEnum):
@@ -358,7 +357,8 @@ FORMATS: tuple[Format, ...] = (
         Opcode.MATRIX_MULTIPLY,
         "MatrixMultiply",
         "Multiplies `rows` rows of the unified buffer by one tile and writes or adds them to as many accumulator rows. "
-        "Input bytes are read as INPUT_FORMAT says; sums are int32 and wrap.",
+        "Input bytes are read as INPUT_FORMAT says; sums are int32 and wrap. 16-bit operands take two passes over the "
+        "rows, or four if both are wide.",
         (
             _ACCUMULATE,
             _NEXT_TILE,
@@ -373,8 +373,9 @@ FORMATS: tuple[Format, ...] = (
         Opcode.CONVOLVE,
         "Convolve",
         "MatrixMultiply over a plane of `height` × `width` outputs: output (y, x) reads the input row of plane "
-        "position (y·stride_y + dy, x·stride_x + dx), zero outside the plane; CONVOLUTION_PLANE holds plane "
-        "and strides.",
+        "position (y·stride_y + dy, x·stride_x + dx), zero outside the plane. CONVOLUTION_PLANE holds the plane's size, "
+        "at least 1 × 1, and the strides; position (0, 0) is the first unified buffer row. One instruction for each "
+        "kernel position and tile.",
         (
             _ACCUMULATE,
             _NEXT_TILE,
@@ -387,31 +388,47 @@ FORMATS: tuple[Format, ...] = (
             Field("dy", 88, 16, "kernel position in y, padding subtracted", signed=True),
             Field("dx", 104, 16, "kernel position in x, padding subtracted", signed=True),
         ),
-        implemented=False,
     ),
     Format(
         Opcode.ACTIVATE,
         "Activate",
-        "Adds each column's bias to accumulator rows and writes them to unified buffer rows. `BYTE` output: multiplied "
-        "by the column's float32 scale, rounded to nearest even, zero point added, clamped, the low byte written. "
-        "`INT32` output: the sums themselves, four rows for each accumulator row, lowest bytes first.",
+        "Makes unified buffer rows of accumulator rows, or of other unified buffer rows (read as SOURCE_FORMAT says). In "
+        "this order: pooling over windows of rows, each column's bias added, second operand (read as OPERAND_FORMAT says), "
+        "each column's float32 scale, rounding to nearest even, zero point added, clamp, table. Sums are int32 and wrap. "
+        "`rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; no row that "
+        "is written may also be read.",
         (
-            Field("from_unified_buffer", 8, 1, "the source is the unified buffer", implemented=(0,)),
-            Field("table", 9, 1, "look the result up in the table", implemented=(0,)),
+            Field("from_unified_buffer", 8, 1, "the source is the unified buffer"),
+            Field("table", 9, 1, "look the result up in the table; `BYTE` output only"),
             _UNIFIED_BUFFER,
-            _ACCUMULATOR,
-            Field("rows", 56, 32, "accumulator rows; at least 1"),
+            Field("source", 40, 24, "first accumulator row, or first unified buffer row of the source"),
+            Field("rows", 64, 24, "results; at least 1"),
             Field("parameters", 88, 16, "parameter set with the columns' biases and scales"),
             Field(
                 "output",
                 104,
                 4,
-                "what is written",
+                "what is written: the low byte or the low 16 bits of the result, or the int32 sum itself, unscaled",
                 choices=OutputFormat,
-                implemented=(OutputFormat.BYTE, OutputFormat.INT32),
+                implemented=tuple(OutputFormat),
             ),
-            Field("pooling", 108, 4, "pooling over POOLING_WINDOW", choices=Pooling, implemented=(Pooling.NONE,)),
-            Field("operand", 112, 4, "second operand", choices=Operand, implemented=(Operand.NONE,)),
+            Field(
+                "pooling",
+                108,
+                4,
+                "maximum or sum (the divisor of an average is part of the scale) over POOLING_WINDOW",
+                choices=Pooling,
+                implemented=tuple(Pooling),
+            ),
+            Field(
+                "operand",
+                112,
+                4,
+                "second operand, one row of elements for each result: `ADD` it, scaled by OPERAND_SCALE, to the scaled "
+                "sum (not with `INT32` output), or `MULTIPLY` the sum by it",
+                choices=Operand,
+                implemented=tuple(Operand),
+            ),
         ),
     ),
 )
@@ -425,18 +442,35 @@ def _operand_fields(what: str) -> tuple[Field, ...]:
     )
 
 
+def _element_fields() -> tuple[Field, ...]:
+    return (
+        Field("zero_point", 0, 17, "subtracted from every element; must fit the format", signed=True),
+        Field("signed", 17, 1, "elements are int8 or int16 rather than uint8 or uint16"),
+        Field("wide", 18, 1, "16-bit elements, two unified buffer rows each, low bytes first"),
+    )
+
+
 REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.INPUT_FORMAT,
         "INPUT_FORMAT",
-        "How MatrixMultiply reads unified buffer bytes.",
+        "How MatrixMultiply and Convolve read unified buffer bytes, unless they are wide.",
         _operand_fields("input"),
     ),
     RegisterFormat(
         Register.WEIGHT_FORMAT,
         "WEIGHT_FORMAT",
         "How Read_Weights reads weight memory bytes.",
-        _operand_fields("weight"),
+        (
+            *_operand_fields("weight"),
+            Field(
+                "wide",
+                17,
+                1,
+                "int16 weights: of the tiles of a Read_Weights the first, third, … hold the low bytes, the others the "
+                "high bytes; the other fields must be 0",
+            ),
+        ),
     ),
     RegisterFormat(
         Register.OUTPUT_FORMAT,
@@ -469,77 +503,69 @@ REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.LOAD_TABLE,
         "LOAD_TABLE",
-        "Loads the 256-entry table from unified buffer rows.",
+        "Loads the activation unit's table of 256 bytes: entry i is byte i mod S of unified buffer row i ÷ S. The low byte "
+        "of the clamped result, taken as unsigned, is the index.",
         (Field("unified_buffer", 0, 24, "first unified buffer row"),),
         is_action=True,
-        implemented=False,
     ),
     RegisterFormat(
         Register.CONVOLUTION_PLANE,
         "CONVOLUTION_PLANE",
-        "The plane that Convolve reads.",
+        "The plane that Convolve reads, row after row.",
         (
             Field("height", 0, 16, "rows of the plane"),
             Field("width", 16, 16, "columns of the plane"),
             Field("stride_y", 32, 8, "input rows per output row"),
             Field("stride_x", 40, 8, "input columns per output column"),
         ),
-        implemented=False,
     ),
     RegisterFormat(
         Register.POOLING_WINDOW,
         "POOLING_WINDOW",
-        "Window, stride and padding of pooling.",
+        "Window, stride and padding of pooling. Positions outside the plane do not count: the maximum of none is -2**31, "
+        "the sum 0.",
         (
-            Field("height", 0, 16, "rows of the window"),
-            Field("width", 16, 16, "columns of the window"),
+            Field("height", 0, 16, "rows of the window; pooling needs at least 1"),
+            Field("width", 16, 16, "columns of the window; pooling needs at least 1"),
             Field("stride_y", 32, 8, "vertical stride"),
             Field("stride_x", 40, 8, "horizontal stride"),
             Field("pad_top", 48, 8, "rows of padding above"),
             Field("pad_left", 56, 8, "columns of padding on the left"),
         ),
-        implemented=False,
     ),
     RegisterFormat(
         Register.POOLING_PLANE,
         "POOLING_PLANE",
-        "The plane that is pooled, and the one that comes out.",
+        "The plane that is pooled, row after row, and the width of the one that comes out.",
         (
-            Field("height", 0, 16, "input rows"),
-            Field("width", 16, 16, "input columns"),
-            Field("output_height", 32, 16, "output rows"),
-            Field("output_width", 48, 16, "output columns"),
+            Field("height", 0, 16, "input rows; pooling needs at least 1"),
+            Field("width", 16, 16, "input columns; pooling needs at least 1"),
+            Field("output_width", 32, 16, "output columns; pooling needs at least 1"),
         ),
-        implemented=False,
     ),
     RegisterFormat(
         Register.OPERAND_ADDRESS,
         "OPERAND_ADDRESS",
         "Where Activate's second operand lies.",
         (Field("unified_buffer", 0, 24, "first unified buffer row"),),
-        implemented=False,
     ),
     RegisterFormat(
         Register.OPERAND_SCALE,
         "OPERAND_SCALE",
-        "float32 scales of Activate's two operands.",
-        (
-            Field("first", 0, 32, "bits of the first operand's scale"),
-            Field("second", 32, 32, "bits of the second operand's scale"),
-        ),
-        implemented=False,
+        "Scale of Activate's second operand when it is added.",
+        (Field("scale", 0, 32, "bits of a float32"),),
+    ),
+    RegisterFormat(
+        Register.SOURCE_FORMAT,
+        "SOURCE_FORMAT",
+        "How Activate reads its source in the unified buffer.",
+        _element_fields(),
     ),
     RegisterFormat(
         Register.OPERAND_FORMAT,
         "OPERAND_FORMAT",
-        "Zero points and signs of Activate's two operands.",
-        (
-            Field("first_zero_point", 0, 18, "zero point of the first operand", signed=True),
-            Field("first_signed", 18, 1, "the first operand is signed"),
-            Field("second_zero_point", 32, 18, "zero point of the second operand", signed=True),
-            Field("second_signed", 50, 1, "the second operand is signed"),
-        ),
-        implemented=False,
+        "How Activate reads its second operand.",
+        _element_fields(),
     ),
 )
 """Every configuration register, by number."""

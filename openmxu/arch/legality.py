@@ -11,12 +11,22 @@ from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import REGISTERS, Instruction, Opcode, OutputFormat, Register, register_format
+from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register, register_format
 
-__all__ = ["PARAMETER_ROWS", "LegalityChecker", "Window", "host_extent"]
+__all__ = ["OUTPUT_BYTES", "PARAMETER_ROWS", "LegalityChecker", "Window", "host_extent", "table_rows"]
 
 PARAMETER_ROWS = 8
 """Unified buffer rows of one parameter set."""
+
+TABLE_BYTES = 256
+
+OUTPUT_BYTES = {OutputFormat.BYTE: 1, OutputFormat.WORD: 2, OutputFormat.INT32: 4}
+"""Unified buffer rows of one result of Activate."""
+
+
+def table_rows(size: int) -> int:
+    """Unified buffer rows that LOAD_TABLE reads at array size ``size``."""
+    return TABLE_BYTES // size
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,24 @@ class Window:
     def contains(self, address: int, length: int) -> bool:
         """Whether all of ``length`` bytes at ``address`` lie inside."""
         return self.base <= address and address + length <= self.limit
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """``rows`` rows of a memory from ``first`` on."""
+
+    first: int
+    rows: int
+
+    def overlaps(self, other: _Rows) -> bool:
+        return self.first < other.first + other.rows and other.first < self.first + self.rows
+
+
+def _fits(zero_point: int, signed: bool, wide: bool) -> bool:
+    """Whether a zero point is a value of its 8-bit or 16-bit format."""
+    values = 1 << (16 if wide else 8)
+    low = -values // 2 if signed else 0
+    return low <= zero_point < low + values
 
 
 def host_extent(rows: int, size: int, stride: int) -> int:
@@ -72,8 +100,6 @@ class LegalityChecker:
             return FaultCode.UNKNOWN_OPCODE
         if instruction.has_reserved_bits:
             return FaultCode.RESERVED_BITS
-        if not format.implemented:
-            return FaultCode.UNIMPLEMENTED
         values = instruction.values
         for item in format.fields:
             if item.implemented is not None and values[item.name] not in item.implemented:
@@ -90,7 +116,12 @@ class LegalityChecker:
             case Opcode.READ_WEIGHTS:
                 return self._read_weights_fault(values)
             case Opcode.MATRIX_MULTIPLY:
-                return self._matrix_multiply_fault(values)
+                rows = values["rows"]
+                return self._matrix_fault(values, inputs=rows, outputs=rows)
+            case Opcode.CONVOLVE:
+                plane = self.register(Register.CONVOLUTION_PLANE)
+                outputs = values["height"] * values["width"]
+                return self._matrix_fault(values, inputs=plane["height"] * plane["width"], outputs=outputs)
             case Opcode.ACTIVATE:
                 return self._activate_fault(values)
         return FaultCode.NONE
@@ -99,16 +130,18 @@ class LegalityChecker:
         register = register_format(values["register"])
         if register is None:
             return FaultCode.ILLEGAL_VALUE
-        if not register.implemented:
-            return FaultCode.UNIMPLEMENTED
         value = values["value"]
         if value & ~register.used_mask:
             return FaultCode.ILLEGAL_VALUE
         fields = register.unpack(value)
         match register.number:
             case Register.INPUT_FORMAT | Register.WEIGHT_FORMAT:
-                low = -128 if fields["signed"] else 0
-                if not low <= fields["zero_point"] <= low + 255:
+                if not _fits(fields["zero_point"], bool(fields["signed"]), wide=False):
+                    return FaultCode.ILLEGAL_VALUE
+                if fields.get("wide") and (fields["zero_point"] or fields["signed"]):
+                    return FaultCode.ILLEGAL_VALUE
+            case Register.SOURCE_FORMAT | Register.OPERAND_FORMAT:
+                if not _fits(fields["zero_point"], bool(fields["signed"]), bool(fields["wide"])):
                     return FaultCode.ILLEGAL_VALUE
             case Register.HOST_STRIDE:
                 if fields["stride"] % self.config.host_alignment:
@@ -120,6 +153,9 @@ class LegalityChecker:
                     return FaultCode.UNIFIED_BUFFER_RANGE
                 if fields["first"] + fields["count"] > self.config.parameter_sets:
                     return FaultCode.PARAMETER_RANGE
+            case Register.LOAD_TABLE:
+                if not self._in_unified_buffer(fields["unified_buffer"], table_rows(self.config.size)):
+                    return FaultCode.UNIFIED_BUFFER_RANGE
         return FaultCode.NONE
 
     def _host_fault(self, values: dict[str, int], stride: int) -> FaultCode:
@@ -142,27 +178,48 @@ class LegalityChecker:
             return FaultCode.WEIGHT_QUEUE_FULL
         return FaultCode.NONE
 
-    def _matrix_multiply_fault(self, values: dict[str, int]) -> FaultCode:
-        if values["rows"] == 0:
+    def _matrix_fault(self, values: dict[str, int], inputs: int, outputs: int) -> FaultCode:
+        if inputs == 0 or outputs == 0 or (values["wide_weights"] and not values["next_tile"]):
             return FaultCode.ILLEGAL_VALUE
-        if not self._in_unified_buffer(values["unified_buffer"], values["rows"]):
+        if not self._in_unified_buffer(values["unified_buffer"], inputs << values["wide_input"]):
             return FaultCode.UNIFIED_BUFFER_RANGE
-        if not self._in_accumulators(values["accumulator"], values["rows"]):
+        if not self._in_accumulators(values["accumulator"], outputs):
             return FaultCode.ACCUMULATOR_RANGE
-        if not (self.outstanding if values["next_tile"] else self.tile_in_array):
-            return FaultCode.NO_TILE
-        return FaultCode.NONE
+        if values["next_tile"]:
+            enough = sum(self.outstanding) >= 1 + values["wide_weights"]
+            return FaultCode.NONE if enough else FaultCode.NO_TILE
+        return FaultCode.NONE if self.tile_in_array else FaultCode.NO_TILE
 
     def _activate_fault(self, values: dict[str, int]) -> FaultCode:
-        if values["rows"] == 0:
+        rows, output, operand = values["rows"], values["output"], values["operand"]
+        sources = rows
+        if rows == 0:
             return FaultCode.ILLEGAL_VALUE
-        rows = values["rows"] * (4 if values["output"] == OutputFormat.INT32 else 1)
-        if not self._in_unified_buffer(values["unified_buffer"], rows):
+        if values["pooling"] != Pooling.NONE:
+            window, plane = self.register(Register.POOLING_WINDOW), self.register(Register.POOLING_PLANE)
+            if not (window["height"] and window["width"] and all(plane.values())):
+                return FaultCode.ILLEGAL_VALUE
+            sources = plane["height"] * plane["width"]
+        if values["table"] and output != OutputFormat.BYTE:
+            return FaultCode.ILLEGAL_VALUE
+        if operand == Operand.ADD and output == OutputFormat.INT32:
+            return FaultCode.ILLEGAL_VALUE
+
+        written = _Rows(values["unified_buffer"], rows * OUTPUT_BYTES[OutputFormat(output)])
+        read = []
+        if values["from_unified_buffer"]:
+            read.append(_Rows(values["source"], sources << self.register(Register.SOURCE_FORMAT)["wide"]))
+        if operand != Operand.NONE:
+            first = self.register(Register.OPERAND_ADDRESS)["unified_buffer"]
+            read.append(_Rows(first, rows << self.register(Register.OPERAND_FORMAT)["wide"]))
+        if not all(self._in_unified_buffer(range_.first, range_.rows) for range_ in [written, *read]):
             return FaultCode.UNIFIED_BUFFER_RANGE
-        if not self._in_accumulators(values["accumulator"], values["rows"]):
+        if not values["from_unified_buffer"] and not self._in_accumulators(values["source"], sources):
             return FaultCode.ACCUMULATOR_RANGE
         if values["parameters"] >= self.config.parameter_sets:
             return FaultCode.PARAMETER_RANGE
+        if any(written.overlaps(range_) for range_ in read):
+            return FaultCode.UNIFIED_BUFFER_OVERLAP
         return FaultCode.NONE
 
     def _in_unified_buffer(self, first: int, rows: int) -> bool:
@@ -180,8 +237,9 @@ class LegalityChecker:
                 self.registers[Register(values["register"])] = values["value"]
             case Opcode.READ_WEIGHTS:
                 self.outstanding.append(values["tiles"])
-            case Opcode.MATRIX_MULTIPLY if values["next_tile"]:
+            case Opcode.MATRIX_MULTIPLY | Opcode.CONVOLVE if values["next_tile"]:
                 self.tile_in_array = True
-                self.outstanding[0] -= 1
-                if self.outstanding[0] == 0:
-                    self.outstanding.popleft()
+                for _ in range(1 + values["wide_weights"]):
+                    self.outstanding[0] -= 1
+                    if self.outstanding[0] == 0:
+                        self.outstanding.popleft()

@@ -1,0 +1,250 @@
+"""Plane walker: outputs over a plane, or plain ranges, become row addresses, one per cycle."""
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["PlaneWalker", "step_layout", "walk_layout"]
+
+
+def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, windows: bool) -> data.StructLayout:
+    """A walk over ``rows`` outputs; at least one.
+
+    Parameters
+    ----------
+    address_width
+        Bits of a row address. Addresses wrap, so that those of positions outside the plane may lie anywhere.
+    most_rows
+        No plane has more rows of memory.
+    most_outputs
+        No walk has more outputs.
+    windows
+        Whether each output reads a window of positions rather than one.
+
+    Members
+    -------
+    address
+        Row of the first output's (first) position.
+    rows
+        Outputs.
+    wide
+        Positions are two rows apart in memory rather than one.
+    is_plane
+        Whether there is a plane; if not, outputs are consecutive positions and all of them inside. The members below,
+        except those of the repeats, then do not matter, but ``stride_x`` must be 1 and the window 1 × 1.
+    width
+        Outputs in a row of outputs.
+    y, x
+        Position of the first output in the plane: may be negative, or beyond it.
+    stride_y, stride_x
+        Distance of outputs in positions.
+    pitch
+        Positions from one row of outputs to the next one: ``stride_y`` times ``plane_width``, modulo the addresses.
+    plane_height, plane_width
+        Positions of the plane.
+    window_height, window_width
+        Positions of each output; with ``windows`` only.
+    repeats
+        How many times more each output's window is walked: 0 to 3; with ``windows`` only.
+    """
+    dimension = range(most_rows + 1)
+    # The last output lies up to 255 positions behind the first one for each output before it.
+    position = signed(max(17, most_outputs.bit_length() + 8) + 1)
+    members = {
+        "address": address_width,
+        "rows": range(most_outputs + 1),
+        "wide": 1,
+        "is_plane": 1,
+        "width": range(most_outputs + 1) if not windows else 16,
+        "y": position,
+        "x": position,
+        "stride_y": 8,
+        "stride_x": 8,
+        "pitch": address_width,
+        "plane_height": dimension,
+        "plane_width": dimension,
+    }
+    if windows:
+        members |= {"window_height": 16, "window_width": 16, "repeats": 2}
+    return data.StructLayout(members)
+
+
+def step_layout(address_width: int, *, windows: bool) -> data.StructLayout:
+    """One position of a walk.
+
+    Members
+    -------
+    address
+        Its row, or the first of its two rows.
+    inside
+        Whether it lies inside the plane; if not, the address means nothing.
+    last
+        The walk's last position.
+    begins, ends
+        First and last position of an output's window; with ``windows`` only.
+    repeat
+        How many times the window has been walked before; with ``windows`` only.
+    """
+    members = {"address": address_width, "inside": 1, "last": 1}
+    if windows:
+        members |= {"begins": 1, "ends": 1, "repeat": 2}
+    return data.StructLayout(members)
+
+
+class PlaneWalker(wiring.Component):
+    """Walks row by row over outputs, and for each of them row by row over its window; walk after walk without a gap.
+
+    Parameters
+    ----------
+    layout
+        See :func:`walk_layout`.
+
+    Members
+    -------
+    walks
+        Taken when their first position comes next; it leaves two cycles later at the earliest.
+    steps
+        Positions, see :func:`step_layout`.
+    """
+
+    def __init__(self, layout: data.StructLayout) -> None:
+        self._layout = layout
+        self._windows = "window_height" in layout.members
+        step = step_layout(layout.members["address"], windows=self._windows)
+        super().__init__({"walks": In(stream.Signature(layout)), "steps": Out(stream.Signature(step))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        new = self.walks.p
+        walk = Signal(self._layout, reset_less=True)
+        valid = Signal()
+        proceeds = Signal()
+        finishes = Signal()
+
+        # The output that is walked; `walk` keeps where the current row of outputs began.
+        rows_left = Signal.like(walk.rows, reset_less=True)
+        columns_left = Signal.like(walk.width, reset_less=True)
+        output = Signal(
+            data.StructLayout({name: self._layout.members[name] for name in ("address", "y", "x")}), reset_less=True
+        )
+        following = Signal.like(output)
+        ends_row = Signal()
+        is_last = Signal()
+        m.d.comb += [
+            proceeds.eq(~self.steps.valid | self.steps.ready),
+            self.walks.ready.eq(~valid | (proceeds & finishes)),
+            ends_row.eq(walk.is_plane & (columns_left == 1)),
+            is_last.eq(rows_left == 1),
+        ]
+        with m.If(ends_row):
+            m.d.comb += [
+                following.address.eq(walk.address + (walk.pitch << walk.wide)),
+                following.y.eq(output.y + walk.stride_y),
+                following.x.eq(walk.x),
+            ]
+        with m.Else():
+            m.d.comb += [
+                following.address.eq(output.address + (walk.stride_x << walk.wide)),
+                following.y.eq(output.y),
+                following.x.eq(output.x + walk.stride_x),
+            ]
+
+        if self._windows:
+            position, output_done = self._walk_window(m, walk, output, following, valid & proceeds)
+        else:
+            position, output_done = output, 1
+        m.d.comb += finishes.eq(output_done & is_last)
+
+        with m.If(self.walks.valid & self.walks.ready):
+            m.d.sync += [
+                valid.eq(1),
+                walk.eq(new),
+                rows_left.eq(new.rows),
+                columns_left.eq(new.width),
+                output.address.eq(new.address),
+                output.y.eq(new.y),
+                output.x.eq(new.x),
+            ]
+            if self._windows:
+                m.d.sync += [position.address.eq(new.address), position.y.eq(new.y), position.x.eq(new.x)]
+        with m.Elif(valid & proceeds & finishes):
+            m.d.sync += valid.eq(0)
+        with m.Elif(valid & proceeds & output_done):
+            m.d.sync += [rows_left.eq(rows_left - 1), columns_left.eq(columns_left - 1), output.eq(following)]
+            with m.If(ends_row):
+                m.d.sync += [columns_left.eq(walk.width), walk.address.eq(following.address)]
+
+        # Where a position lies is compared in a stage of its own.
+        step = self.steps.p
+        with m.If(proceeds):
+            m.d.sync += [
+                self.steps.valid.eq(valid),
+                step.address.eq(position.address),
+                step.inside.eq(
+                    ~walk.is_plane
+                    | (
+                        (position.y >= 0)
+                        & (position.y < walk.plane_height)
+                        & (position.x >= 0)
+                        & (position.x < walk.plane_width)
+                    )
+                ),
+                step.last.eq(finishes),
+            ]
+        return m
+
+    def _walk_window(
+        self, m: Module, walk: data.View, output: data.View, following: data.View, proceeds: Signal
+    ) -> tuple[data.View, Signal]:
+        """Step through the window of each output, as often as it is repeated."""
+        step = self.steps.p
+        position = Signal.like(output, name="position", reset_less=True)
+        row_address = Signal.like(output.address, reset_less=True)
+        left = Signal(data.StructLayout({"rows": 16, "columns": 16}))
+        repeat = Signal(2)
+        begins = Signal()
+        ends_row, ends_window, output_done = Signal(), Signal(), Signal()
+        next_row = Signal.like(row_address)
+        m.d.comb += [
+            ends_row.eq(left.columns == 1),
+            ends_window.eq(ends_row & (left.rows == 1)),
+            output_done.eq(ends_window & (repeat == walk.repeats)),
+            next_row.eq(row_address + (walk.plane_width << walk.wide)),
+        ]
+        with m.If(proceeds):
+            m.d.sync += begins.eq(ends_window)
+            with m.If(~ends_row):
+                m.d.sync += [
+                    left.columns.eq(left.columns - 1),
+                    position.address.eq(position.address + Mux(walk.wide, 2, 1)),
+                    position.x.eq(position.x + 1),
+                ]
+            with m.Else():
+                m.d.sync += left.columns.eq(walk.window_width)
+                with m.If(~ends_window):
+                    m.d.sync += [
+                        left.rows.eq(left.rows - 1),
+                        row_address.eq(next_row),
+                        position.address.eq(next_row),
+                        position.y.eq(position.y + 1),
+                        position.x.eq(output.x),
+                    ]
+                with m.Else():
+                    origin = Mux(output_done, following, output)
+                    m.d.sync += [
+                        left.rows.eq(walk.window_height),
+                        repeat.eq(Mux(output_done, 0, repeat + 1)),
+                        position.eq(origin),
+                        row_address.eq(Mux(output_done, following.address, output.address)),
+                    ]
+            m.d.sync += [step.begins.eq(begins), step.ends.eq(ends_window), step.repeat.eq(repeat)]
+        with m.If(self.walks.valid & self.walks.ready):
+            new = self.walks.p
+            m.d.sync += [
+                begins.eq(1),
+                repeat.eq(0),
+                left.rows.eq(new.window_height),
+                left.columns.eq(new.window_width),
+                row_address.eq(new.address),
+            ]
+        return position, output_done
