@@ -200,7 +200,7 @@ def activate(device: Interpreter, sums: np.ndarray, biases: list[int], scales: l
     program = [
         configure(Register.LOAD_PARAMETERS, first=1, count=1),
         configure(Register.OUTPUT_FORMAT, **output_format),
-        instruction("Activate", unified_buffer=30, accumulator=4, rows=len(sums), parameters=1),
+        instruction("Activate", unified_buffer=30, source=4, rows=len(sums), parameters=1),
         HALT,
     ]
     device.execute(program, NO_WEIGHTS, NO_WEIGHTS)
@@ -235,7 +235,7 @@ def test_int32_output_is_four_rows_of_bytes(device, rng):
     device.unified_buffer[:8] = parameter_rows(biases, np.zeros(SIZE))
     program = [
         configure(Register.LOAD_PARAMETERS, first=3, count=1),
-        instruction("Activate", unified_buffer=52, accumulator=29, rows=3, parameters=3, output=OutputFormat.INT32),
+        instruction("Activate", unified_buffer=52, source=29, rows=3, parameters=3, output=OutputFormat.INT32),
         HALT,
     ]
     device.execute(program, NO_WEIGHTS, NO_WEIGHTS)
