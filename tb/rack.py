@@ -13,6 +13,7 @@ from openmxu.rtl.accumulators import Accumulators
 from openmxu.rtl.activation_unit import ActivationUnit
 from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.command_queues import CommandQueues
+from openmxu.rtl.commands import activation_walk, matrix_walk
 from openmxu.rtl.core import Core
 from openmxu.rtl.dispatcher import Dispatcher
 from openmxu.rtl.host_reader import HostReader
@@ -22,6 +23,7 @@ from openmxu.rtl.management import Management
 from openmxu.rtl.matrix_sequencer import MatrixSequencer
 from openmxu.rtl.parameter_loader import ParameterLoader
 from openmxu.rtl.parameter_memory import ParameterMemory
+from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
 from openmxu.rtl.row_packer import RowPacker
@@ -76,6 +78,8 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
         "weight_fetcher": WeightFetcher(config),
         "weight_fifo": WeightFIFO(config),
         "weight_shifter": WeightShifter(config),
+        "plane_walker": PlaneWalker(matrix_walk(config)),
+        "plane_walker_windows": PlaneWalker(activation_walk(config)),
         "row_walker": RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
         **{f"row_packer_{beat}": RowPacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},

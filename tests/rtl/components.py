@@ -13,7 +13,9 @@ from amaranth.lib import wiring
 
 import openmxu.rtl
 from openmxu.arch.config import Config
+from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
 from openmxu.rtl.row_packer import RowPacker
@@ -27,6 +29,7 @@ __all__ = ["component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
+    PlaneWalker: lambda config: PlaneWalker(activation_walk(config)),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Requantizer: lambda config: Requantizer(),
     RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
