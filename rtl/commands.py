@@ -39,9 +39,7 @@ def host_command(config: Config) -> data.StructLayout:
 
 def weight_command(config: Config) -> data.StructLayout:
     """Consecutive tiles of weight memory; if ``wide``, low and high bytes of int16 weights in turn."""
-    return data.StructLayout(
-        {"address": config.weight_address_width, "tiles": 24, "format": OperandFormat, "wide": 1}
-    )
+    return data.StructLayout({"address": config.weight_address_width, "tiles": 24, "format": OperandFormat, "wide": 1})
 
 
 def matrix_walk(config: Config) -> data.StructLayout:
@@ -135,7 +133,8 @@ def activation_command(config: Config) -> data.StructLayout:
     Members
     -------
     kind
-        What to do. A load uses ``unified_buffer``, ``parameters`` (the first set) and ``walk.rows`` (the number of sets).
+        What to do. A load uses ``unified_buffer``, and for parameters ``parameters`` (the first set) and ``walk.rows``
+        (the number of sets).
     unified_buffer
         First row written, or first row to load from.
     walk

@@ -47,7 +47,7 @@ class Core(wiring.Component):
         config = self.config
         m.submodules.dispatcher = self._dispatcher = Dispatcher(config)
         m.submodules.unified_buffer = self._unified_buffer = UnifiedBuffer(
-            config, readers=("matrix", "parameters", "host"), writers=("results", "host")
+            config, readers=("matrix", "activation", "host"), writers=("results", "host")
         )
         m.submodules.host_reader = self._host_reader = HostReader(config)
         m.submodules.host_writer = self._host_writer = HostWriter(config)
@@ -85,7 +85,7 @@ class Core(wiring.Component):
 
         connect(m, dispatcher.activation, self._activation_unit.commands)
         connect(m, self._activation_unit.read, self._accumulators.read)
-        connect(m, self._activation_unit.parameter_rows, buffer.read_parameters)
+        connect(m, self._activation_unit.rows, buffer.read_activation)
         connect(m, self._activation_unit.results, buffer.write_results)
         m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
 
@@ -118,6 +118,7 @@ class Core(wiring.Component):
             setup.row.eq(read.response.payload),
             setup.format.eq(sequencer.format),
             setup.swap.eq(sequencer.swap),
+            setup.zero.eq(sequencer.zero),
             array.activations.eq(setup.activations),
             array.swap.eq(setup.skewed_swap),
             array.weights.eq(self._weight_shifter.weights),

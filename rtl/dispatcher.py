@@ -7,26 +7,18 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import Config
 from openmxu.arch.events import EventKind
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import FORMATS, REGISTERS, UNITS, WORD_BITS, Opcode, OutputFormat, Register, Unit
+from openmxu.arch.isa import FORMATS, UNITS, WORD_BITS, Opcode, Unit
 from openmxu.rtl.command_queues import CommandQueues
-from openmxu.rtl.commands import ActivationKind, activation_command, host_command, matrix_command, weight_command
+from openmxu.rtl.commands import activation_command, host_command, matrix_command, weight_command
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
-from openmxu.rtl.instruction_check import InstructionCheck, MemoryWindows, field_of, slice_field
+from openmxu.rtl.instruction_check import InstructionCheck, MemoryWindows
+from openmxu.rtl.instruction_decoder import InstructionDecoder
+from openmxu.rtl.instruction_fields import field_of
 from openmxu.rtl.interfaces import EventLayout
 from openmxu.rtl.scoreboard import QueuedUnit
 from openmxu.rtl.tile_ledger import TileLedger
 
 __all__ = ["Dispatcher"]
-
-_QUEUED = (
-    Opcode.READ_HOST_MEMORY,
-    Opcode.READ_HOST_MEMORY_ALTERNATE,
-    Opcode.WRITE_HOST_MEMORY,
-    Opcode.WRITE_HOST_MEMORY_ALTERNATE,
-    Opcode.MATRIX_MULTIPLY,
-    Opcode.ACTIVATE,
-)
-"""Instructions that always go to a unit with a queue; a Set_Configuration that loads does as well."""
 
 _DRAINING = {
     Opcode.HALT: EventKind.HALT,
@@ -39,8 +31,9 @@ _DRAINING = {
 class Dispatcher(wiring.Component):
     """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
 
-    Dispatch is in order, five cycles an instruction; it waits while the unit's queue is full. Halt, a fault,
-    Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as well.
+    Dispatch is in order, five cycles an instruction, twelve for one with a plane; it waits while the unit's queue is
+    full. Halt, a fault, Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as
+    well.
 
     Members
     -------
@@ -107,30 +100,37 @@ class Dispatcher(wiring.Component):
         m = Module()
         m.submodules.check = self._check = InstructionCheck(self.config)
         m.submodules.registers = self._registers = ConfigurationRegisters()
+        m.submodules.decoder = self._decoder = InstructionDecoder(self.config)
         m.submodules.queues = self._queues = CommandQueues(self.config)
         m.submodules.tiles = self._tiles = TileLedger(self.config)
         is_ = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(FORMATS)}
-        # The word stands still during its check, three cycles at least: what is decoded from it goes through registers.
-        number = field_of(self._check.word, Opcode.SET_CONFIGURATION, "register")
-        is_load = Signal()
-        m.d.sync += is_load.eq(is_[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS))
-
         self._connect(m)
-        self._describe(m, is_, is_load)
-        self._sequence(m, is_, is_load)
+        self._sequence(m, is_)
         return m
 
     def _connect(self, m: Module) -> None:
         check, registers, queues, tiles = self._check, self._registers, self._queues, self._tiles
+        decoder = self._decoder
         m.d.comb += [
             check.new_word.eq(self.instructions.payload),
-            check.host_stride.eq(registers.host_stride),
+            check.configuration.eq(registers.values),
             check.windows.eq(self.windows),
             check.has_tile.eq(tiles.has_tile),
             check.has_queued_tile.eq(tiles.has_queued_tile),
+            check.has_two_queued_tiles.eq(tiles.has_two_queued_tiles),
             check.weight_queue_full.eq(tiles.queue_full),
             registers.word.eq(check.word),
+            decoder.word.eq(check.word),
+            decoder.opcode_is.eq(check.opcode_is),
+            decoder.configuration.eq(registers.values),
+            decoder.ranges.eq(check.ranges),
             queues.check.eq(check.ranges_done),
+            queues.unit.eq(decoder.unit),
+            queues.access.eq(decoder.access),
+            queues.transfer.eq(decoder.transfer),
+            queues.multiplication.eq(decoder.multiplication),
+            queues.activation_work.eq(decoder.activation_work),
+            self.weights.payload.eq(decoder.weights),
             queues.done.eq(self.done),
             tiles.tiles.eq(field_of(check.word, Opcode.READ_WEIGHTS, "tiles")),
             self.busy.eq(queues.busy),
@@ -139,74 +139,7 @@ class Dispatcher(wiring.Component):
         for name in ("host_read", "host_write", "matrix", "activation"):
             connect(m, getattr(queues, name), flipped(getattr(self, name)))
 
-    def _describe(self, m: Module, is_: dict, is_load: Signal) -> None:
-        """What the instruction touches, and its command for each unit; narrowed to widths that legal values fit."""
-        check, registers, queues = self._check, self._registers, self._queues
-        word = check.word
-        is_write = is_[Opcode.WRITE_HOST_MEMORY] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
-        is_alternate = is_[Opcode.READ_HOST_MEMORY_ALTERNATE] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
-        is_matrix, is_activate = is_[Opcode.MATRIX_MULTIPLY], is_[Opcode.ACTIVATE]
-
-        unit = Signal(QueuedUnit)
-        m.d.comb += queues.unit.eq(unit)
-        with m.If(is_activate | is_load):
-            m.d.sync += unit.eq(QueuedUnit.ACTIVATION)
-        with m.Elif(is_matrix):
-            m.d.sync += unit.eq(QueuedUnit.MATRIX)
-        with m.Elif(is_write):
-            m.d.sync += unit.eq(QueuedUnit.HOST_WRITE)
-        with m.Else():
-            m.d.sync += unit.eq(QueuedUnit.HOST_READ)
-
-        access = queues.access
-        m.d.comb += [
-            access.unified_buffer.eq(check.unified_buffer),
-            access.unified_buffer_end.eq(check.unified_buffer_end),
-            access.writes_unified_buffer.eq(~(is_write | is_matrix | is_load)),
-            access.accumulators.eq(is_matrix | is_activate),
-            access.accumulator.eq(check.accumulator),
-            access.accumulator_end.eq(check.accumulator_end),
-            access.host.eq(check.host),
-            access.host_end.eq(check.host_end),
-        ]
-
-        transfer, multiplication, work = queues.transfer, queues.multiplication, queues.activation_work
-        output_format = field_of(word, Opcode.ACTIVATE, "output")
-        m.d.comb += [
-            transfer.host.eq(check.host),
-            transfer.unified_buffer.eq(check.unified_buffer),
-            transfer.rows.eq(field_of(word, Opcode.READ_HOST_MEMORY, "rows")),
-            transfer.alternate.eq(is_alternate),
-            transfer.stride.eq(registers.host_stride),
-            multiplication.unified_buffer.eq(check.unified_buffer),
-            multiplication.accumulator.eq(check.accumulator),
-            multiplication.rows.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "rows")),
-            multiplication.accumulate.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "accumulate")),
-            multiplication.next_tile.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "next_tile")),
-            multiplication.format.eq(registers.input),
-            work.unified_buffer.eq(check.unified_buffer),
-            work.accumulator.eq(check.accumulator),
-            work.output.eq(registers.output),
-            self.weights.p.address.eq(field_of(word, Opcode.READ_WEIGHTS, "weights")),
-            self.weights.p.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
-            self.weights.p.format.eq(registers.weight),
-        ]
-        with m.If(is_load):
-            value = field_of(word, Opcode.SET_CONFIGURATION, "value")
-            load = REGISTERS[Register.LOAD_PARAMETERS]
-            m.d.comb += [
-                work.kind.eq(ActivationKind.LOAD_PARAMETERS),
-                work.parameters.eq(slice_field(value, load.field("first"))),
-                work.rows.eq(slice_field(value, load.field("count"))),
-            ]
-        with m.Else():
-            m.d.comb += [
-                work.kind.eq(Mux(output_format == OutputFormat.INT32, ActivationKind.INT32, ActivationKind.BYTE)),
-                work.parameters.eq(field_of(word, Opcode.ACTIVATE, "parameters")),
-                work.rows.eq(field_of(word, Opcode.ACTIVATE, "rows")),
-            ]
-
-    def _sequence(self, m: Module, is_: dict, is_load: Signal) -> None:
+    def _sequence(self, m: Module, is_: dict) -> None:
         """Execute one instruction after the other."""
         check, queues, tiles = self._check, self._queues, self._tiles
         index = Signal(32)
@@ -215,8 +148,6 @@ class Dispatcher(wiring.Component):
         take = Signal()
         ends_program = Signal()
         units_idle = Signal()
-        is_queued = Signal()
-        m.d.sync += is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED).any())
         m.d.comb += [
             units_idle.eq(~queues.busy.any()),
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),
@@ -242,7 +173,7 @@ class Dispatcher(wiring.Component):
                         m.d.sync += event.eq(EventKind.FAULT)
                         m.next = "DRAIN"
                     with m.Else():
-                        self._execute(m, is_, is_queued, accept)
+                        self._execute(m, is_, accept)
                         for opcode, kind in _DRAINING.items():
                             with m.If(is_[opcode]):
                                 m.d.sync += event.eq(kind)
@@ -286,7 +217,7 @@ class Dispatcher(wiring.Component):
                 with m.If(self.clear_fault):
                     m.next = "FETCH"
 
-    def _execute(self, m: Module, is_: dict, is_queued: Signal, accept: Signal) -> None:
+    def _execute(self, m: Module, is_: dict, accept: Signal) -> None:
         """Queue the instruction, or do what needs no unit; ``accept`` when that is done."""
         check, registers, queues, tiles = self._check, self._registers, self._queues, self._tiles
         waits_for = Signal(len(UNITS))
@@ -294,10 +225,14 @@ class Dispatcher(wiring.Component):
             ~self.weights_settled if unit is Unit.WEIGHT else queues.busy[QueuedUnit[unit.name].value] for unit in UNITS
         )
         m.d.comb += waits_for.eq(field_of(check.word, Opcode.SYNCHRONIZE, "units"))
-        with m.If(is_queued):
+        with m.If(self._decoder.is_queued):
             m.d.comb += [accept.eq(~queues.full.bit_select(queues.unit, 1)), queues.push.eq(accept)]
-            with m.If(is_[Opcode.MATRIX_MULTIPLY] & queues.multiplication.next_tile):
-                m.d.comb += tiles.take.eq(accept)
+            is_matrix = is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]
+            with m.If(is_matrix & queues.multiplication.next_tile):
+                m.d.comb += [
+                    tiles.take.eq(accept & ~queues.multiplication.wide_weights),
+                    tiles.take_two.eq(accept & queues.multiplication.wide_weights),
+                ]
         with m.Elif(is_[Opcode.READ_WEIGHTS]):
             m.d.comb += [self.weights.valid.eq(1), accept.eq(self.weights.ready), tiles.enqueue.eq(accept)]
         with m.Elif(is_[Opcode.SET_CONFIGURATION]):

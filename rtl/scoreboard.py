@@ -1,12 +1,13 @@
 """Scoreboard: which instructions in flight an instruction has to wait for."""
 
-from amaranth.hdl import Array, Module, Signal, Value
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
+from openmxu.rtl.instruction_ranges import source_width
 
-__all__ = ["QueuedUnit", "Scoreboard", "access_layout", "host_end_width"]
+__all__ = ["QueuedUnit", "Scoreboard", "access_layout"]
 
 
 class QueuedUnit(enum.Enum, shape=2):
@@ -22,27 +23,28 @@ _USES_HOST = (QueuedUnit.HOST_READ, QueuedUnit.HOST_WRITE)
 _USES_ACCUMULATORS = (QueuedUnit.MATRIX, QueuedUnit.ACTIVATION)
 
 
-def host_end_width(config: Config) -> int:
-    """Bits of the end of a range of host memory that has passed the window check."""
-    return config.host_address_width + 1
-
-
 def access_layout(config: Config) -> data.StructLayout:
-    """The rows and bytes that an instruction touches; ends are exclusive.
+    """The rows and bytes that a legal instruction touches; ends are exclusive.
 
-    ``writes_unified_buffer`` tells whether its unified buffer rows are written rather than read, ``accumulators``
-    whether it touches accumulators. Host ranges count for host transfers only.
+    ``writes`` tells whether its ``unified_buffer`` rows are written rather than read. ``source`` rows are those of
+    accumulators if ``uses_accumulators``, and read from the unified buffer if ``reads_source``. ``operand`` rows are
+    read if ``reads_operand``. Host ranges count for host transfers only.
     """
+    row = config.unified_buffer_address_width
     return data.StructLayout(
         {
-            "unified_buffer": config.unified_buffer_address_width,
-            "unified_buffer_end": config.unified_buffer_address_width + 1,
-            "writes_unified_buffer": 1,
-            "accumulators": 1,
-            "accumulator": config.accumulator_address_width,
-            "accumulator_end": config.accumulator_address_width + 1,
+            "unified_buffer": row,
+            "unified_buffer_end": row + 1,
+            "writes": 1,
+            "source": source_width(config),
+            "source_end": source_width(config) + 1,
+            "uses_accumulators": 1,
+            "reads_source": 1,
+            "operand": row,
+            "operand_end": row + 1,
+            "reads_operand": 1,
             "host": config.host_address_width,
-            "host_end": host_end_width(config),
+            "host_end": config.host_address_width + 1,
         }
     )
 
@@ -55,9 +57,10 @@ class Scoreboard(wiring.Component):
     """Keeps for every instruction in flight what it touches and which older ones it still has to wait for.
 
     Each unit starts and finishes its instructions in order and has ``command_queue_depth`` slots. An instruction waits
-    for those older instructions in other units that touch the same rows or bytes, if one of the two writes them;
-    instructions of one unit follow each other through the same pipeline and need not wait. Waiting is for older
-    instructions only, so the oldest instruction of all can always go on.
+    for those older instructions in other units that touch the same rows or bytes, if one of the two writes them.
+    Instructions of one unit follow each other through the same pipeline and need not wait, but for one case: the
+    activation unit may read the unified buffer before the rows of an older instruction have arrived there. Waiting
+    is for older instructions only, so the oldest instruction of all can always go on.
 
     Members
     -------
@@ -164,7 +167,7 @@ class Scoreboard(wiring.Component):
             # has to wait for that.
             is_next = ~valid[index] & (newest_slot == slot) & (self.unit == unit)
             conflict = self._conflict(m, unit, slot, is_next)
-            m.d.comb += conflicts[index].eq(valid[index] & (self.unit != unit) & conflict)
+            m.d.comb += conflicts[index].eq(valid[index] & conflict)
         return m
 
     def _conflict(self, m: Module, unit: QueuedUnit, slot: int, is_next: Value) -> Value:
@@ -173,16 +176,29 @@ class Scoreboard(wiring.Component):
         with m.If(is_next):
             m.d.sync += held.eq(self.access)
         new = self.access
-        conflict = (new.writes_unified_buffer | held.writes_unified_buffer) & _overlap(
-            new.unified_buffer, new.unified_buffer_end, held.unified_buffer, held.unified_buffer_end
-        )
+        overlap = _overlap(new.unified_buffer, new.unified_buffer_end, held.unified_buffer, held.unified_buffer_end)
+        conflict = (new.writes | held.writes) & overlap
         if unit in _USES_ACCUMULATORS:
-            conflict |= (
-                new.accumulators
-                & held.accumulators
-                & _overlap(new.accumulator, new.accumulator_end, held.accumulator, held.accumulator_end)
-            )
+            both = new.uses_accumulators & held.uses_accumulators
+            conflict |= both & _overlap(new.source, new.source_end, held.source, held.source_end)
         if unit in _USES_HOST:
             is_host = (self.unit == QueuedUnit.HOST_READ) | (self.unit == QueuedUnit.HOST_WRITE)
             conflict |= is_host & _overlap(new.host, new.host_end, held.host, held.host_end)
-        return conflict
+        if unit is QueuedUnit.ACTIVATION:
+            conflict |= new.writes & _reads(held, new.unified_buffer, new.unified_buffer_end)
+
+        # Only these two units write the unified buffer, and only the activation unit reads more than one range.
+        reads_written = 0
+        if unit in (QueuedUnit.HOST_READ, QueuedUnit.ACTIVATION):
+            reads_written = held.writes & _reads(new, held.unified_buffer, held.unified_buffer_end)
+        if unit is QueuedUnit.ACTIVATION:
+            loads_written = held.writes & ~new.writes & overlap
+            return Mux(self.unit == unit, reads_written | loads_written, conflict)
+        return (self.unit != unit) & (conflict | reads_written)
+
+
+def _reads(access: data.View, first: Value, end: Value) -> Value:
+    """Whether the source or the operand of ``access`` meets unified buffer rows."""
+    return (access.reads_source & _overlap(access.source, access.source_end, first, end)) | (
+        access.reads_operand & _overlap(access.operand, access.operand_end, first, end)
+    )

@@ -25,6 +25,8 @@ class Access:
         Ranges of rows, rows, and bytes.
     writes
         Whether it writes the unified buffer.
+    source, operand
+        Unified buffer rows that it reads besides, instead of accumulators and in any case.
     """
 
     unit: QueuedUnit
@@ -32,35 +34,52 @@ class Access:
     writes: bool
     accumulators: range | None = None
     host: range | None = None
+    source: range | None = None
+    operand: range | None = None
 
     @property
     def payload(self) -> int:
         """As the scoreboard is told."""
-        accumulators, host = self.accumulators or range(0), self.host or range(0)
+        assert self.accumulators is None or self.source is None
+        source, host = self.accumulators or self.source or range(0), self.host or range(0)
+        operand = self.operand or range(0)
         return pack(
             access_layout(CONFIG),
             {
                 "unified_buffer": self.unified_buffer.start,
                 "unified_buffer_end": self.unified_buffer.stop,
-                "writes_unified_buffer": self.writes,
-                "accumulators": self.accumulators is not None,
-                "accumulator": accumulators.start,
-                "accumulator_end": accumulators.stop,
+                "writes": self.writes,
+                "source": source.start,
+                "source_end": source.stop,
+                "uses_accumulators": self.accumulators is not None,
+                "reads_source": self.source is not None,
+                "operand": operand.start,
+                "operand_end": operand.stop,
+                "reads_operand": self.operand is not None,
                 "host": host.start,
                 "host_end": host.stop,
             },
         )
 
 
-def conflict(first: Access, second: Access) -> bool:
-    """Whether the order of the two matters, beyond the order in which a unit works anyway."""
-    if first.unit == second.unit:
-        return False
+def conflict(older: Access, newer: Access) -> bool:
+    """Whether ``newer`` must wait for ``older``; a unit keeps the order of its own work, but for what it reads late."""
+    written = any(older.writes and _overlap(older.unified_buffer, rows) for rows in _read_rows(newer))
+    if older.unit == newer.unit:
+        return older.unit is QueuedUnit.ACTIVATION and written
     return (
-        ((first.writes or second.writes) and _overlap(first.unified_buffer, second.unified_buffer))
-        or _overlap(first.accumulators, second.accumulators)
-        or _overlap(first.host, second.host)
+        written
+        or any(newer.writes and _overlap(newer.unified_buffer, rows) for rows in _read_rows(older))
+        or (older.writes and newer.writes and _overlap(older.unified_buffer, newer.unified_buffer))
+        or _overlap(older.accumulators, newer.accumulators)
+        or _overlap(older.host, newer.host)
     )
+
+
+def _read_rows(access: Access) -> list[range]:
+    """The ranges of the unified buffer that it reads."""
+    ranges = [None if access.writes else access.unified_buffer, access.source, access.operand]
+    return [rows for rows in ranges if rows is not None]
 
 
 def random_access(rng: np.random.Generator) -> Access:
@@ -74,12 +93,17 @@ def random_access(rng: np.random.Generator) -> Access:
     computes = unit in (QueuedUnit.MATRIX, QueuedUnit.ACTIVATION)
     loads = unit is QueuedUnit.ACTIVATION and rng.random() < 0.3
     writes = unit is QueuedUnit.HOST_READ or (unit is QueuedUnit.ACTIVATION and not loads)
+    activates = unit is QueuedUnit.ACTIVATION and not loads
+    from_unified_buffer = activates and rng.random() < 0.5
+    uses_accumulators = computes and not loads and not from_unified_buffer
     return Access(
         unit,
         some(CONFIG.unified_buffer_rows),
         writes,
-        some(CONFIG.accumulator_rows) if computes and not loads else None,
+        some(CONFIG.accumulator_rows) if uses_accumulators else None,
         None if computes else some(64),
+        some(CONFIG.unified_buffer_rows) if from_unified_buffer else None,
+        some(CONFIG.unified_buffer_rows) if activates and rng.random() < 0.5 else None,
     )
 
 

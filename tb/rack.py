@@ -23,6 +23,7 @@ from openmxu.rtl.management import Management
 from openmxu.rtl.matrix_sequencer import MatrixSequencer
 from openmxu.rtl.parameter_loader import ParameterLoader
 from openmxu.rtl.parameter_memory import ParameterMemory
+from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
@@ -90,6 +91,7 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
 def _control_units(config: Config) -> dict[str, wiring.Component]:
     return {
         "scoreboard": Scoreboard(config),
+        "plane_products": PlaneProducts(),
         "instruction_check": InstructionCheck(config),
         "tile_ledger": TileLedger(config),
         "command_queues": CommandQueues(config),

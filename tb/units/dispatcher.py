@@ -7,9 +7,16 @@ import cocotb
 
 from openmxu.arch.events import Event, EventKind
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import REGISTERS, Opcode, OutputFormat, Register
+from openmxu.arch.isa import REGISTERS, Opcode, Operand, Pooling, Register
 from openmxu.arch.legality import Window
-from openmxu.rtl.commands import ActivationKind, activation_command, host_command, matrix_command, weight_command
+from openmxu.rtl.commands import (
+    ActivationKind,
+    activation_command,
+    activation_walk,
+    host_command,
+    matrix_command,
+    weight_command,
+)
 from openmxu.rtl.instruction_check import MemoryWindows
 from openmxu.rtl.interfaces import EventLayout
 from openmxu.rtl.scoreboard import QueuedUnit
@@ -43,41 +50,118 @@ class Expected:
 
 
 def command_of(instruction, checker):
-    """The command of an instruction that goes to a unit with a queue."""
+    """The fields of the command of an instruction that goes to a unit with a queue, as far as they mean something."""
     opcode, values = instruction.format.opcode, instruction.values
-    if opcode is Opcode.MATRIX_MULTIPLY:
-        return pack(matrix_command(CONFIG), {**_only(values, matrix_command(CONFIG)), "format": _input(checker)})
+    if opcode in (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE):
+        return multiplication(opcode, values, checker)
     if opcode is Opcode.ACTIVATE:
-        kind = ActivationKind.INT32 if values["output"] == OutputFormat.INT32 else ActivationKind.BYTE
-        work = {key: values[key] for key in ("unified_buffer", "accumulator", "rows", "parameters")}
-        output = checker.register(Register.OUTPUT_FORMAT)
-        return pack(activation_command(CONFIG), {**work, "kind": kind.value, "output": output})
+        return activation(values, checker)
     if opcode is Opcode.SET_CONFIGURATION:
-        load = REGISTERS[Register.LOAD_PARAMETERS].unpack(values["value"])
-        work = {"unified_buffer": load["unified_buffer"], "parameters": load["first"], "rows": load["count"]}
-        return pack(activation_command(CONFIG), {**work, "kind": ActivationKind.LOAD_PARAMETERS.value})
+        register = REGISTERS[values["register"]]
+        load = register.unpack(values["value"])
+        if register.number is Register.LOAD_TABLE:
+            return {"kind": ActivationKind.LOAD_TABLE.value, "unified_buffer": load["unified_buffer"]}
+        return {
+            "kind": ActivationKind.LOAD_PARAMETERS.value,
+            "unified_buffer": load["unified_buffer"],
+            "parameters": load["first"],
+            "walk": {"rows": load["count"]},
+        }
     stride = checker.register(Register.HOST_STRIDE)["stride"]
-    return pack(host_command(CONFIG), {**values, "alternate": opcode in _ALTERNATE, "stride": stride})
+    fields = {name: values[name] for name in ("host", "unified_buffer", "rows")}
+    return {**fields, "alternate": int(opcode in _ALTERNATE), "stride": stride}
 
 
-def _input(checker):
-    format = checker.register(Register.INPUT_FORMAT)
+def multiplication(opcode, values, checker):
+    """A MatrixMultiply or a Convolve."""
+    flags = {name: values[name] for name in ("accumulator", "accumulate", "next_tile", "wide_weights")}
+    wide = values["wide_input"]
+    if opcode is Opcode.MATRIX_MULTIPLY:
+        walk = {"address": values["unified_buffer"], "rows": values["rows"], "wide": wide, "is_plane": 0, "stride_x": 1}
+    else:
+        plane = checker.register(Register.CONVOLUTION_PLANE)
+        rows = values["height"] * values["width"]
+        address = values["unified_buffer"], values["dy"], values["dx"]
+        walk = plane_walk(address, wide, plane, plane, CONFIG.unified_buffer_address_width)
+        walk |= {"rows": rows, "width": values["width"]}
+    return {**flags, "walk": walk, "format": _operands(checker.register(Register.INPUT_FORMAT))}
+
+
+def plane_walk(address, wide, strides, plane, address_width):
+    """What a walk over a plane has, whatever its outputs; ``address`` is (first row, y, x)."""
+    first, y, x = address
+    return {
+        "address": (first + ((y * plane["width"] + x) << wide)) % (1 << address_width),
+        "wide": wide,
+        "is_plane": 1,
+        "y": y,
+        "x": x,
+        "stride_y": strides["stride_y"],
+        "stride_x": strides["stride_x"],
+        "pitch": strides["stride_y"] * plane["width"] % (1 << address_width),
+        "plane_height": plane["height"],
+        "plane_width": plane["width"],
+    }
+
+
+def activation(values, checker):
+    """An Activate; the second operand's fields only if there is one."""
+    names = ("unified_buffer", "from_unified_buffer", "pooling", "operand", "parameters", "table")
+    command = {name: values[name] for name in names}
+    source, second = checker.register(Register.SOURCE_FORMAT), checker.register(Register.OPERAND_FORMAT)
+    wide = values["from_unified_buffer"] & source["wide"]
+    if values["pooling"] == Pooling.NONE:
+        walk = {"address": values["source"], "wide": wide, "is_plane": 0, "stride_x": 1}
+        walk |= {"window_height": 1, "window_width": 1}
+    else:
+        window, plane = checker.register(Register.POOLING_WINDOW), checker.register(Register.POOLING_PLANE)
+        address = values["source"], -window["pad_top"], -window["pad_left"]
+        walk = plane_walk(address, wide, window, plane, activation_walk(CONFIG)["address"].width)
+        walk |= {"window_height": window["height"], "window_width": window["width"], "width": plane["output_width"]}
+    walk |= {"rows": values["rows"], "repeats": (0, 1, 3)[values["output"]]}
+    command |= {
+        "kind": ActivationKind.ACTIVATE.value,
+        "walk": walk,
+        "source_format": _elements(source),
+        "output": checker.register(Register.OUTPUT_FORMAT),
+        "output_format": values["output"],
+    }
+    if values["operand"] != Operand.NONE:
+        command |= {
+            "operand_address": checker.register(Register.OPERAND_ADDRESS)["unified_buffer"],
+            "operand_format": _elements(second),
+            "operand_scale": checker.register(Register.OPERAND_SCALE)["scale"],
+        }
+    return command
+
+
+def _operands(format):
     return {"zero_point": format["zero_point"], "is_signed": format["signed"]}
 
 
-def _only(values, layout):
-    names = {name for name, _ in layout}
-    return {name: value for name, value in values.items() if name in names}
+def _elements(format):
+    return {**_operands(format), "wide": format["wide"]}
 
 
-def significant(unit, payload):
-    """A command without what it does not mean: a load has no accumulators and no output format."""
-    if unit is not QueuedUnit.ACTIVATION:
-        return payload
-    work = unpack(activation_command(CONFIG), payload)
-    if work.kind == ActivationKind.LOAD_PARAMETERS.value:
-        return ("load", work.unified_buffer, work.rows, work.parameters)
-    return payload
+_LAYOUTS = {
+    QueuedUnit.HOST_READ: host_command(CONFIG),
+    QueuedUnit.HOST_WRITE: host_command(CONFIG),
+    QueuedUnit.MATRIX: matrix_command(CONFIG),
+    QueuedUnit.ACTIVATION: activation_command(CONFIG),
+}
+
+
+def assert_equal(unit, payload, command):
+    """Every field of ``command`` has its value in the payload."""
+
+    def compare(got, expected, path):
+        for name, value in expected.items():
+            if isinstance(value, dict):
+                compare(getattr(got, name), value, f"{path}.{name}")
+            else:
+                assert getattr(got, name) == value, f"{path}.{name} is {getattr(got, name)}, not {value}"
+
+    compare(unpack(_LAYOUTS[unit], payload), command, unit.name.lower())
 
 
 def expect(case):
@@ -99,12 +183,12 @@ def expect(case):
         access = access_of(instruction, checker)
         if access is not None:
             expected.accesses.append(access)
-            expected.commands[access.unit].append(significant(access.unit, command_of(instruction, checker)))
+            expected.commands[access.unit].append(command_of(instruction, checker))
         elif opcode is Opcode.READ_WEIGHTS:
             format = checker.register(Register.WEIGHT_FORMAT)
             fetch = {"address": instruction["weights"], "tiles": instruction["tiles"]}
-            zero_point = {"zero_point": format["zero_point"], "is_signed": format["signed"]}
-            expected.weights.append(pack(weight_command(CONFIG), {**fetch, "format": zero_point}))
+            fetch |= {"format": _operands(format), "wide": format["wide"]}
+            expected.weights.append(pack(weight_command(CONFIG), fetch))
         else:
             expected.retired_other += 1
         if opcode in _EVENTS:
@@ -197,8 +281,9 @@ async def run_case(dut, case, stall):
         await bench.until(lambda: not int(faulted.value))
         host.may_clear = False
     await bench.steps(5)
-    got = {unit: [significant(unit, payload) for payload in units.received[unit]] for unit in QueuedUnit}
-    assert got == expected.commands, case.seed
+    for unit in QueuedUnit:
+        for payload, command in zip(units.received[unit], expected.commands[unit], strict=True):
+            assert_equal(unit, payload, command)
     assert weights.received == expected.weights, case.seed
     assert host.events == expected.events, case.seed
     assert host.retired_other == expected.retired_other, case.seed

@@ -6,14 +6,16 @@ from collections import deque
 import cocotb
 
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction, Register
+from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction
 from openmxu.arch.legality import LegalityChecker, Window
+from openmxu.rtl.configuration_registers import configuration_layout
 from openmxu.rtl.instruction_check import MemoryWindows
+from openmxu.rtl.instruction_ranges import ranges_layout
 from openmxu.sim.lockstep import cases
 from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
-from tb.accesses import access_of
+from tb.accesses import access_of, configuration
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack
+from tb.payloads import pack, unpack
 
 CASES = 12
 
@@ -52,15 +54,13 @@ async def faults_and_ranges(dut):
     bench = await Bench.start(dut, "instruction_check")
     inputs = {
         name: bench.port(name)
-        for name in ("start", "new_word", "host_stride", "windows", "has_tile", "has_queued_tile", "weight_queue_full")
-    }
-    outputs = {
-        name: bench.port(name)
         for name in (
-            *("word", "opcode_is", "done", "ranges_done", "fault"),
-            *("unified_buffer", "unified_buffer_end", "accumulator", "accumulator_end", "host", "host_end"),
+            *("start", "new_word", "configuration", "windows"),
+            *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full"),
         )
     }
+    names = ("word", "opcode_is", "done", "ranges_done", "fault", "ranges")
+    outputs = {name: bench.port(name) for name in names}
 
     def output(name):
         return int(outputs[name].value)
@@ -73,9 +73,10 @@ async def faults_and_ranges(dut):
             checker.outstanding = deque([1] * CONFIG.weight_queue_depth)
         checker.host = Window(min(shift, checker.host.limit), checker.host.limit)
         inputs["new_word"].value = instruction.word
-        inputs["host_stride"].value = checker.register(Register.HOST_STRIDE)["stride"]
+        inputs["configuration"].value = pack(configuration_layout(), configuration(checker))
         inputs["has_tile"].value = int(checker.tile_in_array)
         inputs["has_queued_tile"].value = int(bool(checker.outstanding))
+        inputs["has_two_queued_tiles"].value = int(sum(checker.outstanding) >= 2)
         inputs["weight_queue_full"].value = int(len(checker.outstanding) == CONFIG.weight_queue_depth)
         inputs["windows"].value = pack(
             MemoryWindows(CONFIG),
@@ -106,9 +107,12 @@ async def faults_and_ranges(dut):
         seen.add(expected)
         access = access_of(instruction, checker) if expected is FaultCode.NONE else None
         if access is not None:
-            assert range(output("unified_buffer"), output("unified_buffer_end")) == access.unified_buffer
-            if access.accumulators is not None:
-                assert range(output("accumulator"), output("accumulator_end")) == access.accumulators
+            ranges = unpack(ranges_layout(CONFIG), output("ranges"))
+            assert range(ranges.unified_buffer, ranges.unified_buffer_end) == access.unified_buffer
+            if access.accumulators is not None or access.source is not None:
+                assert range(ranges.source, ranges.source_end) == (access.accumulators or access.source)
+            if access.operand is not None:
+                assert range(ranges.operand, ranges.operand_end) == access.operand
             if access.host is not None:
-                assert range(output("host"), output("host_end")) == access.host
+                assert range(ranges.host, ranges.host_end) == access.host
     assert seen == set(FaultCode), set(FaultCode) - seen

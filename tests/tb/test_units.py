@@ -71,7 +71,7 @@ DATA = {
 }
 
 CONTROL = {
-    "checks": ("scoreboard", "tile_ledger", "management", "instruction_check"),
+    "checks": ("scoreboard", "tile_ledger", "management", "plane_products", "instruction_check"),
     "dispatch": ("command_queues", "dispatcher"),
 }
 
