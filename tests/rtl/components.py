@@ -15,6 +15,7 @@ import openmxu.rtl
 from openmxu.arch.config import Config
 from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
@@ -29,6 +30,7 @@ __all__ = ["component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
+    PlaneProducts: lambda config: PlaneProducts(),
     PlaneWalker: lambda config: PlaneWalker(activation_walk(config)),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Requantizer: lambda config: Requantizer(),
