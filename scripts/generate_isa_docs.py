@@ -25,7 +25,7 @@ read_host_memory unified_buffer=0, rows=8, host=0x0         ; 8 rows of one para
 set_configuration register=LOAD_PARAMETERS, unified_buffer=0, first=0, count=1
 read_host_memory unified_buffer=64, rows=8, host=0x40       ; 8 rows of inputs
 matrixmultiply next_tile, unified_buffer=64, accumulator=0, rows=8
-activate unified_buffer=128, accumulator=0, rows=8, parameters=0, output=BYTE
+activate unified_buffer=128, source=0, rows=8, parameters=0, output=BYTE
 write_host_memory unified_buffer=128, rows=8, host=0x80
 halt
 """
@@ -75,8 +75,42 @@ overlaps whatever it can and interlocks by itself: no program needs a Nop or a S
 right. Memories and configuration registers keep their contents from one program to the next; all
 configuration registers are 0 after reset.
 
-**Not implemented** marks what is encoded, assembled and disassembled, but faults as `UNIMPLEMENTED`
-on a device. So does every value of a field with named values that has no name."""
+A mode of Activate whose number has no name faults as `UNIMPLEMENTED`."""
+
+ARITHMETIC = """\
+## Arithmetic
+
+All sums are int32 and wrap.
+
+**Elements.** An element row is S elements in as many unified buffer rows as an element has bytes, lowest bytes first:
+16-bit element row e lies in rows 2e (low bytes) and 2e + 1 (high bytes) behind the first one, int32 results in rows 4r
+to 4r + 3. Bytes and 16-bit elements are unsigned or signed, minus a zero point, as INPUT_FORMAT, WEIGHT_FORMAT,
+SOURCE_FORMAT and OPERAND_FORMAT say.
+
+**MatrixMultiply, Convolve.** Output r of column n is the sum over k of input[r, k] × weight[k, n], added to the
+accumulators or put in their place. With `wide_input` the inputs are int16, low bytes unsigned and high bytes signed,
+without zero point; the array goes over all rows once with the low bytes and once more with the high ones, shifted by 8.
+With `wide_weights` it does so for each of two tiles, low bytes and high bytes of int16 weights, which Read_Weights
+fetches in turn while WEIGHT_FORMAT is `wide`. The tile of the high bytes is the one that stays in the array.
+
+Convolve numbers its outputs row by row. Output (y, x) reads position (y · stride_y + dy, x · stride_x + dx) of the
+plane; position (p, q) is element row p · width + q. One outside gives zeros: padding is zero after the zero point is
+subtracted.
+
+**Activate.** For each result r and column n:
+
+1. The source is accumulator row or element row r. With pooling it is the maximum or the sum over the positions
+   (oy · stride_y − pad_top + i, ox · stride_x − pad_left + j) that lie inside the plane, for i below the window's
+   height and j below its width, where oy = r div output_width and ox = r mod output_width.
+2. sum = source + bias[n]
+3. `MULTIPLY`: sum = sum × second operand
+4. `INT32` output: the sum is the result. Otherwise the sum becomes float32, is multiplied by scale[n] (a float32
+   product) and rounded half to even. `ADD`: the scaled sum and operand × OPERAND_SCALE become fixed-point numbers with
+   24 bits behind the point, and what is rounded is their sum.
+5. result = min(max(rounded + zero_point, minimum), maximum). Its low byte or low 16 bits are written, or what the table
+   has for the low byte.
+
+`openmxu.arch.numerics` is the same in numpy, bit for bit, special values of the scales included."""
 
 SYNTAX = """\
 ## Assembly
@@ -128,17 +162,10 @@ def field_kind(field: Field) -> str:
 
 
 def choice_values(field: Field) -> str:
-    """The named values of a field, and which values the hardware executes."""
-    implemented = field.implemented
-    if field.choices is None:
-        return "" if implemented is None else f"only {', '.join(str(value) for value in implemented)} implemented"
+    """The named values of a field."""
     if field.name == "register":
         return "see [Configuration registers](#configuration-registers)"
-    names = (
-        f"{int(choice)} `{choice.name}`{'' if implemented is None or choice in implemented else ' (not implemented)'}"
-        for choice in field.choices
-    )
-    return ", ".join(names)
+    return ", ".join(f"{int(choice)} `{choice.name}`" for choice in field.choices or ())
 
 
 def fields_table(item: Format | RegisterFormat, opcode: int | None = None) -> str:
@@ -154,27 +181,11 @@ def fields_table(item: Format | RegisterFormat, opcode: int | None = None) -> st
 def instructions() -> str:
     """Every instruction: an overview, then one section each."""
     overview = table(
-        ["opcode", "instruction", "mnemonic", "implemented"],
-        [
-            [
-                f"`{int(f.opcode):#04x}`",
-                f"[{f.name}](#{f.mnemonic})",
-                f"`{f.mnemonic}`",
-                "yes" if f.implemented else "no",
-            ]
-            for f in FORMATS
-        ],
+        ["opcode", "instruction", "mnemonic"],
+        [[f"`{int(f.opcode):#04x}`", f"[{f.name}](#{f.mnemonic})", f"`{f.mnemonic}`"] for f in FORMATS],
     )
-    sections = [
-        "\n\n".join([f"### {f.name}", described(f.description, f.implemented), fields_table(f, int(f.opcode))])
-        for f in FORMATS
-    ]
+    sections = ["\n\n".join([f"### {f.name}", f.description, fields_table(f, int(f.opcode))]) for f in FORMATS]
     return "\n\n".join(["## Instructions", overview, *sections])
-
-
-def described(description: str, implemented: bool) -> str:
-    """A description that says where nothing executes it yet."""
-    return description if implemented else f"**Not implemented.** {description}"
 
 
 def registers() -> str:
@@ -186,7 +197,7 @@ def registers() -> str:
     )
     sections = []
     for register in REGISTERS:
-        text = described(f"{'Action. ' if register.is_action else ''}{register.description}", register.implemented)
+        text = f"{'Action. ' if register.is_action else ''}{register.description}"
         sections += [f"### {int(register.number)}: {register.name}", text, fields_table(register)]
     return "\n\n".join(["## Configuration registers", introduction, *sections])
 
@@ -239,7 +250,7 @@ def management() -> str:
 def document() -> str:
     """All of docs/isa.md."""
     syntax = SYNTAX.format(example=EXAMPLE, canonical=disassemble(assemble(EXAMPLE, name="example")))
-    parts = [INTRODUCTION, instructions(), registers(), units(), faults(), events(), management(), syntax]
+    parts = [INTRODUCTION, instructions(), registers(), ARITHMETIC, units(), faults(), events(), management(), syntax]
     return "\n\n".join(parts) + "\n"
 
 

@@ -57,11 +57,24 @@ def test_examples(text: str, instruction: Instruction) -> None:
         ),
         (
             make("activate", rows=8, output=3, operand=1),
-            "activate unified_buffer=0, accumulator=0, rows=8, parameters=0, output=3, operand=ADD",
+            "activate unified_buffer=0, source=0, rows=8, parameters=0, output=3, operand=ADD",
         ),
         (
             make("set_configuration", register=0, value=0x1FFFD),
             "set_configuration register=INPUT_FORMAT, zero_point=-3, signed",
+        ),
+        (
+            make("convolve", next_tile=1, wide_weights=1, height=3, width=4, dy=-1, dx=2),
+            "convolve next_tile, wide_weights, unified_buffer=0, accumulator=0, height=3, width=4, dy=-1, dx=2",
+        ),
+        (
+            make("activate", from_unified_buffer=1, table=1, source=9, rows=2, pooling=Pooling.AVERAGE),
+            "activate from_unified_buffer, table, unified_buffer=0, source=9, rows=2, parameters=0, output=BYTE, "
+            "pooling=AVERAGE",
+        ),
+        (
+            make("set_configuration", register=Register.WEIGHT_FORMAT, value=1 << 17),
+            "set_configuration register=WEIGHT_FORMAT, zero_point=0, wide",
         ),
         (
             make("set_configuration", register=0, value=1 << 17),
@@ -107,7 +120,7 @@ ERRORS = [
         "activate row=3",
         1,
         10,
-        "found 'row', expected a field of Activate: from_unified_buffer, table, unified_buffer, accumulator, rows, "
+        "found 'row', expected a field of Activate: from_unified_buffer, table, unified_buffer, source, rows, "
         "parameters, output, pooling, operand; did you mean 'rows'?",
         "",
     ),
@@ -117,16 +130,16 @@ ERRORS = [
     ("activate rows=3, # more", 1, 18, "found the end of the line, expected the name of a field", ""),
     ("activate ,rows=3", 1, 10, "found ',', expected the name of a field", ""),
     ("activate rows=3, rows=4", 1, 18, "found 'rows', expected every field once, and it is there already", ""),
-    ("activate rows", 1, 10, "found 'rows', expected 'rows=' and an integer from 0 to 4294967295", ""),
-    ("activate rows=", 1, 15, "found the end of the line, expected an integer from 0 to 4294967295 for rows", ""),
-    ("activate rows==3", 1, 15, "found '=', expected an integer from 0 to 4294967295 for rows", ""),
-    ("activate rows=-1", 1, 15, "found '-1', expected an integer from 0 to 4294967295 for rows", ""),
-    ("activate rows=0x1_0000_0000", 1, 15, "found '0x1_0000_0000', expected an integer from 0 to 4294967295", ""),
-    ("activate rows=010", 1, 15, "found '010', expected an integer from 0 to 4294967295 for rows", ""),
-    ("activate rows=1__0", 1, 15, "found '1__0', expected an integer from 0 to 4294967295 for rows", ""),
-    ("activate rows=0b2", 1, 15, "found '0b2', expected an integer from 0 to 4294967295 for rows", ""),
+    ("activate rows", 1, 10, "found 'rows', expected 'rows=' and an integer from 0 to 16777215", ""),
+    ("activate rows=", 1, 15, "found the end of the line, expected an integer from 0 to 16777215 for rows", ""),
+    ("activate rows==3", 1, 15, "found '=', expected an integer from 0 to 16777215 for rows", ""),
+    ("activate rows=-1", 1, 15, "found '-1', expected an integer from 0 to 16777215 for rows", ""),
+    ("activate rows=0x100_0000", 1, 15, "found '0x100_0000', expected an integer from 0 to 16777215", ""),
+    ("activate rows=010", 1, 15, "found '010', expected an integer from 0 to 16777215 for rows", ""),
+    ("activate rows=1__0", 1, 15, "found '1__0', expected an integer from 0 to 16777215 for rows", ""),
+    ("activate rows=0b2", 1, 15, "found '0b2', expected an integer from 0 to 16777215 for rows", ""),
     ("activate rows=1.5", 1, 16, "found '.', expected ',' or the end of the line", ""),
-    ("activate rows=- 1", 1, 15, "found '-', expected an integer from 0 to 4294967295 for rows", ""),
+    ("activate rows=- 1", 1, 15, "found '-', expected an integer from 0 to 16777215 for rows", ""),
     ("activate table=2", 1, 16, "found '2', expected an integer from 0 to 1 for table", ""),
     ("convolve dy=32768", 1, 13, "found '32768', expected an integer from -32768 to 32767 for dy", ""),
     (
@@ -180,7 +193,7 @@ ERRORS = [
     (".word 0x1_00000000_00000000_00000000_00000000", 1, 7, "found '0x1_00000000_00000000_00000000_00000000', ", ""),
     (".word 1 2", 1, 9, "found '2', expected the end of the line", ""),
     ("\x0bnop", 1, 1, "found '\\x0b', expected an instruction: ", ""),
-    ("activate rows=\u0663", 1, 15, "found '\u0663', expected an integer from 0 to 4294967295 for rows", ""),
+    ("activate rows=\u0663", 1, 15, "found '\u0663', expected an integer from 0 to 16777215 for rows", ""),
 ]
 
 
@@ -221,7 +234,9 @@ def test_a_configuration_adds_the_rules_of_the_machine() -> None:
     [
         (".word 0xfe", FaultCode.UNKNOWN_OPCODE),
         (".word 0x101", FaultCode.RESERVED_BITS),
-        ("convolve", FaultCode.UNIMPLEMENTED),
+        ("activate rows=1, output=3", FaultCode.UNIMPLEMENTED),
+        ("convolve", FaultCode.ILLEGAL_VALUE),
+        ("activate rows=1, from_unified_buffer", FaultCode.UNIFIED_BUFFER_OVERLAP),
         ("activate", FaultCode.ILLEGAL_VALUE),
         ("matrixmultiply next_tile, rows=1", FaultCode.NO_TILE),
         ("read_weights tiles=1\n" * 9, FaultCode.WEIGHT_QUEUE_FULL),

@@ -63,14 +63,12 @@ def test_mentions_every_entry_of_the_tables(text: str) -> None:
     for format in FORMATS:
         section = text.split(f"\n### {format.name}\n")[1].split("\n##")[0]
         assert f"| 7:0 | opcode | unsigned 8 | `{int(format.opcode):#04x}` |" in section
-        assert ("**Not implemented.**" in section) != format.implemented
         for field in format.fields:
             high = field.offset + field.width - 1
             place = f"{field.offset}" if field.width == 1 else f"{high}:{field.offset}"
             assert f"| {place} | `{field.name}` |" in section
     for register in REGISTERS:
         section = text.split(f"\n### {int(register.number)}: {register.name}\n")[1].split("\n##")[0]
-        assert ("**Not implemented.**" in section) != register.implemented
         assert all(f"| `{field.name}` |" in section for field in register.fields)
     for member in (*UNITS, *EventKind, *Management, *Command, *Counter):
         assert f"`{member.name}` |" in text
