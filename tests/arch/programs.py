@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Instruction, Register, format_named
+from openmxu.arch.isa import Instruction, Register, format_named, register_format
 from openmxu.arch.legality import LegalityChecker, Window
 
 # S = 8; rows, tiles and beats are 8, 64 and 8 bytes.
@@ -19,6 +19,11 @@ def make(name: str, **values: int) -> Instruction:
 
 def configure(register: Register, value: int) -> Instruction:
     return make("set_configuration", register=register, value=value)
+
+
+def fields(register: Register, **values: int) -> Instruction:
+    """The same with the register's fields."""
+    return configure(register, register_format(register).pack(**values))
 
 
 def faults(*instructions: Instruction, config: Config = CONFIG) -> list[FaultCode]:
@@ -36,6 +41,19 @@ def fault(*instructions: Instruction) -> FaultCode:
 def parameters(unified_buffer: int, first: int, count: int) -> Instruction:
     """A load of parameter sets."""
     return configure(Register.LOAD_PARAMETERS, unified_buffer | first << 24 | count << 40)
+
+
+def convolution_plane(height: int, width: int) -> Instruction:
+    """A plane with strides of 1."""
+    return fields(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1)
+
+
+def pooling(height: int, width: int, *, output_width: int = 1, window: tuple[int, int] = (2, 2)) -> list[Instruction]:
+    """A plane and a window."""
+    return [
+        fields(Register.POOLING_PLANE, height=height, width=width, output_width=output_width),
+        fields(Register.POOLING_WINDOW, height=window[0], width=window[1]),
+    ]
 
 
 READ_WEIGHTS = make("read_weights", tiles=1, weights=0x4000)

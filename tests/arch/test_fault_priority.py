@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Instruction, Register
-from tests.arch.programs import NEXT_TILE, READ_WEIGHTS, configure, fault, make, parameters
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register
+from tests.arch.programs import NEXT_TILE, READ_WEIGHTS, configure, convolution_plane, fault, make, parameters
 
 
 def with_defects(defects: list[FaultCode], base: str, values: dict[FaultCode, dict[str, int]]) -> Instruction:
@@ -17,7 +18,7 @@ def with_defects(defects: list[FaultCode], base: str, values: dict[FaultCode, di
         merged |= values.get(code, {})
     word = make(base, **merged).word
     if FaultCode.RESERVED_BITS in defects:
-        word |= 1 << 127 if base in ("matrixmultiply", "activate") else 1 << 12
+        word |= 1 << 127 if base in ("matrixmultiply", "convolve", "activate") else 1 << 12
     if FaultCode.UNKNOWN_OPCODE in defects:
         word |= 0xFF
     return Instruction(word)
@@ -27,20 +28,28 @@ PRIORITIES = {
     "activate": {
         FaultCode.UNKNOWN_OPCODE: {},
         FaultCode.RESERVED_BITS: {},
-        FaultCode.UNIMPLEMENTED: {"table": 1},
+        FaultCode.UNIMPLEMENTED: {"output": 3},
         FaultCode.ILLEGAL_VALUE: {"rows": 0},
         FaultCode.UNIFIED_BUFFER_RANGE: {"rows": 1, "unified_buffer": 101},
-        FaultCode.ACCUMULATOR_RANGE: {"rows": 1, "accumulator": 51},
+        FaultCode.ACCUMULATOR_RANGE: {"rows": 1, "source": 51},
         FaultCode.PARAMETER_RANGE: {"rows": 1, "parameters": 10},
+        FaultCode.UNIFIED_BUFFER_OVERLAP: {"rows": 1, "operand": Operand.MULTIPLY},
     },
     "matrixmultiply": {
         FaultCode.UNKNOWN_OPCODE: {},
         FaultCode.RESERVED_BITS: {},
-        FaultCode.UNIMPLEMENTED: {"wide_input": 1},
         FaultCode.ILLEGAL_VALUE: {"rows": 0},
         FaultCode.UNIFIED_BUFFER_RANGE: {"rows": 1, "unified_buffer": 101},
         FaultCode.ACCUMULATOR_RANGE: {"rows": 1, "accumulator": 51},
         FaultCode.NO_TILE: {"rows": 1, "next_tile": 1},
+    },
+    "convolve": {
+        FaultCode.UNKNOWN_OPCODE: {},
+        FaultCode.RESERVED_BITS: {},
+        FaultCode.ILLEGAL_VALUE: {"height": 0, "width": 1},
+        FaultCode.UNIFIED_BUFFER_RANGE: {"height": 1, "width": 1, "unified_buffer": 101},
+        FaultCode.ACCUMULATOR_RANGE: {"height": 1, "width": 1, "accumulator": 51},
+        FaultCode.NO_TILE: {"height": 1, "width": 1, "next_tile": 1},
     },
     "read_host_memory": {
         FaultCode.UNKNOWN_OPCODE: {},
@@ -63,8 +72,10 @@ def test_the_lowest_code_is_reported(data: st.DataObject) -> None:
     base = data.draw(st.sampled_from(sorted(PRIORITIES)))
     values = PRIORITIES[base]
     defects = data.draw(st.lists(st.sampled_from(sorted(values)), min_size=1, unique=True))
-    # Only defects that are named may be there: without a tile every MatrixMultiply has one more.
-    before = [] if base != "matrixmultiply" or FaultCode.NO_TILE in defects else [READ_WEIGHTS, NEXT_TILE]
+    # Only defects that are named may be there: without a tile every multiplication has one more.
+    before = [convolution_plane(1, 1)]
+    if base in ("matrixmultiply", "convolve") and FaultCode.NO_TILE not in defects:
+        before += [READ_WEIGHTS, NEXT_TILE]
     if base == "read_host_memory" and FaultCode.HOST_WINDOW not in defects:
         values = {code: {"host": 0x1000} | changes for code, changes in values.items()}
     if base == "read_weights" and FaultCode.WEIGHT_WINDOW not in defects:
@@ -72,9 +83,28 @@ def test_the_lowest_code_is_reported(data: st.DataObject) -> None:
     assert fault(*before, with_defects(defects, base, values)) is min(defects)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"table": 1, "output": OutputFormat.WORD},
+        {"operand": Operand.ADD, "output": OutputFormat.INT32},
+        {"pooling": Pooling.MAX},
+    ],
+)
+def test_modes_that_exclude_each_other_come_before_ranges(changes: dict[str, int]) -> None:
+    everything = {"rows": 1, "unified_buffer": 101, "source": 51, "parameters": 10}
+    assert fault(make("activate", **everything)) is FaultCode.UNIFIED_BUFFER_RANGE
+    assert fault(make("activate", **everything, **changes)) is FaultCode.ILLEGAL_VALUE
+
+
+def test_wide_weights_without_a_new_tile_come_before_ranges() -> None:
+    beyond = make("matrixmultiply", rows=1, unified_buffer=101, wide_weights=1)
+    assert fault(beyond) is FaultCode.ILLEGAL_VALUE
+
+
 def test_a_full_queue_comes_last() -> None:
     full = [READ_WEIGHTS] * 3
     assert fault(*full, make("read_weights", tiles=0, weights=0x4000)) is FaultCode.ILLEGAL_VALUE
     assert fault(*full, make("read_weights", tiles=1, weights=0)) is FaultCode.WEIGHT_WINDOW
     assert fault(parameters(85, 10, 2)) is FaultCode.UNIFIED_BUFFER_RANGE
-    assert fault(configure(Register.LOAD_TABLE, 1 << 63)) is FaultCode.UNIMPLEMENTED
+    assert fault(configure(Register.LOAD_TABLE, 1 << 63 | 99)) is FaultCode.ILLEGAL_VALUE
