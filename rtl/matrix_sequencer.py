@@ -1,44 +1,75 @@
-"""Matrix sequencer: MatrixMultiply instructions become rows for the array and tags for the accumulators."""
+"""Matrix sequencer: matrix instructions become rows for the array and tags for the accumulators."""
 
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.accumulators import Accumulators, tag_layout
-from openmxu.rtl.commands import matrix_command
-from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.commands import matrix_command, matrix_walk
+from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.systolic_data_setup import OperandFormat
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 
 __all__ = ["MatrixSequencer"]
 
 
-class MatrixSequencer(wiring.Component):
-    """Requests one unified buffer row per cycle, instruction after instruction without a gap.
+def _pass_layout(config: Config) -> data.StructLayout:
+    """What the rows of one pass over a walk have in common."""
+    return data.StructLayout(
+        {
+            "accumulator": config.accumulator_address_width,
+            "accumulate": 1,
+            "shift": 2,
+            "takes_tile": 1,
+            "is_last": 1,
+            "format": OperandFormat,
+        }
+    )
 
-    A row waits while the tile that its instruction takes is not ready, and while the accumulator row that it adds to is
-    still being written by one of the rows just before it.
+
+def _row_layout(config: Config) -> data.StructLayout:
+    """A row, wherever it comes from."""
+    return data.StructLayout(
+        {
+            "address": config.unified_buffer_address_width,
+            "inside": 1,
+            "needs_tile": 1,
+            "tag": tag_layout(config),
+            "format": OperandFormat,
+        }
+    )
+
+
+class MatrixSequencer(wiring.Component):
+    """Requests one unified buffer row per cycle, pass after pass and instruction after instruction without a gap.
+
+    16-bit operands take a pass for each pair of bytes over the same rows, input bytes within weight bytes, low bytes
+    first; the passes of a weight byte use a tile of their own. All passes but the first one add to the accumulators.
+
+    A row waits while the tile that its pass takes is not ready, and while the accumulator row that it adds to is still
+    being written by one of the rows just before it. A row outside the plane is zero: it takes its turn without the
+    unified buffer.
 
     Members
     -------
     commands
-        Taken when their first row comes next.
+        Taken when the first row of their last pass comes soon.
     request
         Row addresses for the unified buffer.
     tile_ready, take
         From and to the weight shifter.
     format
-        Of the row requested ``UnifiedBuffer.read_latency`` cycles ago.
-    swap
-        Set with that row if it swaps.
+        Of the row whose turn was ``UnifiedBuffer.read_latency`` cycles ago.
+    swap, zero
+        Set with that row if it swaps, and if it is zero whatever the unified buffer shows.
     tag
-        What the accumulators do with the row requested in this cycle, valid in the cycle of the request.
+        What the accumulators do with the row whose turn it is, valid in the cycle in which its request is taken.
     waits_for_tile
-        An instruction is held up by its tile only.
+        An instruction is held up by its tile.
     """
 
     def __init__(self, config: Config) -> None:
@@ -51,6 +82,7 @@ class MatrixSequencer(wiring.Component):
                 "take": Out(1),
                 "format": Out(OperandFormat),
                 "swap": Out(1),
+                "zero": Out(1),
                 "tag": Out(tag_layout(config)),
                 "waits_for_tile": Out(1),
             }
@@ -63,45 +95,29 @@ class MatrixSequencer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        command = self.commands.p
-        m.submodules.rows = rows = RowWalker(self.config.unified_buffer_address_width, command.rows.shape())
+        m.submodules.walker = walker = PlaneWalker(matrix_walk(self.config))
+        walked = self._start_passes(m, walker)
+        following = self._describe_row(m, walker.steps.p, walked, walker.steps.valid & walker.steps.ready)
 
-        # What the rows of the current instruction have in common, beside the walker's registers.
-        accumulator = Signal(self.config.accumulator_address_width, reset_less=True)
-        accumulate = Signal(reset_less=True)
-        needs_tile = Signal()
-        format = Signal(OperandFormat, reset_less=True)
+        # The row whose turn is next comes out of registers, because its address leads to block RAM.
+        row = Signal(_row_layout(self.config), reset_less=True)
+        valid = Signal()
         pending = Signal()
+        may_go = Signal()
         granted = Signal()
         m.d.comb += [
-            rows.ranges.p.address.eq(command.unified_buffer),
-            rows.ranges.p.rows.eq(command.rows),
-            rows.ranges.valid.eq(self.commands.valid),
-            self.commands.ready.eq(rows.ranges.ready),
-            self.request.payload.eq(rows.rows.p.address),
-            self.request.valid.eq(rows.rows.valid & (~needs_tile | self.tile_ready) & ~pending),
-            granted.eq(self.request.valid & self.request.ready),
-            rows.rows.ready.eq(self.request.ready & (~needs_tile | self.tile_ready) & ~pending),
-            self.take.eq(granted & needs_tile),
-            self.waits_for_tile.eq(rows.rows.valid & needs_tile & ~self.tile_ready),
+            may_go.eq((~row.needs_tile | self.tile_ready) & ~pending),
+            self.request.payload.eq(row.address),
+            self.request.valid.eq(valid & row.inside & may_go),
+            granted.eq(valid & may_go & (~row.inside | self.request.ready)),
+            walker.steps.ready.eq(~valid | granted),
+            self.take.eq(granted & row.needs_tile),
+            self.waits_for_tile.eq(valid & row.needs_tile & ~self.tile_ready),
+            self.tag.eq(row.tag),
             self.tag.valid.eq(granted),
-            self.tag.row.eq(accumulator),
-            self.tag.accumulate.eq(accumulate),
-            self.tag.last.eq(rows.rows.p.last),
         ]
-
-        following = Signal.like(accumulator)
-        begins = Signal()
-        m.d.comb += [following.eq(accumulator + 1), begins.eq(self.commands.valid & self.commands.ready)]
-        with m.If(begins):
-            m.d.sync += [
-                accumulator.eq(command.accumulator),
-                accumulate.eq(command.accumulate),
-                needs_tile.eq(command.next_tile),
-                format.eq(command.format),
-            ]
-        with m.Elif(granted):
-            m.d.sync += [accumulator.eq(following), needs_tile.eq(0)]
+        with m.If(walker.steps.ready):
+            m.d.sync += [valid.eq(walker.steps.valid), row.eq(following)]
 
         # `recent` are the rows before this one that are on their way to their accumulators. What they have in common
         # with the next row is known one cycle ahead, for each row that may be next: the grant comes late in the cycle.
@@ -113,20 +129,77 @@ class MatrixSequencer(wiring.Component):
         def is_recent(row: Value) -> Value:
             return reduce(or_, (entry.valid & (entry.row == row) for entry in recent))
 
-        with m.If(begins):
-            repeats = granted & (command.accumulator == accumulator)
-            m.d.sync += pending.eq(command.accumulate & (is_recent(command.accumulator) | repeats))
-        with m.Elif(granted):
-            m.d.sync += pending.eq(accumulate & is_recent(following))
+        with m.If(walker.steps.ready):
+            repeats = granted & (following.tag.row == row.tag.row)
+            m.d.sync += pending.eq(following.tag.accumulate & (is_recent(following.tag.row) | repeats))
         with m.Else():
-            m.d.sync += pending.eq(accumulate & is_recent(accumulator))
+            m.d.sync += pending.eq(row.tag.accumulate & is_recent(row.tag.row))
 
-        # Format and swap bit travel with their row.
-        travelling_format, travelling_swap = format, self.take
+        # Format, swap bit and zero bit travel with their row.
+        travelling = data.StructLayout({"format": OperandFormat, "zero": 1})
+        current = Signal(travelling)
+        m.d.comb += [current.format.eq(row.format), current.zero.eq(~row.inside)]
+        swap = self.take
         for stage in range(UnifiedBuffer.read_latency):
-            delayed_format = Signal(OperandFormat, name=f"format_{stage}", reset_less=True)
+            delayed = Signal(travelling, name=f"travelling_{stage}", reset_less=True)
             delayed_swap = Signal(name=f"swap_{stage}")
-            m.d.sync += [delayed_format.eq(travelling_format), delayed_swap.eq(travelling_swap)]
-            travelling_format, travelling_swap = delayed_format, delayed_swap
-        m.d.comb += [self.format.eq(travelling_format), self.swap.eq(travelling_swap)]
+            m.d.sync += [delayed.eq(current), delayed_swap.eq(swap)]
+            current, swap = delayed, delayed_swap
+        m.d.comb += [self.format.eq(current.format), self.zero.eq(current.zero), self.swap.eq(swap)]
         return m
+
+    def _start_passes(self, m: Module, walker: PlaneWalker) -> data.View:
+        """Hand a command's walk to the walker once for each pass; returns the pass of the walker's current step."""
+        command = self.commands.p
+        input_byte, weight_byte = Signal(), Signal()
+        is_last_input = Signal()
+        started = Signal()
+        new = Signal(_pass_layout(self.config))
+        m.d.comb += [
+            walker.walks.p.eq(command.walk),
+            walker.walks.p.address.eq(command.walk.address + input_byte),
+            walker.walks.valid.eq(self.commands.valid),
+            started.eq(walker.walks.valid & walker.walks.ready),
+            self.commands.ready.eq(walker.walks.ready & new.is_last),
+            is_last_input.eq(input_byte == command.walk.wide),
+            new.accumulator.eq(command.accumulator),
+            new.accumulate.eq(command.accumulate | input_byte | weight_byte),
+            new.shift.eq(input_byte + weight_byte),
+            new.takes_tile.eq(command.next_tile & ~input_byte),
+            new.is_last.eq(is_last_input & (weight_byte == command.wide_weights)),
+            new.format.eq(command.format),
+        ]
+        with m.If(command.walk.wide):
+            m.d.comb += [new.format.zero_point.eq(0), new.format.is_signed.eq(input_byte)]
+        with m.If(started):
+            m.d.sync += input_byte.eq(~is_last_input)
+            with m.If(is_last_input):
+                m.d.sync += weight_byte.eq(~new.is_last)
+
+        # As the walk does, its pass stays one stage behind while the walker shows the last step of the walk before.
+        entering = Signal.like(new, name="entering", reset_less=True)
+        walked = Signal.like(new, name="walked", reset_less=True)
+        with m.If(started):
+            m.d.sync += entering.eq(new)
+        with m.If(~walker.steps.valid | walker.steps.ready):
+            m.d.sync += walked.eq(entering)
+        return walked
+
+    def _describe_row(self, m: Module, step: data.View, walked: data.View, taken: Value) -> data.View:
+        """The row of the walker's current step."""
+        row = Signal(_row_layout(self.config), name="following")
+        begins = Signal(init=1)
+        next_accumulator = Signal(self.config.accumulator_address_width, reset_less=True)
+        m.d.comb += [
+            row.address.eq(step.address),
+            row.inside.eq(step.inside),
+            row.needs_tile.eq(walked.takes_tile & begins),
+            row.format.eq(walked.format),
+            row.tag.row.eq(Mux(begins, walked.accumulator, next_accumulator)),
+            row.tag.accumulate.eq(walked.accumulate),
+            row.tag.shift.eq(walked.shift),
+            row.tag.last.eq(walked.is_last & step.last),
+        ]
+        with m.If(taken):
+            m.d.sync += [begins.eq(step.last), next_accumulator.eq(row.tag.row + 1)]
+        return row

@@ -1,50 +1,83 @@
-"""Matrix sequencer: every row once, in order, with its tag, its format and its swap bit, and no hazard in between."""
+"""Matrix sequencer: every row of every pass once, in order, with its tag, its format and its bits, and no hazard."""
 
 import random
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 
 import cocotb
 
 from openmxu.rtl.accumulators import Accumulators, tag_layout
-from openmxu.rtl.commands import matrix_command
+from openmxu.rtl.commands import matrix_command, matrix_walk
 from openmxu.rtl.systolic_data_setup import OperandFormat
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.payloads import pack, unpack
+from tb.walks import positions, random_walk
 
-COMMANDS = 120
+COMMANDS = 150
+LOW_BYTES = SimpleNamespace(zero_point=0, is_signed=0)
+HIGH_BYTES = SimpleNamespace(zero_point=0, is_signed=1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What must happen to one row of one pass."""
+
+    address: int | None
+    accumulator: int
+    accumulate: bool
+    shift: int
+    takes: bool
+    last: bool
+    format: SimpleNamespace
 
 
 @dataclass(frozen=True)
 class Multiply:
-    """A MatrixMultiply."""
+    """A MatrixMultiply or a Convolve."""
 
-    unified_buffer: int
+    walk: dict[str, int]
     accumulator: int
-    rows: int
     accumulate: int
     next_tile: int
-    format: int
+    wide_weights: int
+    format: SimpleNamespace
 
     @property
     def payload(self):
-        values = {**vars(self), "format": unpack(OperandFormat, self.format).__dict__}
-        return pack(matrix_command(CONFIG), values)
+        return pack(matrix_command(CONFIG), {**vars(self), "format": vars(self.format)})
+
+    @property
+    def rows(self):
+        wide_input = self.walk["wide"]
+        passes = [(weight, byte) for weight in range(self.wide_weights + 1) for byte in range(wide_input + 1)]
+        for weight_byte, input_byte in passes:
+            walk = self.walk | {"address": self.walk["address"] + input_byte}
+            for index, position in enumerate(positions(walk, CONFIG.unified_buffer_address_width)):
+                yield Row(
+                    address=position.address,
+                    accumulator=self.accumulator + index,
+                    accumulate=bool(self.accumulate) or (weight_byte, input_byte) != (0, 0),
+                    shift=weight_byte + input_byte,
+                    takes=bool(self.next_tile) and input_byte == 0 and index == 0,
+                    last=position.last and (weight_byte, input_byte) == passes[-1],
+                    format=(HIGH_BYTES if input_byte else LOW_BYTES) if wide_input else self.format,
+                )
 
 
-def random_commands(rng, count):
-    commands = []
-    for number in range(count):
-        most = min(CONFIG.unified_buffer_rows, CONFIG.accumulator_rows)
-        rows = min(most, int(rng.choice([1, 1, 2, 3, rng.integers(1, 12)])))
+def random_command(rng, *, most_rows=12, **chosen):
+    walk = random_walk(rng, matrix_walk(CONFIG), min(most_rows, CONFIG.accumulator_rows))
+    wide_weights = int(rng.random() < 0.3)
+    values = {
         # Few accumulators, so that rows meet.
-        accumulator = int(rng.integers(0, min(4, CONFIG.accumulator_rows - rows + 1)))
-        unified_buffer = int(rng.integers(0, CONFIG.unified_buffer_rows - rows + 1))
-        next_tile = int(number == 0 or rng.random() < 0.4)
-        format = int(rng.integers(0, 1 << 10))
-        commands.append(Multiply(unified_buffer, accumulator, rows, int(rng.integers(2)), next_tile, format))
-    return commands
+        "accumulator": int(rng.integers(0, min(4, CONFIG.accumulator_rows - walk["rows"] + 1))),
+        "accumulate": int(rng.integers(2)),
+        "next_tile": int(wide_weights or rng.random() < 0.4),
+        "wide_weights": wide_weights,
+        "format": unpack(OperandFormat, int(rng.integers(0, 1 << 10))),
+    }
+    return Multiply(**{"walk": walk, **values, **chosen})
 
 
 class Surroundings(Agent):
@@ -52,78 +85,126 @@ class Surroundings(Agent):
 
     def __init__(self, bench, request, scarcity):
         self.bench, self.request, self.scarcity = bench, request, scarcity
-        names = ("take", "format", "swap", "tag", "waits_for_tile")
+        names = ("take", "format", "swap", "zero", "tag", "waits_for_tile")
         self.ports = {name: bench.port(name) for name in names}
         self.tile_ready = bench.port("tile_ready")
         self.ready = False
-        self.grants = []  # cycle, tag, taken
-        self.formats, self.swaps, self.waits = [], [], []
+        self.granted = []  # cycle, tag, taken, address
+        self.seen = []
         bench.add(self)
 
     def sample(self):
-        value = {name: int(port.value) for name, port in self.ports.items()}
-        self.formats.append(value["format"])
-        self.swaps.append(value["swap"])
-        self.waits.append(value["waits_for_tile"])
-        tag = unpack(tag_layout(CONFIG), value["tag"])
+        value = SimpleNamespace(**{name: int(port.value) for name, port in self.ports.items()})
+        self.seen.append(value)
+        tag = unpack(tag_layout(CONFIG), value.tag)
         requested = bool(self.request.times) and self.request.times[-1] == self.bench.cycle
-        assert bool(tag.valid) == requested, "a tag goes with every request, and with nothing else"
-        if value["take"]:
+        assert tag.valid or not requested, "a tag goes with every request"
+        if value.take:
             assert self.ready, "took a tile that is not there"
-            assert requested
-        if value["waits_for_tile"]:
-            assert not self.ready
-            assert not requested
-        if requested:
-            self.grants.append((self.bench.cycle, tag, value["take"]))
-        if value["take"]:
+            assert tag.valid
             self.ready = False
+        if value.waits_for_tile:
+            assert not self.ready
+            assert not tag.valid
+        if tag.valid:
+            address = self.request.received[-1] if requested else None
+            self.granted.append((self.bench.cycle, tag, value.take, address))
 
     def drive(self):
         self.ready = self.ready or random.random() >= self.scarcity
         self.tile_ready.value = int(self.ready)
+
+    def check(self, program):
+        """All rows of ``program`` have had their turn, and nothing else."""
+        rows = [row for command in program for row in command.rows]
+        for row, (cycle, tag, taken, address) in zip(rows, self.granted, strict=True):
+            assert address == row.address
+            assert tag.row == row.accumulator
+            assert (tag.accumulate, tag.shift, tag.last, taken) == (row.accumulate, row.shift, row.last, row.takes)
+            later = self.seen[cycle + UnifiedBuffer.read_latency]
+            assert later.swap == row.takes
+            assert later.zero == (row.address is None)
+            if row.address is not None:
+                assert unpack(OperandFormat, later.format) == row.format
+        assert sum(value.swap for value in self.seen) == sum(row.takes for row in rows)
+
+        recent = {}
+        for cycle, tag, _, _ in self.granted:
+            if tag.accumulate and tag.row in recent:
+                assert cycle - recent[tag.row] >= Accumulators.update_latency
+            recent[tag.row] = cycle
+
+
+async def make_bench(dut, idle=0.0, backpressure=0.0, scarcity=0.0):
+    bench = await Bench.start(dut, "matrix_sequencer")
+    commands = bench.source("commands", idle)
+    request = bench.sink("request", backpressure)
+    return bench, commands, request, Surroundings(bench, request, scarcity)
+
+
+async def run(bench, commands, around, program):
+    rows = sum(1 for command in program for _ in command.rows)
+    commands.send(*(command.payload for command in program))
+    await bench.until(lambda: len(around.granted) == rows)
+    await bench.steps(6)
+    assert commands.is_empty
+    around.check(program)
 
 
 @cocotb.test()
 @STALLS
 @cocotb.parametrize(scarcity=[0.0, 0.9])
 async def rows_in_order(dut, idle, backpressure, scarcity):
-    bench = await Bench.start(dut, "matrix_sequencer")
-    commands = bench.source("commands", idle)
-    request = bench.sink("request", backpressure)
-    around = Surroundings(bench, request, scarcity)
-    program = random_commands(random_generator(), COMMANDS)
-    commands.send(*(command.payload for command in program))
-    rows = [(command, row) for command in program for row in range(command.rows)]
-    await bench.until(lambda: len(request.received) == len(rows))
-    await bench.steps(6)
-    assert request.received == [command.unified_buffer + row for command, row in rows]
-
-    for (command, row), (cycle, tag, taken) in zip(rows, around.grants, strict=True):
-        assert tag.row == command.accumulator + row
-        assert tag.accumulate == command.accumulate
-        assert tag.last == (row == command.rows - 1)
-        assert taken == (command.next_tile and row == 0)
-        assert around.formats[cycle + UnifiedBuffer.read_latency] == command.format
-        assert around.swaps[cycle + UnifiedBuffer.read_latency] == taken
-    assert sum(around.swaps) == sum(command.next_tile for command in program)
+    bench, commands, _, around = await make_bench(dut, idle, backpressure, scarcity)
+    rng = random_generator()
+    program = [random_command(rng) for _ in range(COMMANDS)]
+    await run(bench, commands, around, program)
     if scarcity:
-        assert any(around.waits)
-
-    recent = {}
-    for cycle, tag, _ in around.grants:
-        if tag.accumulate and tag.row in recent:
-            assert cycle - recent[tag.row] >= Accumulators.update_latency
-        recent[tag.row] = cycle
+        assert any(value.waits_for_tile for value in around.seen)
+    assert {row.address is None for command in program for row in command.rows} == {False, True}
 
 
 @cocotb.test()
-async def instructions_follow_without_a_gap(dut):
-    bench = await Bench.start(dut, "matrix_sequencer")
-    commands, request = bench.source("commands"), bench.sink("request")
-    bench.port("tile_ready").value = 1
-    rows = min(5, CONFIG.accumulator_rows)
-    program = [Multiply(0, 0, rows, number % 2 * (rows >= 5), number % 3 == 0, 0) for number in range(20)]
-    commands.send(*(command.payload for command in program))
-    await bench.until(lambda: len(request.received) == 20 * rows)
-    assert all(later == earlier + 1 for earlier, later in pairwise(request.times))
+async def short_passes_wait_no_longer_than_they_must(dut):
+    """Rows that add to what a row before them changes follow it in exactly ``update_latency`` cycles."""
+    bench, commands, _, around = await make_bench(dut)
+    rng = random_generator()
+    program = []
+    for _ in range(60):
+        walk = random_walk(rng, matrix_walk(CONFIG), int(rng.integers(1, 4)))
+        program.append(random_command(rng, walk=walk, accumulator=0, accumulate=1))
+    await run(bench, commands, around, program)
+    cycles, latest, waits = [], {}, 0
+    for cycle, tag, _, _ in around.granted:
+        if cycles:
+            earliest = max(cycles[-1] + 1, latest.get(tag.row, 0) + Accumulators.update_latency)
+            assert cycle == earliest
+            waits += cycle > cycles[-1] + 1
+        cycles.append(cycle)
+        latest[tag.row] = cycle
+    assert waits > len(program)
+
+
+@cocotb.test()
+async def passes_and_instructions_follow_without_a_gap(dut):
+    bench, commands, _, around = await make_bench(dut)
+    rng = random_generator()
+    program = []
+    while len(program) < 60:
+        command = random_command(rng, accumulator=0)
+        if command.walk["rows"] >= Accumulators.update_latency:
+            program.append(command)
+    await run(bench, commands, around, program)
+    assert all(later[0] == earlier[0] + 1 for earlier, later in pairwise(around.granted))
+
+
+@cocotb.test()
+async def rows_outside_need_no_unified_buffer(dut):
+    bench, commands, request, around = await make_bench(dut, backpressure=1.0, scarcity=0.5)
+    rng = random_generator()
+    program = []
+    for _ in range(20):
+        walk = random_walk(rng, matrix_walk(CONFIG), 8) | {"is_plane": 1, "width": 3, "y": -(1 << 15)}
+        program.append(random_command(rng, walk=walk))
+    await run(bench, commands, around, program)
+    assert not request.received

@@ -1,0 +1,82 @@
+"""Random walks over planes, and the positions that they must show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth.hdl import Shape
+from amaranth.lib import data
+
+from tb.bench import CONFIG
+
+__all__ = ["Position", "positions", "random_walk"]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A step of a walk. An address outside the plane, where it means nothing, is ``None``."""
+
+    address: int | None
+    last: bool
+    begins: bool
+    ends: bool
+    repeat: int
+
+    @property
+    def inside(self) -> bool:
+        """Whether it lies inside the plane."""
+        return self.address is not None
+
+
+def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]:
+    """Every position of ``walk``, which has the members of :func:`openmxu.rtl.plane_walker.walk_layout`."""
+    height, width = walk.get("window_height", 1), walk.get("window_width", 1)
+    repeats = walk.get("repeats", 0)
+    for output in range(walk["rows"]):
+        row, column = divmod(output, walk["width"]) if walk["is_plane"] else (0, output)
+        for repeat in range(repeats + 1):
+            for wy in range(height):
+                for wx in range(width):
+                    # How far it lies from the first position, by rows and columns of the plane.
+                    dy, dx = row * walk["stride_y"] + wy, column * walk["stride_x"] + wx
+                    y, x = walk["y"] + dy, walk["x"] + dx
+                    inside = 0 <= y < walk["plane_height"] and 0 <= x < walk["plane_width"]
+                    address = walk["address"] + ((dy * walk["plane_width"] + dx) << walk["wide"])
+                    begins, ends = wy == wx == 0, wy == height - 1 and wx == width - 1
+                    yield Position(
+                        address=address % (1 << address_width) if inside or not walk["is_plane"] else None,
+                        last=ends and repeat == repeats and output == walk["rows"] - 1,
+                        begins=begins,
+                        ends=ends,
+                        repeat=repeat,
+                    )
+
+
+def random_walk(rng: np.random.Generator, layout: data.StructLayout, most_rows: int) -> dict[str, int]:
+    """A walk over a plane or along consecutive rows. Members that do not matter hold anything."""
+    width = {name: Shape.cast(field.shape).width for name, field in layout}
+    walk = {name: int.from_bytes(rng.bytes(8), "little") % (1 << bits) for name, bits in width.items()}
+    most = min(most_rows, (1 << width["rows"]) - 1)
+    windows = "window_height" in walk
+    if windows:
+        walk |= {"window_height": 1, "window_width": 1, "repeats": int(rng.choice([0, 0, 1, 3]))}
+    walk["is_plane"] = int(rng.random() < 0.75)
+    if not walk["is_plane"]:
+        rows = int(rng.choice([1, 1, 2, 3, rng.integers(1, 20)]))
+        return walk | {"rows": min(most, rows), "stride_x": 1}
+
+    walk["width"] = min(most, int(rng.integers(1, 8)))
+    walk["rows"] = min(most, walk["width"] * int(rng.integers(1, 5)))
+    for name in ("plane_height", "plane_width"):
+        walk[name] = int(rng.integers(1, min(8, CONFIG.unified_buffer_rows) + 1))
+    for name in ("stride_y", "stride_x"):
+        walk[name] = int(rng.choice([0, 1, 1, 2, 3, 255, rng.integers(0, 256)]))
+    for name in ("y", "x"):
+        walk[name] = int(rng.choice([0, 0, -1, -2, 1, rng.integers(-10, 10), -(1 << 15), (1 << 15) - 1]))
+    if windows:
+        for name in ("window_height", "window_width"):
+            walk[name] = int(rng.choice([1, 1, 2, 3, rng.integers(1, 7)]))
+    walk["pitch"] = walk["stride_y"] * walk["plane_width"] % (1 << width["pitch"])
+    return walk
