@@ -1,6 +1,6 @@
 """Systolic data setup: bytes of a unified buffer row become skewed operands of the array."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,7 +24,9 @@ def operand_value(byte: Value, format: data.View) -> Value:
 
 
 class SystolicDataSetup(wiring.Component):
-    """Subtracts the input zero point and skews. If a row comes in cycle t, lane k leaves in cycle t + ``latency`` + k.
+    """Subtracts the input zero point, puts zeros where rows lie outside their plane, and skews.
+
+    If a row comes in cycle t, lane k leaves in cycle t + ``latency`` + k.
 
     Members
     -------
@@ -32,6 +34,8 @@ class SystolicDataSetup(wiring.Component):
         S bytes; anything while no row comes.
     format
         How the bytes are read.
+    zero
+        The row lies outside its plane: its operands are zero, whatever its bytes and their format.
     swap
         Whether this row is the first that uses the next tile; 0 while no row comes.
     activations, skewed_swap
@@ -44,6 +48,7 @@ class SystolicDataSetup(wiring.Component):
             {
                 "row": In(data.ArrayLayout(8, config.size)),
                 "format": In(OperandFormat),
+                "zero": In(1),
                 "swap": In(1),
                 "activations": Out(data.ArrayLayout(signed(OPERAND_WIDTH), config.size)),
                 "skewed_swap": Out(config.size),
@@ -69,7 +74,7 @@ class SystolicDataSetup(wiring.Component):
         operands = Signal(data.ArrayLayout(signed(OPERAND_WIDTH), size), reset_less=True)
         swap = Signal()
         for lane in range(size):
-            m.d.sync += operands[lane].eq(operand_value(self.row[lane], self.format))
+            m.d.sync += operands[lane].eq(Mux(self.zero, 0, operand_value(self.row[lane], self.format)))
         m.d.sync += swap.eq(self.swap)
 
         m.d.comb += [

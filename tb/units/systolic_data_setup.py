@@ -21,17 +21,24 @@ async def operands_are_exact_and_skewed(dut):
     rows = rng.integers(0, 256, (CYCLES, size), np.uint8)
     is_signed = rng.random(CYCLES) < 0.5
     zero_point = np.where(is_signed, rng.integers(-128, 128, CYCLES), rng.integers(0, 256, CYCLES))
+    zero = rng.random(CYCLES) < 0.3
     swap = rng.random(CYCLES) < 0.2
     formats = [
         pack(OperandFormat, {"zero_point": zero, "is_signed": flag})
         for zero, flag in zip(zero_point, is_signed, strict=True)
     ]
     seen = await bench.play(
-        {"row": pack_lanes(rows, 8), "format": formats, "swap": swap.astype(int).tolist()},
+        {
+            "row": pack_lanes(rows, 8),
+            "format": formats,
+            "zero": zero.astype(int).tolist(),
+            "swap": swap.astype(int).tolist(),
+        },
         ["activations", "skewed_swap"],
     )
 
     expected = np.stack([operand(rows[cycle], zero_point[cycle], bool(is_signed[cycle])) for cycle in range(CYCLES)])
+    expected[zero] = 0
     activations = unpack_lanes(seen["activations"], size, OPERAND_WIDTH, signed=True)
     swaps = unpack_lanes(seen["skewed_swap"], size, 1, signed=False)
     for lane in range(size):
