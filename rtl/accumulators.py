@@ -13,8 +13,13 @@ __all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
 
 def tag_layout(config: Config) -> data.StructLayout:
-    """What happens to one row of sums: added to or written over ``row``; ``last`` of its instruction."""
-    return data.StructLayout({"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "last": 1})
+    """What happens to one row of sums: shifted left by ``shift`` bytes (0 to 2), then added to or written over ``row``.
+
+    ``last`` of its instruction.
+    """
+    return data.StructLayout(
+        {"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "shift": 2, "last": 1}
+    )
 
 
 def read_latency(config: Config) -> int:
@@ -25,16 +30,18 @@ def read_latency(config: Config) -> int:
 class AccumulatorColumn(wiring.Component):
     """One column: even and odd rows in two banks, each with one read and one write port.
 
-    A read-modify-write takes three cycles: read in cycle t, add in t + 2, write in t + 3. The banks let the activation
-    unit read an odd row while the matrix unit reads an even one. No row is read while it is being written: the matrix
-    sequencer keeps such rows apart, and the dispatcher such instructions.
+    A read-modify-write takes three cycles: read in cycle t, shift what comes in t + 1, add in t + 2, write in t + 3.
+    The banks let the activation unit read an odd row while the matrix unit reads an even one. No row is read while it
+    is being written: the matrix sequencer keeps such rows apart, and the dispatcher such instructions.
 
     Members
     -------
     update_row
         Read for a read-modify-write, in every cycle in which ``read`` does not use its bank.
-    partial_sum, accumulate
-        Two cycles after ``update_row``: the row becomes the partial sum, or the partial sum plus what it was.
+    partial_sum, shift
+        One cycle after ``update_row``: what to add or to write, and by how many bytes to shift it left before.
+    accumulate
+        Two cycles after ``update_row``: the row becomes the shifted sum plus what it was, rather than the sum alone.
     write, write_row
         Three cycles after ``update_row``: write what it becomes.
     read, read_row
@@ -50,6 +57,7 @@ class AccumulatorColumn(wiring.Component):
             {
                 "update_row": In(row),
                 "partial_sum": In(signed(config.partial_sum_width)),
+                "shift": In(2),
                 "accumulate": In(1),
                 "write": In(1),
                 "write_row": In(row),
@@ -83,12 +91,17 @@ class AccumulatorColumn(wiring.Component):
         update_parity = Signal(reset_less=True)
         read_parity = Signal(reset_less=True)
         old = Signal(signed(32), reset_less=True)
+        # A register of its own, because the array's last adder and the adder below leave no time to shift.
+        shifted = Signal(signed(32), reset_less=True)
+        m.d.sync += shifted.eq(
+            Mux(self.shift[1], self.partial_sum << 16, Mux(self.shift[0], self.partial_sum << 8, self.partial_sum))
+        )
         m.d.sync += [
             update_parity.eq(self.update_row[0]),
             read_parity.eq(self.read_row[0]),
             old.eq(Mux(update_parity, updates[1], updates[0])),
             self.read_data.eq(Mux(read_parity, reads[1], reads[0])),
-            sum_.eq(self.partial_sum + Mux(self.accumulate, old, 0)),
+            sum_.eq(shifted + Mux(self.accumulate, old, 0)),
         ]
         return m
 
@@ -119,7 +132,7 @@ class Accumulators(wiring.Component):
     update_latency = 4
     """Cycles until a row that is read for an update may be read again."""
 
-    tag_lead = 2
+    tag_lead = 1
     """Cycles from a tag to column 0 of its sums."""
 
     def __init__(self, config: Config) -> None:
@@ -140,9 +153,9 @@ class Accumulators(wiring.Component):
         return self._config
 
     @staticmethod
-    def compute(old: NDArray[np.int32], sums: NDArray[np.int64], accumulate: bool) -> NDArray[np.int32]:
-        """What becomes of rows ``old``: ``old + sums``, wrapped to 32 bits, or ``sums`` alone."""
-        sums = np.asarray(sums).astype(np.int32)
+    def compute(old: NDArray[np.int32], sums: NDArray[np.int64], accumulate: bool, shift: int = 0) -> NDArray[np.int32]:
+        """What becomes of rows ``old``: ``old + (sums << 8 * shift)``, wrapped to 32 bits, or the sums alone."""
+        sums = (np.asarray(sums, np.int64) << 8 * shift).astype(np.int32)
         return np.asarray(old, np.int32) + sums if accumulate else sums
 
     def elaborate(self, platform: object) -> Module:
@@ -163,6 +176,7 @@ class Accumulators(wiring.Component):
             m.d.comb += [
                 column.update_row.eq(tags[index].row),
                 column.partial_sum.eq(self.partial_sums[index]),
+                column.shift.eq(tags[index + 1].shift),
                 column.accumulate.eq(tags[index + 2].accumulate),
                 column.write.eq(tags[index + 3].valid),
                 column.write_row.eq(tags[index + 3].row),

@@ -51,7 +51,12 @@ class Matrix(Agent):
 
     def _next_tag(self, cycle):
         layout = tag_layout(CONFIG)
-        nothing = {"valid": 0, "row": int(self.rng.choice(self.rows or [0])), "accumulate": random.getrandbits(1)}
+        nothing = {
+            "valid": 0,
+            "row": int(self.rng.choice(self.rows or [0])),
+            "accumulate": random.getrandbits(1),
+            "shift": random.randrange(3),
+        }
         if not self.left or random.random() < self.pause:
             return pack(layout, nothing)
         if self.consecutive:
@@ -66,12 +71,13 @@ class Matrix(Agent):
         self.left -= 1
         limit = 1 << (CONFIG.partial_sum_width - 1)
         sums = self.rng.integers(-limit, limit, CONFIG.size)
+        shift = random.randrange(3)
         self.flying[cycle] = sums
-        self.memory[row] = Accumulators.compute(self.memory[row], sums, accumulate)
+        self.memory[row] = Accumulators.compute(self.memory[row], sums, accumulate, shift)
         last = self.left == 0 or random.random() < 0.3
         if last:
             self.expected_done.append(cycle + CONFIG.size + 2)
-        return pack(layout, {"valid": 1, "row": row, "accumulate": accumulate, "last": last})
+        return pack(layout, {"valid": 1, "row": row, "accumulate": accumulate, "shift": shift, "last": last})
 
 
 class Values(Agent):
