@@ -27,7 +27,8 @@ class WeightFetcher(wiring.Component):
     Members
     -------
     commands
-        Taken into a queue of ``weight_queue_depth`` as soon as they come.
+        Taken into a queue of ``weight_queue_depth`` as soon as they come. If ``wide``, the command's format does not
+        matter: its first, third, … tile is uint8, the others are int8, without a zero point.
     memory
         The weight read port.
     rows
@@ -84,6 +85,7 @@ class WeightFetcher(wiring.Component):
         address = Signal(config.weight_address_width)
         asked = Signal()
         last = Signal()
+        format = Signal(OperandFormat)
         m.d.comb += [
             address.eq(queue.output.p.address + offset),
             self.memory.request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
@@ -93,8 +95,13 @@ class WeightFetcher(wiring.Component):
             queue.output.ready.eq(asked & last),
             in_flight.input.valid.eq(asked),
             in_flight.input.p.run.rows.eq(config.size),
-            in_flight.input.p.format.eq(queue.output.p.format),
+            in_flight.input.p.format.eq(format),
         ]
+        # Of wide weights, low bytes are unsigned and high bytes signed.
+        with m.If(queue.output.p.wide):
+            m.d.comb += [format.zero_point.eq(0), format.is_signed.eq(tiles_asked[0])]
+        with m.Else():
+            m.d.comb += format.eq(queue.output.p.format)
         if config.tile_bytes >= config.weight_data_bytes:
             m.d.comb += self.memory.request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
         else:

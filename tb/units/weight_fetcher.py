@@ -24,16 +24,22 @@ class Fetch:
     tiles: int
     zero_point: int
     is_signed: int
+    wide: int
 
     @property
     def payload(self):
         format = {"zero_point": self.zero_point, "is_signed": self.is_signed}
-        return pack(weight_command(CONFIG), {"address": self.address, "tiles": self.tiles, "format": format})
+        values = {"address": self.address, "tiles": self.tiles, "format": format, "wide": self.wide}
+        return pack(weight_command(CONFIG), values)
 
     def rows(self, memory):
         """The rows that must come."""
         content = memory[self.address : self.address + self.tiles * CONFIG.tile_bytes]
-        values = operand(content, self.zero_point, bool(self.is_signed))
+        tiles = content.reshape(self.tiles, CONFIG.size, CONFIG.size)
+        if self.wide:
+            values = np.stack([operand(tile, 0, bool(number % 2)) for number, tile in enumerate(tiles)])
+        else:
+            values = operand(tiles, self.zero_point, bool(self.is_signed))
         return pack_lanes(values.reshape(-1, CONFIG.size), OPERAND_WIDTH)
 
 
@@ -45,7 +51,8 @@ def random_fetches(rng, memory, count):
         places = (memory.size - tiles * CONFIG.tile_bytes) // CONFIG.weight_alignment
         is_signed = int(rng.integers(2))
         zero_point = int(rng.integers(-128, 128)) if is_signed else int(rng.integers(0, 256))
-        fetches.append(Fetch(int(rng.integers(places + 1)) * CONFIG.weight_alignment, tiles, zero_point, is_signed))
+        address = int(rng.integers(places + 1)) * CONFIG.weight_alignment
+        fetches.append(Fetch(address, tiles, zero_point, is_signed, wide=int(rng.integers(2))))
     return fetches
 
 
