@@ -14,8 +14,9 @@ CYCLES = 3000
 @cocotb.test()
 async def counts_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
-    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "clear")}
-    outputs = {name: bench.port(name) for name in ("has_queued_tile", "has_tile", "queue_full", "is_clear")}
+    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "take_two", "clear")}
+    names = ("has_queued_tile", "has_two_queued_tiles", "has_tile", "queue_full", "is_clear")
+    outputs = {name: bench.port(name) for name in names}
     outstanding, has_tile, clears = deque(), False, False
     most = 0
     for cycle in range(CYCLES):
@@ -23,15 +24,20 @@ async def counts_tiles(dut):
         clears = (clears and bool(outstanding)) or (not clears and random.random() < 0.02)
         expected = {
             "has_queued_tile": bool(outstanding),
+            "has_two_queued_tiles": sum(outstanding) >= 2,
             "has_tile": has_tile,
             "queue_full": len(outstanding) == CONFIG.weight_queue_depth,
             "is_clear": not outstanding,
         }
         queue = not clears and not expected["queue_full"] and random.random() < 0.3
-        take = not clears and not queue and bool(outstanding) and random.random() < 0.6
+        takes = not clears and not queue and bool(outstanding) and random.random() < 0.6
+        take_two = takes and sum(outstanding) >= 2 and random.random() < 0.5
+        # With `take_two`, `take` does not matter.
+        take = takes and (not take_two or random.random() < 0.5)
         tiles = random.choice([1, 1, 2, 3, random.randrange(1, 9)])
         ports["enqueue"].value, ports["tiles"].value = int(queue), tiles
-        ports["take"].value, ports["clear"].value = int(take), int(clears)
+        ports["take"].value, ports["take_two"].value = int(take), int(take_two)
+        ports["clear"].value = int(clears)
         await RisingEdge(dut.clk)
         assert {name: int(port.value) for name, port in outputs.items()} == expected, cycle
         most = max(most, len(outstanding))
@@ -39,11 +45,15 @@ async def counts_tiles(dut):
             has_tile = False
             if outstanding:
                 outstanding.popleft()
-        if take:
+        for _ in range(take_two + takes):
             has_tile = True
             outstanding[0] -= 1
             if outstanding[0] == 0:
                 outstanding.popleft()
         if queue:
             outstanding.append(tiles)
+        if take_two:
+            for name in ("take", "take_two"):
+                ports[name].value = 0
+            await RisingEdge(dut.clk)
     assert most == CONFIG.weight_queue_depth
