@@ -71,7 +71,7 @@ class Emitter:
         self._emit(
             _ACTIVATE,
             unified_buffer=unified_buffer,
-            accumulator=accumulator,
+            source=accumulator,
             rows=rows,
             parameters=parameters,
             output=output,
