@@ -1,6 +1,6 @@
 """Plane walker: outputs over a plane, or plain ranges, become row addresses, one per cycle."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -91,6 +91,11 @@ def step_layout(address_width: int, *, windows: bool) -> data.StructLayout:
     return data.StructLayout(members)
 
 
+def _rows(positions: Value, walk: data.View) -> Value:
+    """The rows of memory that positions of ``walk`` take."""
+    return Mux(walk.wide, positions << 1, positions)
+
+
 class PlaneWalker(wiring.Component):
     """Walks row by row over outputs, and for each of them row by row over its window; walk after walk without a gap.
 
@@ -138,13 +143,13 @@ class PlaneWalker(wiring.Component):
         ]
         with m.If(ends_row):
             m.d.comb += [
-                following.address.eq(walk.address + (walk.pitch << walk.wide)),
+                following.address.eq(walk.address + _rows(walk.pitch, walk)),
                 following.y.eq(output.y + walk.stride_y),
                 following.x.eq(walk.x),
             ]
         with m.Else():
             m.d.comb += [
-                following.address.eq(output.address + (walk.stride_x << walk.wide)),
+                following.address.eq(output.address + _rows(walk.stride_x, walk)),
                 following.y.eq(output.y),
                 following.x.eq(output.x + walk.stride_x),
             ]
@@ -209,14 +214,14 @@ class PlaneWalker(wiring.Component):
             ends_row.eq(left.columns == 1),
             ends_window.eq(ends_row & (left.rows == 1)),
             output_done.eq(ends_window & (repeat == walk.repeats)),
-            next_row.eq(row_address + (walk.plane_width << walk.wide)),
+            next_row.eq(row_address + _rows(walk.plane_width, walk)),
         ]
         with m.If(proceeds):
             m.d.sync += begins.eq(ends_window)
             with m.If(~ends_row):
                 m.d.sync += [
                     left.columns.eq(left.columns - 1),
-                    position.address.eq(position.address + Mux(walk.wide, 2, 1)),
+                    position.address.eq(position.address + _rows(Const(1), walk)),
                     position.x.eq(position.x + 1),
                 ]
             with m.Else():
