@@ -16,7 +16,8 @@ from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
 from tests.rtl.components import component_classes, make
 
 BAD_DESIGN = """
-module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:0] y, output z, output w);
+module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:0] y, output z, output w,
+               output reg [1:0] c);
   wire [3:0] undriven;
   wire loop;
   reg latch;
@@ -26,9 +27,13 @@ module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:
   assign w = latch ^ undriven[0];
   assign y = a + 4'd1;
   always @(posedge clk) q = a;
+  always @*
+    c[1] = 1'h1;
+  always @*
+    c[0] = s;
 endmodule
 """
-BAD_DESIGN_RULES = {"UNDRIVEN", "UNOPTFLAT", "LATCH", "WIDTHTRUNC", "BLKSEQ"}
+BAD_DESIGN_RULES = {"UNDRIVEN", "UNOPTFLAT", "LATCH", "WIDTHTRUNC", "BLKSEQ", "IDLEPROCESS"}
 
 
 @pytest.mark.parametrize(
