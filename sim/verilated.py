@@ -18,7 +18,7 @@ from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
 from openmxu.sim.verilator import CORE, BusError, Design, library_path
 from openmxu.sim.verilator.build import TRACES
-from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, Status
+from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
 from openmxu.sim.verilator.progress import ProgressHook
 
 __all__ = ["VerilatedDevice"]
@@ -48,9 +48,9 @@ class VerilatedDevice(Device):
     """The openmxu core as its RTL describes it, with memories that answer after a latency and stall at random.
 
     The first device of a configuration builds the model, which takes from seconds to minutes; later ones load it from
-    the cache. Every stream between core and memories is in order, transfers at most one beat per cycle, and stalls in
-    each cycle with the same probability on either side: data, responses and instructions come late, requests, written
-    data and events are taken late. The harness checks that the core keeps the rules of its ports.
+    the cache. Every stream between core and memories is in order, transfers at most one beat per cycle, and stalls at
+    random on either side: data, responses and instructions come late, requests, written data and events are taken late.
+    The harness checks that the core keeps the rules of its ports.
 
     Parameters
     ----------
@@ -59,7 +59,11 @@ class VerilatedDevice(Device):
     seed
         Of the random stalls; the same seed and the same calls give the same run, cycle by cycle.
     stall_probability
-        From 0 up to, but not including, 1.
+        The part of the time that a stream stalls, from 0 up to, but not including, 1.
+    stall_cycles
+        How long it then stalls at a time, on average, from 1 to 2**16; 1 decides anew in each cycle.
+    stalled_ports
+        The streams that stall; by default all of them.
     memory_latency
         Cycles, at least 1, from a taken request to the first beat of its data, and from a write's last beat to its
         response.
@@ -92,6 +96,8 @@ class VerilatedDevice(Device):
         *,
         seed: int = 0,
         stall_probability: float = 0.0,
+        stall_cycles: int = 1,
+        stalled_ports: Iterable[Port] = tuple(Port),
         memory_latency: int = 4,
         waveform: str | Path | None = None,
         watchdog: int | None = None,
@@ -100,6 +106,8 @@ class VerilatedDevice(Device):
     ) -> None:
         if not 0.0 <= stall_probability < 1.0:
             raise ValueError(f"stall_probability must be at least 0 and less than 1, not {stall_probability}")
+        if not 1 <= stall_cycles <= 1 << 16:
+            raise ValueError(f"stall_cycles must be from 1 to 2**16, not {stall_cycles}")
         if memory_latency < 1:
             raise ValueError(f"memory_latency must be at least 1 cycle, not {memory_latency}")
         if watchdog is not None and watchdog < 1:
@@ -117,7 +125,8 @@ class VerilatedDevice(Device):
         if file is not None:
             file.write_bytes(b"")  # Verilator's writers do not tell when they cannot open a file
         threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
-        self._model: Model | None = Model(path, seed, threshold, memory_latency, file)
+        stalls = StallPattern(threshold, stall_cycles, sum(1 << port for port in set(stalled_ports)))
+        self._model: Model | None = Model(path, seed, stalls, memory_latency, file)
 
     def execute(
         self,

@@ -5,10 +5,11 @@
 
 using openmxu::Event;
 using openmxu::Harness;
+using openmxu::StallPattern;
 using openmxu::Status;
 
-EXPORT Harness* mxu_create(uint64_t seed, uint32_t stall_threshold, uint32_t latency, const char* trace) {
-    return new Harness{seed, stall_threshold, latency, trace};
+EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const char* trace) {
+    return new Harness{seed, *stalls, latency, trace};
 }
 EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }

@@ -24,7 +24,8 @@ using Trace = VerilatedFstC;
 #define PORT(stream, member) m_root.stream##___05F##member
 #define PAYLOAD(stream) decltype(Vopenmxu_core___024root::stream##___05Fpayload)
 #define SINK(number, stream) {m_world, number, PORT(stream, payload), PORT(stream, valid), PORT(stream, ready)}
-#define SOURCE(stream, noise) {m_world, PORT(stream, payload), PORT(stream, valid), PORT(stream, ready), noise}
+#define SOURCE(number, stream, noise) \
+    {m_world, number, PORT(stream, payload), PORT(stream, valid), PORT(stream, ready), noise}
 
 namespace openmxu {
 
@@ -57,8 +58,8 @@ struct Status {
 
 class Harness {
 public:
-    Harness(uint64_t seed, uint32_t stall_threshold, uint32_t latency, const char* trace)
-        : m_world{{seed, stall_threshold}, latency} {
+    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const char* trace)
+        : m_world{{seed, stalls}, latency} {
 #if defined(OPENMXU_TRACE_VCD) || defined(OPENMXU_TRACE_FST)
         m_context.traceEverOn(true);
         m_model.trace(&m_trace, 99);
@@ -311,18 +312,18 @@ private:
     Memory m_host_memory;
     Memory m_weight_memory;
 
-    Source<PAYLOAD(instructions)> m_instructions SOURCE(instructions, 0xFF);
+    Source<PAYLOAD(instructions)> m_instructions SOURCE(INSTRUCTIONS, instructions, 0xFF);
     ReadChannel<HOST_ADDRESS_WIDTH, HOST_DATA_BYTES, PAYLOAD(host_read___05Frequest), PAYLOAD(host_read___05Fdata)>
         m_host_read{m_world, m_host_memory, HOST_READ_REQUEST, SINK(HOST_READ_REQUEST, host_read___05Frequest),
-                    SOURCE(host_read___05Fdata, 0xFF)};
+                    SOURCE(HOST_READ_DATA, host_read___05Fdata, 0xFF)};
     WriteChannel<HOST_ADDRESS_WIDTH, HOST_DATA_BYTES, PAYLOAD(host_write___05Frequest), PAYLOAD(host_write___05Fdata)>
         m_host_write{m_world, m_host_memory, SINK(HOST_WRITE_REQUEST, host_write___05Frequest),
-                     SINK(HOST_WRITE_DATA, host_write___05Fdata), SOURCE(host_write___05Fdone, 0x01)};
+                     SINK(HOST_WRITE_DATA, host_write___05Fdata), SOURCE(HOST_WRITE_DONE, host_write___05Fdone, 0x01)};
     ReadChannel<WEIGHT_ADDRESS_WIDTH, WEIGHT_DATA_BYTES, PAYLOAD(weights___05Frequest), PAYLOAD(weights___05Fdata)>
         m_weights{m_world, m_weight_memory, WEIGHTS_REQUEST, SINK(WEIGHTS_REQUEST, weights___05Frequest),
-                  SOURCE(weights___05Fdata, 0xFF)};
+                  SOURCE(WEIGHTS_DATA, weights___05Fdata, 0xFF)};
     Sink<PAYLOAD(events)> m_events_port SINK(EVENTS, events);
-    Source<PAYLOAD(management)> m_management SOURCE(management, 0xFF);
+    Source<PAYLOAD(management)> m_management SOURCE(MANAGEMENT, management, 0xFF);
     Sink<PAYLOAD(management_response)> m_response SINK(MANAGEMENT_RESPONSE, management_response);
 
     const uint8_t* m_words = nullptr;

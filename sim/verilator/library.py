@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Model", "Port", "ProtocolError", "Result", "Status"]
+__all__ = ["Model", "Port", "ProtocolError", "Result", "StallPattern", "Status"]
 
 
 class Result(IntEnum):
@@ -53,6 +53,12 @@ class Port(IntEnum):
     MANAGEMENT_RESPONSE = 10
 
 
+class StallPattern(ctypes.Structure):
+    """How streams stall; ``StallPattern`` of ``streams.h``."""
+
+    _fields_ = [("threshold", c_uint32), ("cycles", c_uint32), ("ports", c_uint32)]
+
+
 class Status(ctypes.Structure):
     """Where everything stands; ``Status`` of ``harness.h``."""
 
@@ -83,7 +89,7 @@ class _Event(ctypes.Structure):
 
 
 _FUNCTIONS = {
-    "create": (c_void_p, c_uint64, c_uint32, c_uint32, c_char_p),
+    "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32, c_char_p),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
     "attach": (None, c_void_p, c_void_p, c_uint64, c_void_p, c_uint64),
@@ -104,7 +110,7 @@ class Model:
     Keeps references to the arrays that it was given for as long as the harness may touch them.
     """
 
-    def __init__(self, path: Path, seed: int, stall_threshold: int, latency: int, waveform: Path | None) -> None:
+    def __init__(self, path: Path, seed: int, stalls: StallPattern, latency: int, waveform: Path | None) -> None:
         library = ctypes.CDLL(str(path))
         self._functions = {}
         for name, (result, *arguments) in _FUNCTIONS.items():
@@ -113,7 +119,7 @@ class Model:
             function.argtypes = arguments
             self._functions[name] = function
         trace = None if waveform is None else str(waveform).encode()
-        self._handle = self._functions["create"](seed, stall_threshold, latency, trace)
+        self._handle = self._functions["create"](seed, byref(stalls), latency, trace)
         self._memories: tuple[NDArray[np.uint8], ...] = ()
         self._words: NDArray[np.uint8] | None = None
 

@@ -29,35 +29,6 @@ inline uint64_t field(unsigned __int128 bits, unsigned offset, unsigned width) {
     return width >= 64 ? value : value & ((uint64_t{1} << width) - 1);
 }
 
-// One flip of a biased coin per stream and cycle, from one generator (xorshift64*), so that a seed gives one run.
-class Stalls {
-public:
-    Stalls(uint64_t seed, uint32_t threshold) : m_state{mix(seed)}, m_threshold{threshold} {}
-
-    bool enabled() const { return m_threshold != 0; }
-    bool operator()() { return enabled() && next() < m_threshold; }
-    bool coin() { return next() >> 31; }
-    uint8_t byte() { return static_cast<uint8_t>(next() >> 24); }
-
-private:
-    static uint64_t mix(uint64_t seed) {
-        seed += 0x9E3779B97F4A7C15u;
-        seed = (seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9u;
-        seed = (seed ^ (seed >> 27)) * 0x94D049BB133111EBu;
-        seed ^= seed >> 31;
-        return seed ? seed : 1;  // 0 is the one state that the generator never leaves
-    }
-    uint32_t next() {
-        m_state ^= m_state >> 12;
-        m_state ^= m_state << 25;
-        m_state ^= m_state >> 27;
-        return static_cast<uint32_t>((m_state * 0x2545F4914F6CDD1Du) >> 32);
-    }
-
-    uint64_t m_state;
-    uint32_t m_threshold;
-};
-
 // Numbers shared with library.py.
 enum Error : uint32_t {
     NO_ERROR,
@@ -83,6 +54,56 @@ enum Port : uint32_t {
     EVENTS,
     MANAGEMENT,
     MANAGEMENT_RESPONSE,
+};
+constexpr unsigned PORTS = MANAGEMENT_RESPONSE + 1;
+
+// How streams stall; shared with library.py.
+struct StallPattern {
+    uint32_t threshold;  // the part of the time, times 2**32
+    uint32_t cycles;     // how long at a time, on average
+    uint32_t ports;      // which streams: one bit for each Port
+};
+
+// Flips of a biased coin from one generator (xorshift64*), so that a seed gives one run. Each decides for the next few
+// cycles in which a stream could go on.
+class Stalls {
+public:
+    Stalls(uint64_t seed, const StallPattern& pattern) : m_state{mix(seed)}, m_pattern{pattern} {}
+
+    bool enabled() const { return m_pattern.threshold != 0; }
+    bool operator()(Port port) {
+        if (!enabled() || !(m_pattern.ports >> port & 1)) return false;
+        Phase& phase = m_phases[port];
+        if (phase.left == 0) phase = {1 + next() % (2 * m_pattern.cycles - 1), next() < m_pattern.threshold};
+        --phase.left;
+        return phase.stalls;
+    }
+    bool coin() { return next() >> 31; }
+    uint8_t byte() { return static_cast<uint8_t>(next() >> 24); }
+
+private:
+    struct Phase {
+        uint32_t left = 0;
+        bool stalls = false;
+    };
+
+    static uint64_t mix(uint64_t seed) {
+        seed += 0x9E3779B97F4A7C15u;
+        seed = (seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9u;
+        seed = (seed ^ (seed >> 27)) * 0x94D049BB133111EBu;
+        seed ^= seed >> 31;
+        return seed ? seed : 1;  // 0 is the one state that the generator never leaves
+    }
+    uint32_t next() {
+        m_state ^= m_state >> 12;
+        m_state ^= m_state << 25;
+        m_state ^= m_state >> 27;
+        return static_cast<uint32_t>((m_state * 0x2545F4914F6CDD1Du) >> 32);
+    }
+
+    uint64_t m_state;
+    StallPattern m_pattern;
+    Phase m_phases[PORTS];
 };
 
 // What all channels share: the clock, the stalls, the first error.
@@ -112,7 +133,7 @@ public:
     Sink(World& world, Port port, const Payload& payload, const CData& valid, CData& ready)
         : m_world{world}, m_port{port}, m_payload{payload}, m_valid{valid}, m_ready{ready} {}
 
-    void drive() { m_ready = !m_world.stalls(); }
+    void drive() { m_ready = !m_world.stalls(m_port); }
 
     // Whether a transfer takes place at the coming edge.
     bool sample() {
@@ -148,14 +169,14 @@ template <typename Payload>
 class Source {
 public:
     // With stalls, the bits of `noise` in the first byte of a payload that is not valid are random.
-    Source(World& world, Payload& payload, CData& valid, const CData& ready, uint8_t noise)
-        : m_world{world}, m_payload{payload}, m_valid{valid}, m_ready{ready}, m_noise{noise} {}
+    Source(World& world, Port port, Payload& payload, CData& valid, const CData& ready, uint8_t noise)
+        : m_world{world}, m_port{port}, m_payload{payload}, m_valid{valid}, m_ready{ready}, m_noise{noise} {}
 
     // Whether a new payload may be offered in this cycle.
     bool may_offer(bool available) {
         if (m_valid && !m_taken) return false;
         m_valid = 0;
-        if (available && !m_world.stalls()) return true;
+        if (available && !m_world.stalls(m_port)) return true;
         if (m_world.stalls.enabled()) *reinterpret_cast<uint8_t*>(&m_payload) ^= m_noise & m_world.stalls.byte();
         return false;
     }
@@ -175,6 +196,7 @@ public:
 
 private:
     World& m_world;
+    Port m_port;
     Payload& m_payload;
     CData& m_valid;
     const CData& m_ready;

@@ -12,6 +12,7 @@ from openmxu.device import DeviceError, DeviceFault, DeviceHang
 from openmxu.sim.verilated import VerilatedDevice
 from openmxu.sim.verilator import BusError
 from openmxu.sim.verilator.cache import CACHE_VARIABLE
+from openmxu.sim.verilator.library import Port
 from tests.sim.stand_in import CONFIG, DESIGN
 
 HALT = format_named("halt")()
@@ -118,6 +119,30 @@ def test_a_seed_gives_one_run():
     runs = [cycles(seed=seed, stall_probability=0.4) for seed in (1, 1, 2, 3)]
     assert runs[0] == runs[1]
     assert len(set(runs)) == 3
+
+
+def test_stalls_come_in_bursts():
+    """The same part of the time, but in one piece: a stream that is free stays so for longer than the program takes."""
+    free = cycles()
+    one_by_one = [cycles(seed=seed, stall_probability=0.5) for seed in range(8)]
+    in_bursts = [cycles(seed=seed, stall_probability=0.5, stall_cycles=1000) for seed in range(8)]
+    assert min(one_by_one) > free
+    assert max(in_bursts) > 2 * max(one_by_one)
+    assert cycles(seed=1, stall_probability=0.5, stall_cycles=1000) == in_bursts[1]
+
+
+def test_only_the_named_streams_stall():
+    free = cycles()
+    assert cycles(seed=1, stall_probability=0.9, stalled_ports=[]) == free
+    # Management is not in use while the program runs.
+    assert cycles(seed=1, stall_probability=0.9, stalled_ports=[Port.MANAGEMENT_RESPONSE]) - free < 200
+    alone = {
+        port: cycles(seed=1, stall_probability=0.9, stalled_ports=[port])
+        for port in Port
+        if port not in (Port.MANAGEMENT, Port.MANAGEMENT_RESPONSE)
+    }
+    assert min(alone.values()) > free
+    assert cycles(seed=1, stall_probability=0.9) > max(alone.values())
 
 
 def test_latency_delays_each_round_trip():
@@ -287,6 +312,7 @@ def test_two_devices_do_not_share_state(device):
     ("options", "message"),
     [
         ({"stall_probability": 1.0}, "stall_probability must be at least 0 and less than 1, not 1.0"),
+        ({"stall_cycles": 0}, "stall_cycles must be from 1 to 2\\*\\*16, not 0"),
         ({"memory_latency": 0}, "memory_latency must be at least 1 cycle, not 0"),
         ({"watchdog": 0}, "watchdog must be at least 1 cycle, not 0"),
         ({"seed": -1}, "seed must be from 0"),
