@@ -1,41 +1,45 @@
-"""Activation unit: accumulator rows through bias, scale and clamp to unified buffer rows."""
+"""Activation unit: rows of accumulators or unified buffer become unified buffer rows."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from openmxu.arch.config import Config, ceil_log2
-from openmxu.rtl import unified_buffer
-from openmxu.rtl.accumulators import read_latency
-from openmxu.rtl.commands import ActivationKind, OutputLayout, activation_command
-from openmxu.rtl.parameter_loader import ParameterLoader
-from openmxu.rtl.parameter_memory import ParameterMemory
-from openmxu.rtl.requantizer import Requantizer
-from openmxu.rtl.row_walker import RowWalker
+from openmxu.arch.config import Config
+from openmxu.rtl import activation_datapath, unified_buffer
+from openmxu.rtl.activation_datapath import ActivationDatapath, Finish
+from openmxu.rtl.activation_sequencer import ActivationSequencer, sequence_layout
+from openmxu.rtl.commands import ActivationKind, OutputFormat, Pooling, activation_command, activation_walk
+from openmxu.rtl.element_fetcher import ElementFetcher, fetch_layout
+from openmxu.rtl.plane_walker import PlaneWalker
+from openmxu.rtl.result_writer import ResultWriter
+from openmxu.rtl.row_loader import RowLoader
 from openmxu.rtl.stream_fifo import StreamFIFO
-from openmxu.rtl.unified_buffer import row_layout
 
 __all__ = ["ActivationUnit"]
 
+_ONE = 0x3F800000
+"""1.0 as a float32."""
+
 
 class ActivationUnit(wiring.Component):
-    """Executes Activate and LOAD_PARAMETERS.
+    """Executes Activate, LOAD_PARAMETERS and LOAD_TABLE.
 
-    Rows stream through L requantizers, S/L cycles a row, instruction after instruction without a gap. INT32 output
-    passes each row four times and takes another byte of the sums each time.
+    A walker goes through the windows of an Activate, a fetcher brings the unified buffer rows that they need, and a
+    sequencer sends row after row through L lanes, instruction after instruction without a gap: S/L cycles for each
+    position of a window and each byte of the result, and as many for a second operand.
 
     Members
     -------
     commands
-        Taken when their first row comes next, or their last parameter is loaded.
+        Taken when their first step comes next, or their load is done.
     read, values
         Of the accumulators.
-    parameter_rows
-        Read port of the unified buffer, for parameters.
+    rows
+        Read port of the unified buffer.
     results
         Write port of the unified buffer.
     done
-        Set for one cycle when the last row of an Activate is written, or the last parameter loaded.
+        Set for one cycle when the last row of an Activate is written, or the last byte loaded.
     """
 
     def __init__(self, config: Config) -> None:
@@ -45,7 +49,7 @@ class ActivationUnit(wiring.Component):
                 "commands": In(stream.Signature(activation_command(config))),
                 "read": Out(stream.Signature(config.accumulator_address_width)),
                 "values": In(data.ArrayLayout(signed(32), config.activation_lanes)),
-                "parameter_rows": Out(unified_buffer.ReadPortSignature(config)),
+                "rows": Out(unified_buffer.ReadPortSignature(config)),
                 "results": Out(unified_buffer.WritePortSignature(config)),
                 "done": Out(1),
             }
@@ -58,187 +62,112 @@ class ActivationUnit(wiring.Component):
 
     @property
     def rows_in_flight(self) -> int:
-        """Rows that may be between accumulators and unified buffer: enough for a row every S/L cycles."""
-        latency = read_latency(self.config) + Requantizer.latency + 4
-        return 2 + -(-latency // self.config.column_groups)
+        """Results that may be on their way: enough for one every S/L cycles."""
+        return 2 + -(-(activation_datapath.latency(self.config) + 4) // self.config.column_groups)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        groups = config.column_groups
+        m.submodules.walker = walker = PlaneWalker(activation_walk(config))
+        m.submodules.fetcher = fetcher = ElementFetcher(config)
+        m.submodules.sequencer = sequencer = ActivationSequencer(config, rows_in_flight=self.rows_in_flight)
+        m.submodules.datapath = datapath = ActivationDatapath(config)
+        m.submodules.writer = writer = ResultWriter(config, rows=self.rows_in_flight)
+        m.submodules.loader = loader = RowLoader(config)
+
         command = self.commands.p
-        output_rows = range(4 * (1 + max(config.unified_buffer_rows, config.accumulator_rows)))
-
-        destination = data.StructLayout(
-            {
-                "address": config.unified_buffer_address_width,
-                "is_int32": 1,
-            }
-        )
-        result = data.StructLayout(
-            {"address": config.unified_buffer_address_width, "row": row_layout(config), "last": 1}
-        )
-        m.submodules.formats = formats = StreamFIFO(OutputLayout, 4)
-        m.submodules.destinations = destinations = StreamFIFO(destination, 4)
-        m.submodules.results = results = StreamFIFO(result, self.rows_in_flight)
-        m.submodules.parameters = parameters = ParameterMemory(config)
-        m.submodules.loader = loader = ParameterLoader(config)
-
-        # Rows are asked for while there is room for their results.
-        walker = RowWalker(config.accumulator_address_width, command.rows.shape())
-        m.submodules.walker = walker
-        room = Signal(range(self.rows_in_flight + 1), init=self.rows_in_flight)
-        next_room = Signal.like(room)
-        has_room = Signal(init=1)
-        is_empty = Signal(init=1)
-        written = Signal()
-        byte = Signal(2)
-        is_int32 = Signal(reset_less=True)
-        set_number = Signal(config.parameter_set_width, reset_less=True)
-        is_load = Signal()
+        in_flight = Signal(range(config.command_queue_depth + 1))
+        is_activate = Signal()
         begins = Signal()
-        row_done = Signal()
-        last = Signal()
-        granted = Signal()
+        loads = Signal()
+        loaded = Signal()
         m.d.comb += [
-            is_load.eq(command.kind == ActivationKind.LOAD_PARAMETERS),
-            walker.ranges.p.address.eq(command.accumulator),
-            walker.ranges.p.rows.eq(command.rows),
-            walker.ranges.valid.eq(self.commands.valid & ~is_load & formats.input.ready & destinations.input.ready),
-            begins.eq(walker.ranges.valid & walker.ranges.ready),
-            formats.input.payload.eq(command.output),
-            formats.input.valid.eq(begins),
-            destinations.input.p.address.eq(command.unified_buffer),
-            destinations.input.p.is_int32.eq(command.kind == ActivationKind.INT32),
-            destinations.input.valid.eq(begins),
-            loader.start.eq(self.commands.valid & is_load & ~walker.rows.valid & is_empty),
-            loader.unified_buffer.eq(command.unified_buffer),
-            loader.first.eq(command.parameters),
-            loader.count.eq(command.rows),
-            self.commands.ready.eq(begins | loader.done),
-            self.read.payload.eq(walker.rows.p.address),
-            self.read.valid.eq(walker.rows.valid & has_room),
-            granted.eq(self.read.valid & self.read.ready),
-            row_done.eq(~is_int32 | (byte == 3)),
-            walker.rows.ready.eq(self.read.ready & has_room & row_done),
-            last.eq(walker.rows.p.last & row_done),
-            next_room.eq(room + written - granted),
+            is_activate.eq(command.kind == ActivationKind.ACTIVATE),
+            walker.walks.valid.eq(self.commands.valid & is_activate & (in_flight != config.command_queue_depth)),
+            walker.walks.payload.eq(command.walk),
+            begins.eq(walker.walks.valid & walker.walks.ready),
+            loads.eq(self.commands.valid & ~is_activate & (in_flight == 0)),
+            loaded.eq(loader.loads.valid & loader.loads.ready),
+            self.commands.ready.eq(begins | loaded),
+            self.done.eq(writer.done | loaded),
         ]
-        m.d.sync += [
-            room.eq(next_room),
-            has_room.eq(next_room != 0),
-            is_empty.eq(next_room == self.rows_in_flight),
-        ]
-        with m.If(begins):
-            m.d.sync += [is_int32.eq(command.kind == ActivationKind.INT32), set_number.eq(command.parameters)]
-        with m.If(granted):
-            m.d.sync += byte.eq(Mux(row_done, 0, byte + 1))
+        m.d.sync += in_flight.eq(in_flight + begins - writer.done)
 
-        connect(m, loader.rows, flipped(self.parameter_rows))
+        # Each part takes what it needs of a command when the command's rows come to it.
+        fetches = self._queue(m, "fetches", begins, fetch_layout(config), fetcher.commands)
+        sequences = self._queue(m, "sequences", begins, sequence_layout(config), sequencer.sequences)
+        scales = self._queue(m, "scales", begins, 32, datapath.operand_scales)
+        finishes = self._queue(m, "finishes", begins, Finish, datapath.finishes)
+        addresses = self._queue(m, "addresses", begins, config.unified_buffer_address_width, writer.addresses)
+        is_int32 = command.output_format == OutputFormat.INT32
         m.d.comb += [
-            parameters.write_enable.eq(loader.write_enable),
-            parameters.write_address.eq(loader.write_address),
-            parameters.write_byte.eq(loader.write_byte),
-            parameters.write_data.eq(loader.write_data),
+            *(fetches[name].eq(command[name]) for name, _ in fetch_layout(config) if name != "repeats"),
+            fetches.repeats.eq(command.walk.repeats),
+            sequences.parameters.eq(command.parameters),
+            sequences.maximum.eq(command.pooling == Pooling.MAX),
+            sequences.is_int32.eq(is_int32),
+            scales.eq(Mux(is_int32, _ONE, command.operand_scale)),
+            finishes.is_word.eq(command.output_format == OutputFormat.WORD),
+            finishes.table.eq(command.table),
+            addresses.eq(command.unified_buffer),
         ]
+        with m.If(is_int32):
+            m.d.comb += finishes.output.maximum.eq(255)
+        with m.Else():
+            m.d.comb += finishes.output.eq(command.output)
 
-        steps = self._steps(m, granted, last, byte, set_number)
-        latency = read_latency(config)
-        address = Signal(range(config.parameter_sets * groups))
-        m.d.comb += address.eq((steps.set_number << ceil_log2(groups)) | steps.group)
-        m.d.comb += parameters.read_address.eq(
-            self._delay(m, address, latency - ParameterMemory.read_latency, "address")
-        )
-        at_input = self._delay(m, Cat(steps.active, steps.end_of_row, steps.end), latency, "at_input")
-        byte_at_input = self._delay(m, steps.byte, latency, "byte")
-        lead = Requantizer.latency - Requantizer.output_lead
-        at_format = self._delay(m, at_input, lead, "at_format")
-        at_output = self._delay(m, at_format, Requantizer.output_lead, "at_output")
-        active, end_of_row, end = at_output
-
-        m.d.comb += formats.output.ready.eq(at_format[0] & at_format[2])
-        columns = [None] * config.size
-        for lane in range(config.activation_lanes):
-            requantizer = Requantizer()
-            m.submodules[f"lane_{lane}"] = requantizer
-            m.d.comb += [
-                requantizer.accumulator.eq(self.values[lane]),
-                requantizer.bias.eq(parameters.read_data[lane].bias),
-                requantizer.scale.eq(parameters.read_data[lane].scale),
-                requantizer.byte.eq(byte_at_input),
-                requantizer.output.eq(formats.output.payload),
-            ]
-            newest = Mux(destinations.output.p.is_int32, requantizer.sum_byte, requantizer.value[:8])
-            collected = Signal(8 * (groups - 1), name=f"collected_{lane}", reset_less=True)
-            with m.If(active):
-                m.d.sync += collected.eq(Cat(collected, newest)[8:])
-            for group in range(groups):
-                columns[lane * groups + group] = Cat(collected, newest).word_select(group, 8)
-
-        count = Signal(output_rows)
+        connect(m, walker.steps, fetcher.steps)
+        connect(m, fetcher.passes, sequencer.passes)
+        connect(m, sequencer.read, flipped(self.read))
+        connect(m, writer.results, flipped(self.results))
         m.d.comb += [
-            results.input.valid.eq(active & end_of_row),
-            results.input.p.address.eq(destinations.output.p.address + count),
-            results.input.p.last.eq(end),
-            Value.cast(results.input.p.row).eq(Cat(columns)),
-            destinations.output.ready.eq(active & end),
+            datapath.beat.eq(sequencer.beat),
+            datapath.low.eq(fetcher.passes.p.low),
+            datapath.high.eq(fetcher.passes.p.high),
+            datapath.values.eq(self.values),
+            writer.bytes.eq(datapath.results),
+            sequencer.written.eq(writer.written),
         ]
-        with m.If(active & end_of_row):
-            m.d.sync += count.eq(Mux(end, 0, count + 1))
-
         m.d.comb += [
-            self.results.request.p.address.eq(results.output.p.address),
-            self.results.request.p.row.eq(results.output.p.row),
-            self.results.request.valid.eq(results.output.valid),
-            results.output.ready.eq(self.results.request.ready),
-            written.eq(results.output.valid & results.output.ready),
-            self.done.eq((written & results.output.p.last) | loader.done),
+            loader.loads.valid.eq(loads),
+            loader.loads.p.unified_buffer.eq(command.unified_buffer),
+            loader.loads.p.is_table.eq(command.kind == ActivationKind.LOAD_TABLE),
+            loader.loads.p.first.eq(command.parameters),
+            loader.loads.p.count.eq(command.walk.rows),
+            datapath.parameters.eq(loader.parameters),
+            datapath.table.eq(loader.table),
         ]
+        loading = Signal()
+        m.d.sync += loading.eq(loads & ~loaded)
+        self._share_rows(m, loading, loader, fetcher)
         return m
 
-    def _steps(self, m: Module, granted: Signal, last: Signal, byte: Signal, set_number: Signal) -> data.View:
-        """What the unit reads in each of the S/L cycles from the one in which a row is granted."""
-        config = self.config
-        groups = config.column_groups
-        steps = Signal(
-            data.StructLayout(
-                {
-                    "active": 1,
-                    "group": range(max(2, groups)),
-                    "set_number": config.parameter_set_width,
-                    "byte": 2,
-                    "end_of_row": 1,
-                    "end": 1,
-                }
-            )
-        )
-        held = Signal.like(steps)
-        running = Signal()
-        group = Signal(range(max(2, groups)))
-        m.d.comb += [
-            steps.active.eq(granted | running),
-            steps.group.eq(group),
-            steps.set_number.eq(Mux(running, held.set_number, set_number)),
-            steps.byte.eq(Mux(running, held.byte, byte)),
-            steps.end_of_row.eq(steps.active & (group == groups - 1)),
-            steps.end.eq(steps.end_of_row & Mux(running, held.end, last)),
-        ]
-        with m.If(granted):
-            m.d.sync += [
-                held.set_number.eq(set_number),
-                held.byte.eq(byte),
-                held.end.eq(last),
-            ]
-        with m.If(steps.active):
-            m.d.sync += [group.eq(group + 1), running.eq(1)]
-            with m.If(steps.end_of_row):
-                m.d.sync += [group.eq(0), running.eq(0)]
-        return steps
+    def _queue(
+        self, m: Module, name: str, begins: Signal, shape: ShapeLike, output: stream.Interface
+    ) -> Signal | data.View:
+        """A queue from each command in flight to a part of the unit; returns what goes in when a command begins."""
+        m.submodules[name] = queue = StreamFIFO(shape, self.config.command_queue_depth)
+        m.d.comb += queue.input.valid.eq(begins)
+        connect(m, queue.output, output)
+        return queue.input.payload
 
-    @staticmethod
-    def _delay(m: Module, value: Value, cycles: int, name: str) -> Value:
-        for stage in range(cycles):
-            delayed = Signal.like(Value.cast(value), name=f"{name}_{stage}", init=0)
-            m.d.sync += delayed.eq(value)
-            value = delayed
-        return value
+    def _share_rows(self, m: Module, loading: Signal, loader: RowLoader, fetcher: ElementFetcher) -> None:
+        """The read port is the loader's while it works; the fetcher then has nothing to do."""
+        with m.If(loading):
+            m.d.comb += [
+                self.rows.request.payload.eq(loader.rows.request.payload),
+                self.rows.request.valid.eq(loader.rows.request.valid),
+                loader.rows.request.ready.eq(self.rows.request.ready),
+                loader.rows.response.valid.eq(self.rows.response.valid),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.rows.request.payload.eq(fetcher.rows.request.payload),
+                self.rows.request.valid.eq(fetcher.rows.request.valid),
+                fetcher.rows.request.ready.eq(self.rows.request.ready),
+                fetcher.rows.response.valid.eq(self.rows.response.valid),
+            ]
+        m.d.comb += [
+            loader.rows.response.payload.eq(self.rows.response.payload),
+            fetcher.rows.response.payload.eq(self.rows.response.payload),
+        ]

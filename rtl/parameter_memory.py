@@ -7,66 +7,78 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 
-__all__ = ["ParameterMemory", "Parameters"]
+__all__ = ["ParameterMemory", "parameter_write_layout"]
+
+_VALUE_BYTES = 4
+"""Of a bias, and of a scale."""
 
 
-class Parameters(data.Struct):
-    """Of one column: int32 bias and float32 scale."""
-
-    bias: signed(32)
-    scale: 32
+def parameter_write_layout(config: Config) -> data.StructLayout:
+    """A write of byte ``byte`` of each parameter of a group: 0 to 3 of the biases, 4 to 7 of the scales."""
+    return data.StructLayout(
+        {
+            "enable": 1,
+            "address": range(config.parameter_sets * config.column_groups),
+            "byte": range(2 * _VALUE_BYTES),
+            "data": data.ArrayLayout(8, config.activation_lanes),
+        }
+    )
 
 
 class ParameterMemory(wiring.Component):
     """Sets of S parameters, as S/L groups of L: value l of group j belongs to column l·S/L + j.
 
-    A group read while it is written gives either value; the activation unit does not compute while it loads.
+    Biases and scales are read apart, because a lane needs the scale many cycles after the bias. A group read while it
+    is written gives either value; the activation unit does not compute while it loads.
 
     Members
     -------
-    read_address
+    bias_address, scale_address
         Set times S/L plus group.
-    read_data
-        L parameters, ``read_latency`` cycles later.
-    write_enable, write_address, write_byte, write_data
-        Write byte ``write_byte`` of each parameter of a group.
+    biases, scales
+        L int32 biases and L float32 scales as bits, ``read_latency`` cycles after their address.
+    write
+        See :func:`parameter_write_layout`.
     """
 
     read_latency = 2
     """Cycles from address to data; the second one is a register that keeps block RAM and adder apart."""
 
     def __init__(self, config: Config) -> None:
-        self._config = config
+        self._lanes = config.activation_lanes
         self._depth = config.parameter_sets * config.column_groups
-        address = range(self._depth)
         super().__init__(
             {
-                "read_address": In(address),
-                "read_data": Out(data.ArrayLayout(Parameters, config.activation_lanes)),
-                "write_enable": In(1),
-                "write_address": In(address),
-                "write_byte": In(3),
-                "write_data": In(data.ArrayLayout(8, config.activation_lanes)),
+                "bias_address": In(range(self._depth)),
+                "biases": Out(data.ArrayLayout(signed(32), self._lanes)),
+                "scale_address": In(range(self._depth)),
+                "scales": Out(data.ArrayLayout(32, self._lanes)),
+                "write": In(parameter_write_layout(config)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        lanes = self._config.activation_lanes
-        m.submodules.memory = memory = Memory(shape=64 * lanes, depth=self._depth, init=[])
-        read = memory.read_port()
-        write = memory.write_port(granularity=8)
-        m.d.comb += [
-            read.en.eq(1),
-            read.addr.eq(self.read_address),
-            write.addr.eq(self.write_address),
-        ]
-        for lane in range(lanes):
-            byte_enable = write.en.word_select(lane, 8)
-            with m.If(self.write_enable):
-                m.d.comb += byte_enable.eq(1 << self.write_byte)
-            m.d.comb += write.data.word_select(lane, 64).eq(self.write_data[lane].replicate(8))
-        output = Signal(64 * lanes, reset_less=True)
-        m.d.sync += output.eq(read.data)
-        m.d.comb += Value.cast(self.read_data).eq(output)
+        for name, first_byte, address, output in (
+            ("bias", 0, self.bias_address, self.biases),
+            ("scale", _VALUE_BYTES, self.scale_address, self.scales),
+        ):
+            memory = Memory(shape=8 * _VALUE_BYTES * self._lanes, depth=self._depth, init=[])
+            m.submodules[name] = memory
+            read = memory.read_port()
+            write = memory.write_port(granularity=8)
+            values = Signal(output.shape(), name=f"{name}_output", reset_less=True)
+            m.d.comb += [
+                read.en.eq(1),
+                read.addr.eq(address),
+                write.addr.eq(self.write.address),
+                output.eq(values),
+            ]
+            m.d.sync += Value.cast(values).eq(read.data)
+            for lane in range(self._lanes):
+                with m.If(self.write.enable & (self.write.byte[2] == first_byte // _VALUE_BYTES)):
+                    m.d.comb += write.en.word_select(lane, _VALUE_BYTES).eq(1 << self.write.byte[:2])
+                m.d.comb += write.data.word_select(lane, 8 * _VALUE_BYTES).eq(
+                    self.write.data[lane].replicate(_VALUE_BYTES)
+                )
         return m

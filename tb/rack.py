@@ -10,38 +10,45 @@ from amaranth.lib.wiring import Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.rtl.accumulators import Accumulators
+from openmxu.rtl.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation_unit import ActivationUnit
 from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.command_queues import CommandQueues
 from openmxu.rtl.commands import activation_walk, matrix_walk
 from openmxu.rtl.core import Core
 from openmxu.rtl.dispatcher import Dispatcher
+from openmxu.rtl.element_fetcher import ElementFetcher
+from openmxu.rtl.element_multiplier import ElementMultiplier
 from openmxu.rtl.host_reader import HostReader
 from openmxu.rtl.host_writer import HostWriter
 from openmxu.rtl.instruction_check import InstructionCheck
 from openmxu.rtl.management import Management
 from openmxu.rtl.matrix_sequencer import MatrixSequencer
-from openmxu.rtl.parameter_loader import ParameterLoader
 from openmxu.rtl.parameter_memory import ParameterMemory
 from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
+from openmxu.rtl.pooler import Pooler
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
+from openmxu.rtl.result_writer import ResultWriter
+from openmxu.rtl.row_loader import RowLoader
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.scaler import Scaler
 from openmxu.rtl.scoreboard import Scoreboard
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.systolic_array import SystolicArray
 from openmxu.rtl.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.table_memory import TableMemory
 from openmxu.rtl.tile_ledger import TileLedger
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from openmxu.rtl.weight_fetcher import WeightFetcher
 from openmxu.rtl.weight_fifo import WeightFIFO
 from openmxu.rtl.weight_shifter import WeightShifter
 
-__all__ = ["BEAT_BYTES", "FIFO_DEPTHS", "RACKS", "READERS", "ROWS_WIDTH", "WRITERS", "Rack"]
+__all__ = ["BEAT_BYTES", "FIFO_DEPTHS", "RACKS", "READERS", "ROWS_IN_FLIGHT", "ROWS_WIDTH", "WRITERS", "Rack"]
 
 READERS = ("matrix", "parameters", "host")
 """Readers of the unified buffer under test, highest priority first."""
@@ -58,6 +65,9 @@ ROWS_WIDTH = 5
 FIFO_DEPTHS = (1, 2, 5)
 """Depths that the stream FIFO is tested with."""
 
+ROWS_IN_FLIGHT = 3
+"""Results that activation sequencer and result writer under test have room for."""
+
 
 def _data_units(config: Config) -> dict[str, wiring.Component]:
     rows = {"row_bytes": config.size, "rows_width": ROWS_WIDTH}
@@ -69,10 +79,6 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
         "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
         "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),
-        "parameter_memory": ParameterMemory(config),
-        "parameter_loader": ParameterLoader(config),
-        "requantizer": Requantizer(),
-        "activation_unit": ActivationUnit(config),
         "burst_generator": BurstGenerator(config),
         "host_reader": HostReader(config),
         "host_writer": HostWriter(config),
@@ -85,6 +91,23 @@ def _data_units(config: Config) -> dict[str, wiring.Component]:
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
         **{f"row_packer_{beat}": RowPacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
         **{f"row_unpacker_{beat}": RowUnpacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
+    }
+
+
+def _activation_units(config: Config) -> dict[str, wiring.Component]:
+    groups = config.column_groups
+    return {
+        "parameter_memory": ParameterMemory(config),
+        "table_memory": TableMemory(config),
+        "row_loader": RowLoader(config),
+        "pooler": Pooler(groups),
+        "element_multiplier": ElementMultiplier(),
+        "scaler": Scaler(),
+        "requantizer": Requantizer(groups),
+        "element_fetcher": ElementFetcher(config),
+        "activation_sequencer": ActivationSequencer(config, rows_in_flight=ROWS_IN_FLIGHT),
+        "result_writer": ResultWriter(config, rows=ROWS_IN_FLIGHT),
+        "activation_unit": ActivationUnit(config),
     }
 
 
@@ -102,6 +125,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
 
 RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
     "data": _data_units,
+    "activation": _activation_units,
     "control": _control_units,
     "selftests": lambda config: {"stream_fifo": StreamFIFO(8, 2)},
     "core": lambda config: {"core": Core(config)},

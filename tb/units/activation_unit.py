@@ -1,74 +1,23 @@
-"""Activation unit: accumulator rows become unified buffer rows, as the models of requantizer and interpreter say."""
+"""Activation unit: rows become rows as the numerics say, in every mode, in order and without gaps."""
 
 import random
-from dataclasses import dataclass
+from collections import deque
 
 import cocotb
 import numpy as np
 
+from openmxu.arch import isa
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.rtl.accumulators import read_latency
-from openmxu.rtl.commands import ActivationKind, activation_command
-from openmxu.rtl.requantizer import Requantizer
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from openmxu.sim.lockstep.contents import random_parameters
+from tb.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowReader, RowWriter
-from tb.payloads import pack, pack_lanes
+from tb.payloads import pack_lanes
 from tb.pulses import Pulses
 
-COMMANDS = 40
-
-
-@dataclass(frozen=True)
-class Work:
-    """An Activate, or a load of parameters."""
-
-    kind: ActivationKind
-    unified_buffer: int
-    accumulator: int
-    rows: int
-    parameters: int
-    output: dict
-
-    @property
-    def payload(self):
-        return pack(activation_command(CONFIG), {**vars(self), "kind": self.kind.value})
-
-    @property
-    def output_rows(self):
-        """Unified buffer rows that it writes."""
-        return {ActivationKind.BYTE: 1, ActivationKind.INT32: 4, ActivationKind.LOAD_PARAMETERS: 0}[
-            self.kind
-        ] * self.rows
-
-
-def random_work(rng, count):
-    work = []
-    for number in range(count):
-        kind = ActivationKind(int(rng.choice(3, p=[0.55, 0.3, 0.15])) if number else 2)
-        if kind is ActivationKind.LOAD_PARAMETERS:
-            # At first all of them.
-            rows = int(rng.integers(1, CONFIG.parameter_sets + 1)) if number else CONFIG.parameter_sets
-            parameters = int(rng.integers(0, CONFIG.parameter_sets - rows + 1))
-            source = int(rng.integers(0, CONFIG.unified_buffer_rows // PARAMETER_ROWS - rows + 1)) * PARAMETER_ROWS
-            work.append(Work(kind, source, 0, rows, parameters, {}))
-            continue
-        per_row = 4 if kind is ActivationKind.INT32 else 1
-        most = min(CONFIG.accumulator_rows, CONFIG.unified_buffer_rows // per_row)
-        rows = min(most, int(rng.choice([1, 2, rng.integers(1, 20)])))
-        limits = sorted(rng.choice([rng.integers(-128, 256), 0, 255, -128, 127], 2).tolist())
-        work.append(
-            Work(
-                kind,
-                int(rng.integers(0, CONFIG.unified_buffer_rows - per_row * rows + 1)),
-                int(rng.integers(0, CONFIG.accumulator_rows - rows + 1)),
-                rows,
-                int(rng.integers(0, CONFIG.parameter_sets)),
-                {"zero_point": int(rng.integers(-128, 256)), "minimum": limits[0], "maximum": limits[1]},
-            )
-        )
-    return work
+COMMANDS = 60
 
 
 class AccumulatorRows(Agent):
@@ -94,36 +43,11 @@ class AccumulatorRows(Agent):
         self.values.value = self.coming.pop(self.bench.next_cycle, anything)
 
 
-def expected_rows(work, accumulators, rows):
-    """All rows that are written, in order."""
-    written = []
-    biases = np.zeros((CONFIG.parameter_sets, CONFIG.size), np.int32)
-    scales = np.zeros((CONFIG.parameter_sets, CONFIG.size), np.float32)
-    for item in work:
-        if item.kind is ActivationKind.LOAD_PARAMETERS:
-            for number in range(item.rows):
-                start = item.unified_buffer + PARAMETER_ROWS * number
-                columns = np.ascontiguousarray(rows[start : start + PARAMETER_ROWS].T)
-                biases[item.parameters + number] = columns[:, :4].copy().view("<i4")[:, 0]
-                scales[item.parameters + number] = columns[:, 4:].copy().view("<f4")[:, 0]
-            continue
-        sums = accumulators[item.accumulator : item.accumulator + item.rows]
-        bias, scale = biases[item.parameters], scales[item.parameters]
-        if item.kind is ActivationKind.INT32:
-            total = np.ascontiguousarray(sums + bias).view(np.uint8).reshape(item.rows, CONFIG.size, 4)
-            content = total.transpose(0, 2, 1).reshape(-1, CONFIG.size)
-        else:
-            content = Requantizer.compute(sums, bias, scale, **item.output).astype(np.uint8)
-        written += [(item.unified_buffer + index, row.tobytes()) for index, row in enumerate(content)]
-    return written
-
-
 class Results(RowWriter):
     """Rows that are written, with their content."""
 
-    def __init__(self, bench, stall):
+    def __init__(self, bench, rows, stall):
         self.content = []
-        rows = np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
         super().__init__(bench, "results", rows, stall)
 
     def _accept(self, payload):
@@ -131,15 +55,42 @@ class Results(RowWriter):
         self.content.append((self.written[-1], self._rows[self.written[-1]].tobytes()))
 
 
+class Issue(Agent):
+    """Hands out work in order, as the scoreboard does: nothing that reads rows which are not written yet."""
+
+    def __init__(self, bench, work, idle):
+        self.work = work
+        self.waiting = deque(work)
+        self.finished = 0
+        self.commands = bench.source("commands", idle)
+        bench.add(self)
+
+    def drive(self):
+        sent = len(self.work) - len(self.waiting)
+        if self.waiting and all(not _reads(self.waiting[0], older) for older in self.work[self.finished : sent]):
+            self.commands.send(self.waiting.popleft().payload)
+
+
+def _reads(item, older):
+    written = range(older.unified_buffer, older.unified_buffer + older.output_rows)
+    return any(max(read.start, written.start) < min(read.stop, written.stop) for read in item.unified_buffer_reads)
+
+
 def make_accumulators(rng):
     content = rng.integers(-(2**17), 2**17, (CONFIG.accumulator_rows, CONFIG.size)).astype(np.int32)
     content[rng.random(content.shape) < 0.1] = 2**31 - 1
+    content[rng.random(content.shape) < 0.1] = -(2**31)
     return content
 
 
 def make_rows(rng):
-    blocks = [random_parameters(CONFIG, rng) for _ in range(CONFIG.unified_buffer_rows // PARAMETER_ROWS)]
-    return np.concatenate(blocks)
+    blocks = [random_parameters(CONFIG, rng) for _ in range(-(-CONFIG.unified_buffer_rows // PARAMETER_ROWS))]
+    return np.concatenate(blocks)[: CONFIG.unified_buffer_rows].copy()
+
+
+def first_loads():
+    """Loads that fill all memories, which keep their contents from test to test."""
+    return [Load(0, 0, CONFIG.parameter_sets), Load(0)]
 
 
 @cocotb.test()
@@ -147,34 +98,58 @@ def make_rows(rng):
 async def rows_are_activated(dut, idle, backpressure):
     bench = await Bench.start(dut, "activation_unit")
     rng = random_generator()
-    accumulators, rows = make_accumulators(rng), make_rows(rng)
-    work = random_work(rng, COMMANDS)
-    expected = expected_rows(work, accumulators, rows)
+    rows, accumulators = make_rows(rng), make_accumulators(rng)
+    work = first_loads()
+    work += [random_load(rng) if rng.random() < 0.12 else random_activation(rng) for _ in range(COMMANDS)]
+    model = ActivationModel(rows.copy(), accumulators)
+    expected = [model.execute(item) for item in work]
+    ends = np.cumsum([len(written) for written in expected])
 
     AccumulatorRows(bench, accumulators, idle)
-    RowReader(bench, "parameter_rows", rows, UnifiedBuffer.read_latency, idle)
-    results = Results(bench, backpressure)
-    commands = bench.source("commands", idle)
-    written = np.cumsum([item.output_rows for item in work])
-    done = Pulses(bench, "done", lambda count: len(results.written) == written[count - 1])
-    commands.send(*(item.payload for item in work))
-    await bench.until(lambda: done.count == len(work), 60_000)
+    RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, idle)
+    results = Results(bench, rows, backpressure)
+    issue = Issue(bench, work, idle)
+
+    def is_right(count):
+        issue.finished = count
+        return len(results.written) == ends[count - 1]
+
+    done = Pulses(bench, "done", is_right)
+    await bench.until(lambda: done.count == len(work), 200_000)
     await bench.steps(40)
-    assert results.content == expected
     assert done.count == len(work)
+    for item, written, end in zip(work, expected, ends, strict=True):
+        assert results.content[end - len(written) : end] == written, item
+    assert len(results.content) == ends[-1]
+    assert np.array_equal(rows, model.rows)
 
 
 @cocotb.test()
-async def rows_follow_without_a_gap(dut):
-    """A row every S/L cycles, instruction after instruction."""
+@cocotb.parametrize(
+    source=["accumulators", "unified_buffer", "wide"],
+    operand=[isa.Operand.NONE, isa.Operand.ADD, isa.Operand.MULTIPLY],
+)
+async def rows_follow_without_a_gap(dut, source, operand):
+    """Passes of S/L cycles, instruction after instruction; but no more than a row of the unified buffer per cycle."""
     bench = await Bench.start(dut, "activation_unit")
     rng = random_generator()
     AccumulatorRows(bench, make_accumulators(rng), 0.0)
-    RowReader(bench, "parameter_rows", make_rows(rng), UnifiedBuffer.read_latency, 0.0)
-    results = Results(bench, 0.0)
+    RowReader(bench, "rows", make_rows(rng), UnifiedBuffer.read_latency, 0.0)
+    results = Results(bench, np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8), 0.0)
     commands = bench.source("commands")
     rows = min(8, CONFIG.accumulator_rows)
-    commands.send(*(Work(ActivationKind.BYTE, 0, 0, rows, 0, {}).payload for _ in range(10)))
+    item = Activation(
+        unified_buffer=CONFIG.unified_buffer_rows - rows,
+        source=0,
+        rows=rows,
+        from_unified_buffer=source != "accumulators",
+        source_format=ElementFormat(wide=source == "wide"),
+        operand=operand,
+    )
+    commands.send(*[item.payload] * 10)
     await bench.until(lambda: len(results.written) == 10 * rows)
     times = results.requests.times
-    assert times[-1] - times[0] <= (10 * rows - 1) * CONFIG.column_groups + 2
+    reads = sum(len(read) for read in item.unified_buffer_reads) / rows
+    per_row = max(CONFIG.column_groups * item.passes / rows, reads)
+    # Commands that the unit has begun may be fewer than it takes to fill it.
+    assert times[-1] - times[0] <= (10 * rows - 1) * per_row + 2

@@ -3,9 +3,11 @@
 import cocotb
 import numpy as np
 
-from openmxu.rtl.parameter_memory import ParameterMemory
+from openmxu.rtl.parameter_memory import ParameterMemory, parameter_write_layout
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack_lanes, unpack_lanes
+from tb.payloads import pack, unpack_lanes
+
+READS = 200
 
 
 @cocotb.test()
@@ -13,32 +15,24 @@ async def bytes_become_parameters(dut):
     bench = await Bench.start(dut, "parameter_memory")
     rng = random_generator()
     lanes, depth = CONFIG.activation_lanes, CONFIG.parameter_sets * CONFIG.column_groups
+    layout = parameter_write_layout(CONFIG)
     content = rng.integers(0, 256, (depth, lanes, 8))
-    order = rng.permutation(depth * 8)
-    address, byte = order // 8, order % 8
-    idle = np.zeros(len(order), int)
-    await bench.play(
-        {
-            "write_enable": (idle + 1).tolist(),
-            "write_address": address.tolist(),
-            "write_byte": byte.tolist(),
-            "write_data": pack_lanes(content[address, :, byte], 8),
-            "read_address": idle.tolist(),
-        },
-        [],
-    )
-    reads = rng.integers(0, depth, 200)
+    writes = [
+        pack(layout, {"enable": 1, "address": place, "byte": byte, "data": content[place, :, byte].tolist()})
+        for place, byte in (divmod(index, 8) for index in rng.permutation(depth * 8).tolist())
+    ]
+    idle = [0] * len(writes)
+    await bench.play({"write": writes, "bias_address": idle, "scale_address": idle}, [])
+    bias_reads, scale_reads = rng.integers(0, depth, (2, READS))
     # Writes that are not enabled change nothing.
+    disabled = [
+        pack(layout, {"address": int(rng.integers(0, depth)), "byte": int(rng.integers(0, 8))}) for _ in range(READS)
+    ]
     seen = await bench.play(
-        {
-            "write_enable": [0] * 200,
-            "write_address": rng.integers(0, depth, 200).tolist(),
-            "write_byte": rng.integers(0, 8, 200).tolist(),
-            "write_data": [0] * 200,
-            "read_address": reads.tolist(),
-        },
-        ["read_data"],
+        {"write": disabled, "bias_address": bias_reads.tolist(), "scale_address": scale_reads.tolist()},
+        ["biases", "scales"],
     )
-    got = unpack_lanes(seen["read_data"], 8 * lanes, 8, signed=False).reshape(-1, lanes, 8)
     latency = ParameterMemory.read_latency
-    assert np.array_equal(got[latency:], content[reads[: 200 - latency]])
+    for name, reads, bytes_ in (("biases", bias_reads, slice(0, 4)), ("scales", scale_reads, slice(4, 8))):
+        got = unpack_lanes(seen[name], 4 * lanes, 8, signed=False).reshape(-1, lanes, 4)
+        assert np.array_equal(got[latency:], content[reads[: READS - latency], :, bytes_])

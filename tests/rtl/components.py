@@ -13,15 +13,21 @@ from amaranth.lib import wiring
 
 import openmxu.rtl
 from openmxu.arch.config import Config
+from openmxu.rtl.activation_sequencer import ActivationSequencer
+from openmxu.rtl.column_state import ColumnState
 from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.element_multiplier import ElementMultiplier
 from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
+from openmxu.rtl.pooler import Pooler
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.requantizer import Requantizer
+from openmxu.rtl.result_writer import ResultWriter
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.scaler import Scaler
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import UnifiedBuffer
@@ -29,14 +35,20 @@ from openmxu.rtl.unified_buffer import UnifiedBuffer
 __all__ = ["component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
+    ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
+    ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
+    ElementMultiplier: lambda config: ElementMultiplier(),
     PlaneProducts: lambda config: PlaneProducts(),
     PlaneWalker: lambda config: PlaneWalker(activation_walk(config)),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
-    Requantizer: lambda config: Requantizer(),
+    Pooler: lambda config: Pooler(config.column_groups),
+    Requantizer: lambda config: Requantizer(config.column_groups),
+    ResultWriter: lambda config: ResultWriter(config, rows=3),
     RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
     RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
     RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
+    Scaler: lambda config: Scaler(),
     Skew: lambda config: Skew(signed(OPERAND_WIDTH), config.size),
     StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),

@@ -14,7 +14,7 @@ CONFIGS = {
     "S2": Config(
         size=2,
         activation_lanes=1,
-        unified_buffer_rows=64,
+        unified_buffer_rows=150,
         unified_buffer_banks=1,
         accumulator_rows=12,
         parameter_sets=3,
@@ -67,7 +67,12 @@ DATA = {
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
     "weights": ("weight_fetcher", "weight_fifo", "weight_shifter"),
     "matrix": ("matrix_sequencer", "accumulators"),
-    "activation": ("parameter_memory", "parameter_loader", "requantizer", "activation_unit"),
+}
+
+ACTIVATION = {
+    "memories": ("parameter_memory", "table_memory", "row_loader"),
+    "arithmetic": ("pooler", "element_multiplier", "scaler", "requantizer"),
+    "unit": ("activation_unit",),
 }
 
 CONTROL = {
@@ -87,6 +92,12 @@ def test_data_path(config: str, group: str, tmp_path: Path) -> None:
     assert run("data", CONFIGS[config], modules(DATA[group]), tmp_path) >= len(DATA[group])
 
 
+@pytest.mark.parametrize("group", ACTIVATION)
+@pytest.mark.parametrize("config", CONFIGS)
+def test_activation(config: str, group: str, tmp_path: Path) -> None:
+    assert run("activation", CONFIGS[config], modules(ACTIVATION[group]), tmp_path) >= len(ACTIVATION[group])
+
+
 @pytest.mark.parametrize("group", CONTROL)
 @pytest.mark.parametrize("config", ["S2", "S4", "S8"])
 def test_control(config: str, group: str, tmp_path: Path) -> None:
@@ -95,4 +106,4 @@ def test_control(config: str, group: str, tmp_path: Path) -> None:
 
 def test_every_bench_is_run() -> None:
     benches = {path.stem for path in (Path(__file__).parents[2] / "tb" / "units").glob("*.py")} - {"__init__"}
-    assert benches == {name for groups in (DATA, CONTROL) for names in groups.values() for name in names}
+    assert benches == {name for groups in (DATA, ACTIVATION, CONTROL) for names in groups.values() for name in names}

@@ -1,0 +1,225 @@
+"""Element fetcher: steps of a walk become passes over rows, with the unified buffer rows that they need."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl import unified_buffer
+from openmxu.rtl.commands import ElementFormat, Operand, activation_walk
+from openmxu.rtl.plane_walker import step_layout
+from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.unified_buffer import UnifiedBuffer, row_layout
+
+__all__ = ["ElementFetcher", "fetch_layout", "pass_layout"]
+
+
+def fetch_layout(config: Config) -> data.StructLayout:
+    """What the steps of a walk need: members of :func:`openmxu.rtl.commands.activation_command`."""
+    return data.StructLayout(
+        {
+            "from_unified_buffer": 1,
+            "source_format": ElementFormat,
+            "operand": Operand,
+            "operand_address": config.unified_buffer_address_width,
+            "operand_format": ElementFormat,
+            "repeats": 2,
+        }
+    )
+
+
+def _members(config: Config) -> dict:
+    return {
+        "row": config.accumulator_address_width,
+        "from_accumulators": 1,
+        "from_elements": 1,
+        "format": ElementFormat,
+        "operand": Operand,
+        "begins": 1,
+        "completes": 1,
+        "last": 1,
+        "repeat": 2,
+    }
+
+
+def pass_layout(config: Config) -> data.StructLayout:
+    """One row of values through the lanes.
+
+    Members
+    -------
+    row, from_accumulators
+        The values are those of this row of the accumulators.
+    from_elements, format, low, high
+        The values are the elements whose bytes are in row ``low`` and, if wide, in row ``high``. Without either the
+        position lies outside the plane.
+    operand
+        The values are the second operand, to be used like this, or ``NONE``: they belong to the source's window.
+    begins
+        They are the first of their window; of the second operand always.
+    completes, last
+        A result follows from this pass; the last one of the walk.
+    repeat
+        How many times the result's window has been walked before.
+    """
+    return data.StructLayout({**_members(config), "low": row_layout(config), "high": row_layout(config)})
+
+
+class ElementFetcher(wiring.Component):
+    """Each step is a pass; one that ends a window with a second operand is followed by the operand's pass.
+
+    Rows are requested ahead, in the order of the passes. A pass from the unified buffer is offered when its rows are
+    there; others need no time of the unified buffer.
+
+    Members
+    -------
+    commands
+        See :func:`fetch_layout`; taken with their last step.
+    steps
+        Of a :class:`~openmxu.rtl.plane_walker.PlaneWalker`.
+    rows
+        Read port of the unified buffer.
+    passes
+        See :func:`pass_layout`.
+    """
+
+    passes_ahead = 8
+    """Passes whose rows are requested ahead: at one pass per cycle the unified buffer takes five to answer."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._pass = data.StructLayout(_members(config))
+        address_width = activation_walk(config)["address"].shape
+        super().__init__(
+            {
+                "commands": In(stream.Signature(fetch_layout(config))),
+                "steps": In(stream.Signature(step_layout(address_width, windows=True))),
+                "rows": Out(unified_buffer.ReadPortSignature(config)),
+                "passes": Out(stream.Signature(pass_layout(config))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        # A row's place is free because its pass is put into the queue together with its request.
+        m.submodules.queue = queue = StreamFIFO(self._pass, self.passes_ahead)
+        m.submodules.low = low = StreamFIFO(row_layout(config), self.passes_ahead)
+        m.submodules.high = high = StreamFIFO(row_layout(config), self.passes_ahead)
+
+        requests = self._fetch(m, self._make_passes(m), queue)
+        self._read(m, requests, low, high)
+
+        head = queue.output.p
+        is_wide = head.from_elements & head.format.wide
+        for member, _ in self._pass:
+            m.d.comb += self.passes.p[member].eq(head[member])
+        m.d.comb += [
+            self.passes.p.low.eq(low.output.payload),
+            self.passes.p.high.eq(high.output.payload),
+            self.passes.valid.eq(
+                queue.output.valid & (~head.from_elements | low.output.valid) & (~is_wide | high.output.valid)
+            ),
+            queue.output.ready.eq(self.passes.valid & self.passes.ready),
+            low.output.ready.eq(queue.output.ready & head.from_elements),
+            high.output.ready.eq(queue.output.ready & is_wide),
+        ]
+        return m
+
+    def _make_passes(self, m: Module) -> stream.Interface:
+        """Passes, each with the address of its first unified buffer row."""
+        config = self._config
+        width = config.unified_buffer_address_width
+        layout = data.StructLayout({"content": self._pass, "address": width})
+        passes = stream.Signature(layout).create(path=("made",))
+        step, command, made = self.steps.p, self.commands.p, passes.p.content
+        has_operand = Signal()
+        is_operand = Signal()
+        has_step = Signal()
+        proceeds = Signal()
+        offset = Signal(width)
+        m.d.comb += [
+            has_operand.eq(step.ends & (command.operand != Operand.NONE)),
+            has_step.eq(self.steps.valid & self.commands.valid),
+            proceeds.eq(~passes.valid | passes.ready),
+            self.steps.ready.eq(proceeds & self.commands.valid & (is_operand | ~has_operand)),
+            self.commands.ready.eq(self.steps.valid & self.steps.ready & step.last),
+        ]
+        with m.If(proceeds):
+            m.d.sync += [
+                passes.valid.eq(has_step),
+                made.row.eq(step.address),
+                made.repeat.eq(step.repeat),
+            ]
+            with m.If(is_operand):
+                m.d.sync += [
+                    passes.p.address.eq(command.operand_address + offset),
+                    made.from_accumulators.eq(0),
+                    made.from_elements.eq(1),
+                    made.format.eq(command.operand_format),
+                    made.operand.eq(command.operand),
+                    made.begins.eq(1),
+                    made.completes.eq(1),
+                    made.last.eq(step.last),
+                ]
+            with m.Else():
+                m.d.sync += [
+                    passes.p.address.eq(step.address),
+                    made.from_accumulators.eq(step.inside & ~command.from_unified_buffer),
+                    made.from_elements.eq(step.inside & command.from_unified_buffer),
+                    made.format.eq(command.source_format),
+                    made.operand.eq(Operand.NONE),
+                    made.begins.eq(step.begins),
+                    made.completes.eq(step.ends & ~has_operand),
+                    made.last.eq(step.last & ~has_operand),
+                ]
+        with m.If(proceeds & has_step):
+            m.d.sync += is_operand.eq(has_operand & ~is_operand)
+            # All bytes of a result use the same element.
+            with m.If(is_operand & (step.repeat == command.repeats)):
+                m.d.sync += offset.eq(Mux(step.last, 0, offset + Mux(command.operand_format.wide, 2, 1)))
+        return passes
+
+    def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> stream.Interface:
+        """Requests for the rows of each pass; the pass is queued together with its first request."""
+        width = self._config.unified_buffer_address_width
+        # Keeps the arbitration of the unified buffer apart from what follows from it.
+        m.submodules.requests = requests = StreamFIFO(data.StructLayout({"address": width, "is_high": 1}), 2)
+        content = passes.p.content
+        is_high = Signal()
+        is_wide = content.from_elements & content.format.wide
+        m.d.comb += [
+            queue.input.payload.eq(content),
+            queue.input.valid.eq(passes.valid & ~is_high & (requests.input.ready | ~content.from_elements)),
+            requests.input.p.address.eq(passes.p.address + is_high),
+            requests.input.p.is_high.eq(is_high),
+            requests.input.valid.eq(passes.valid & content.from_elements & (queue.input.ready | is_high)),
+            passes.ready.eq(
+                Mux(
+                    is_high,
+                    requests.input.ready,
+                    queue.input.ready & ~is_wide & (requests.input.ready | ~content.from_elements),
+                )
+            ),
+        ]
+        with m.If(requests.input.valid & requests.input.ready):
+            m.d.sync += is_high.eq(is_wide & ~is_high)
+
+        return requests.output
+
+    def _read(self, m: Module, requests: stream.Interface, low: StreamFIFO, high: StreamFIFO) -> None:
+        """Request rows and keep them until their pass comes."""
+        m.d.comb += [
+            self.rows.request.payload.eq(requests.p.address),
+            self.rows.request.valid.eq(requests.valid),
+            requests.ready.eq(self.rows.request.ready),
+        ]
+        is_high = requests.p.is_high
+        for stage in range(UnifiedBuffer.read_latency):
+            delayed = Signal(name=f"is_high_{stage}", reset_less=True)
+            m.d.sync += delayed.eq(is_high)
+            is_high = delayed
+        for fifo, is_its_row in ((low, ~is_high), (high, is_high)):
+            m.d.comb += [
+                fifo.input.payload.eq(self.rows.response.payload),
+                fifo.input.valid.eq(self.rows.response.valid & is_its_row),
+            ]

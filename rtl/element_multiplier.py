@@ -1,0 +1,50 @@
+"""Element multiplier: an int32 sum times an element of the second operand."""
+
+import numpy as np
+from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
+
+__all__ = ["ELEMENT_WIDTH", "ElementMultiplier"]
+
+ELEMENT_WIDTH = 17
+"""Bits of a signed element: 16 bits minus a zero point of the same type."""
+
+_LOW_BITS = 17
+
+
+class ElementMultiplier(wiring.Component):
+    """The lower 32 bits of a product, as two products that a DSP block takes; one in every cycle.
+
+    Members
+    -------
+    total, element
+        The factors.
+    product
+        ``latency`` cycles later, wrapped to 32 bits.
+    """
+
+    latency = 2
+    """Cycles from the factors to the product."""
+
+    def __init__(self) -> None:
+        super().__init__({"total": In(signed(32)), "element": In(signed(ELEMENT_WIDTH)), "product": Out(signed(32))})
+
+    @staticmethod
+    def compute(totals: NDArray[np.int32], elements: NDArray[np.int32]) -> NDArray[np.int32]:
+        """What leaves as ``product``."""
+        return (np.asarray(totals, np.int64) * np.asarray(elements, np.int64)).astype(np.int32)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # Of the upper product only what lies below bit 32 counts, and only as much of the element goes into it.
+        high_bits = 32 - _LOW_BITS
+        low = Signal(signed(32), reset_less=True)
+        high = Signal(high_bits, reset_less=True)
+        m.d.sync += [
+            low.eq(Cat(self.total[:_LOW_BITS], 0).as_signed() * self.element),
+            high.eq(self.total[_LOW_BITS:] * self.element[:high_bits]),
+            self.product.eq(Cat(low[:_LOW_BITS], low[_LOW_BITS:] + high)),
+        ]
+        return m

@@ -1,0 +1,83 @@
+"""Pooler: the values of a window become one, column by column."""
+
+import numpy as np
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import enum, wiring
+from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
+
+from openmxu.arch.numerics import pool
+from openmxu.rtl.column_state import ColumnState
+
+__all__ = ["PoolOperation", "Pooler"]
+
+
+class PoolOperation(enum.Enum, shape=2):
+    """What becomes of a column's pooled value: the new value, the larger of both, their sum, or what it was."""
+
+    FIRST = 0
+    MAXIMUM = 1
+    SUM = 2
+    HOLD = 3
+
+
+class Pooler(wiring.Component):
+    """Keeps a pooled value for each column of a lane; a new one comes in every cycle.
+
+    Parameters
+    ----------
+    groups
+        Columns of a lane.
+
+    Members
+    -------
+    enable
+        A value comes; without it nothing changes.
+    group
+        Its column.
+    operation, value
+        How it changes the column's pooled value. Sums wrap to 32 bits.
+    pooled
+        What the column's pooled value then is, ``latency`` cycles later.
+    """
+
+    latency = 1
+    """Cycles from a value to what the pooled value becomes."""
+
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
+        super().__init__(
+            {
+                "enable": In(1),
+                "group": In(range(groups)),
+                "operation": In(PoolOperation),
+                "value": In(signed(32)),
+                "pooled": Out(signed(32)),
+            }
+        )
+
+    @staticmethod
+    def compute(windows: NDArray[np.int32], operation: PoolOperation) -> NDArray[np.int32]:
+        """What windows (n, positions, columns) become, whose first value comes with ``FIRST``."""
+        return pool(windows, np.ones(windows.shape[:2], bool), operation is PoolOperation.MAXIMUM)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.state = state = ColumnState(signed(32), self._groups)
+        new = Signal(signed(32))
+        with m.Switch(self.operation):
+            with m.Case(PoolOperation.FIRST):
+                m.d.comb += new.eq(self.value)
+            with m.Case(PoolOperation.MAXIMUM):
+                m.d.comb += new.eq(Mux(self.value > state.value, self.value, state.value))
+            with m.Case(PoolOperation.SUM):
+                m.d.comb += new.eq(self.value + state.value)
+            with m.Case(PoolOperation.HOLD):
+                m.d.comb += new.eq(state.value)
+        m.d.comb += [
+            state.group.eq(self.group),
+            state.enable.eq(self.enable),
+            state.next_value.eq(new),
+        ]
+        m.d.sync += self.pooled.eq(new)
+        return m

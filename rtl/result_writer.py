@@ -1,0 +1,84 @@
+"""Result writer: bytes of the lanes become unified buffer rows."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl import unified_buffer
+from openmxu.rtl.activation_datapath import result_beat_layout
+from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.unified_buffer import row_layout
+
+__all__ = ["ResultWriter"]
+
+
+class ResultWriter(wiring.Component):
+    """Collects rows and writes those of a walk to consecutive rows of the unified buffer.
+
+    Parameters
+    ----------
+    rows
+        Rows that there is room for: whoever makes results counts them.
+
+    Members
+    -------
+    addresses
+        First row of each walk; taken with the walk's last byte.
+    bytes
+        See :func:`openmxu.rtl.activation_datapath.result_beat_layout`.
+    results
+        Write port of the unified buffer.
+    written, done
+        A row is taken by the unified buffer; it is the last one of a walk.
+    """
+
+    def __init__(self, config: Config, *, rows: int) -> None:
+        self._config = config
+        self._rows = rows
+        super().__init__(
+            {
+                "addresses": In(stream.Signature(config.unified_buffer_address_width)),
+                "bytes": In(result_beat_layout(config)),
+                "results": Out(unified_buffer.WritePortSignature(config)),
+                "written": Out(1),
+                "done": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self._config
+        groups = config.column_groups
+        result = data.StructLayout(
+            {"address": config.unified_buffer_address_width, "row": row_layout(config), "last": 1}
+        )
+        m.submodules.rows = rows = StreamFIFO(result, self._rows)
+
+        ends_row = Signal()
+        count = Signal(config.unified_buffer_address_width)
+        m.d.comb += ends_row.eq(self.bytes.active & self.bytes.ends_row)
+        columns = []
+        for lane in range(config.activation_lanes):
+            newest = self.bytes.bytes[lane]
+            collected = Signal(8 * (groups - 1), name=f"collected_{lane}", reset_less=True)
+            with m.If(self.bytes.active):
+                m.d.sync += collected.eq(Cat(collected, newest)[8:])
+            columns.append(Cat(collected, newest))
+        with m.If(ends_row):
+            m.d.sync += count.eq(Mux(self.bytes.ends_walk, 0, count + 1))
+
+        m.d.comb += [
+            rows.input.valid.eq(ends_row),
+            rows.input.p.address.eq(self.addresses.payload + count),
+            rows.input.p.last.eq(self.bytes.ends_walk),
+            Value.cast(rows.input.p.row).eq(Cat(columns)),
+            self.addresses.ready.eq(ends_row & self.bytes.ends_walk),
+            self.results.request.p.address.eq(rows.output.p.address),
+            self.results.request.p.row.eq(rows.output.p.row),
+            self.results.request.valid.eq(rows.output.valid),
+            rows.output.ready.eq(self.results.request.ready),
+            self.written.eq(rows.output.valid & rows.output.ready),
+            self.done.eq(self.written & rows.output.p.last),
+        ]
+        return m

@@ -1,0 +1,144 @@
+"""Scaler: an int32 times a float32, exactly as float32 arithmetic has it, as a fixed-point number."""
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from numpy.typing import NDArray
+
+from openmxu.arch.numerics import FRACTION_BITS, REQUANTIZED_LIMIT, fixed_point
+
+__all__ = ["MAGNITUDE_WIDTH", "Scaler"]
+
+_EXPONENT = signed(10)
+"""Holds every exponent of a product: from -127 to 31 + 255 - 127 + 2."""
+
+_INTEGER_BITS = REQUANTIZED_LIMIT.bit_length() - 1
+"""Integer bits of a magnitude before it saturates."""
+
+_FIXED_WIDTH = _INTEGER_BITS + FRACTION_BITS
+
+_SMALLEST_EXPONENT = -14
+"""Of the magnitudes that do not become 0: the last one that a 5-bit shift reaches."""
+
+MAGNITUDE_WIDTH = _FIXED_WIDTH + 1
+"""Bits of a magnitude, saturated ones included."""
+
+
+class Scaler(wiring.Component):
+    """Multiplies in float32 arithmetic for one lane; one value per cycle.
+
+    Computes :func:`openmxu.arch.numerics.fixed_point`: the total becomes a float32 (round to nearest even) and is
+    multiplied by ``scale`` as float32. Exact, because a float32 product is one 24 × 24-bit multiplication and a
+    rounding.
+
+    Members
+    -------
+    total
+        int32.
+    scale
+        Bits of a float32, ``scale_delay`` cycles after its total. Exponent 0 counts as zero, exponent 255 saturates.
+    negative, magnitude
+        The product with 24 fraction bits as sign and magnitude, ``latency`` cycles after its total. It is truncated,
+        and saturates to 2**18; below 2**-14 it is 0.
+    """
+
+    scale_delay = 5
+    """Cycles from a total to its scale."""
+
+    latency = 13
+    """Cycles from a total to its product."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {"total": In(signed(32)), "scale": In(32), "negative": Out(1), "magnitude": Out(MAGNITUDE_WIDTH)}
+        )
+
+    @staticmethod
+    def compute(totals: NDArray[np.int32], scales: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The products with their signs, for arrays that broadcast."""
+        return fixed_point(totals, scales)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+
+        def register(name: str, value: Value, shape: Shape | None = None) -> Signal:
+            signal = Signal(Value.cast(value).shape() if shape is None else shape, name=name, reset_less=True)
+            m.d.sync += signal.eq(value)
+            return signal
+
+        def delay(name: str, value: Value, cycles: int) -> Value:
+            for stage in range(cycles):
+                value = register(f"{name}_{stage}", value)
+            return value
+
+        def round_to_24(name: str, value: Value) -> tuple[Value, Value]:
+            """The upper 24 bits rounded to nearest even; after a carry 1.000 with ``carry`` for the exponent."""
+            rest = len(value) - 24
+            increment = value[rest - 1] & (value[: rest - 1].any() | value[rest])
+            rounded = Signal(25, name=name)
+            m.d.comb += rounded.eq(value[rest:] + increment)
+            return Cat(rounded[:23], rounded[23] | rounded[24]), rounded[24]
+
+        # 1: sign and magnitude, up to 2**31.
+        sum_negative = delay("sum_negative", self.total[31], 5)
+        normalized = register("magnitude_1", Mux(self.total[31], -self.total, self.total)[:32])
+
+        # 2 to 4: the leading one moves to bit 31; `leading` is its place.
+        leading = Const(31, 5)
+        for stage, shifts in ((2, (16,)), (3, (8, 4)), (4, (2, 1))):
+            for shift in shifts:
+                is_low = normalized[32 - shift :] == 0
+                normalized = Mux(is_low, normalized << shift, normalized)[:32]
+                leading = Mux(is_low, leading - shift, leading)[:5]
+            normalized = register(f"normalized_{stage}", normalized)
+            leading = register(f"leading_{stage}", leading)
+
+        # 5: float32(total); a carry reaches the exponent in the next stage.
+        mantissa, carry = round_to_24("rounded_sum", normalized)
+        mantissa = register("sum_mantissa", mantissa)
+        carry = register("sum_carry", carry)
+        leading = register("leading_5", leading)
+        is_zero = register("is_zero_5", ~normalized[31])
+
+        # 6 to 8: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
+        scale_mantissa = Cat(self.scale[:23], Const(1, 1))
+        scale_exponent = self.scale[23:31]
+        low_low = register("low_low", mantissa[:12] * scale_mantissa[:12])
+        low_high = register("low_high", mantissa[:12] * scale_mantissa[12:])
+        high_low = register("high_low", mantissa[12:] * scale_mantissa[:12])
+        high_high = register("high_high", mantissa[12:] * scale_mantissa[12:])
+        middle = register("middle", low_high + high_low)
+        outer = register("outer", Cat(low_low, high_high))
+        product = register("product", outer + (middle << 12), unsigned(48))
+        leading = register("leading_6", leading + carry)
+        exponent = register("exponent_6", scale_exponent - 127, _EXPONENT)
+        exponent = delay("exponent_7", register("exponent_7", exponent + leading, _EXPONENT), 1)
+        is_zero = delay("is_zero_6", is_zero | (scale_exponent == 0), 6)
+        negative = delay("negative_6", sum_negative ^ self.scale[31], 7)
+        m.d.sync += self.negative.eq(negative)
+
+        # 9: the leading one moves to bit 47.
+        aligned = register("aligned", Mux(product[47], product, product << 1)[:48])
+        exponent = register("exponent_9", exponent + product[47], _EXPONENT)
+
+        # 10: the float32 product.
+        mantissa, carry = round_to_24("rounded_product", aligned)
+        mantissa = register("product_mantissa", mantissa)
+        exponent = register("exponent_10", exponent + carry, _EXPONENT)
+
+        # 11 to 13: fixed point. What leaves to the right is truncated.
+        top = _INTEGER_BITS - 1
+        shift = register("shift_11", (top - exponent)[:5])
+        saturates = register("saturates_11", exponent > top)
+        vanishes = register("vanishes_11", exponent < _SMALLEST_EXPONENT)
+        fixed = register("fixed_11", Cat(Const(0, _FIXED_WIDTH - 24), mantissa))
+        fixed = Mux(shift[4], fixed >> 16, fixed)
+        fixed = register("fixed_12", Mux(shift[3], fixed >> 8, fixed))
+        shift = register("shift_12", shift[:3])
+        counts = register("counts_12", ~(saturates | vanishes | is_zero))
+        saturates = register("saturates_12", saturates & ~is_zero)
+        for place in (2, 1, 0):
+            fixed = Mux(shift[place], fixed >> (1 << place), fixed)
+        m.d.sync += self.magnitude.eq(Cat(Mux(counts, fixed, 0), saturates))
+        return m
