@@ -9,6 +9,7 @@ from cocotb.triggers import RisingEdge
 from tb.bench import CONFIG, Bench
 
 CYCLES = 3000
+MANY = 3001
 
 
 @cocotb.test()
@@ -34,7 +35,7 @@ async def counts_tiles(dut):
         take_two = takes and sum(outstanding) >= 2 and random.random() < 0.5
         # With `take_two`, `take` does not matter.
         take = takes and (not take_two or random.random() < 0.5)
-        tiles = random.choice([1, 1, 2, 3, random.randrange(1, 9)])
+        tiles = random.choice([1, 1, 2, 3, random.randrange(1, 9), 1 + (1 << random.randrange(24))])
         ports["enqueue"].value, ports["tiles"].value = int(queue), tiles
         ports["take"].value, ports["take_two"].value = int(take), int(take_two)
         ports["clear"].value = int(clears)
@@ -57,3 +58,27 @@ async def counts_tiles(dut):
                 ports[name].value = 0
             await RisingEdge(dut.clk)
     assert most == CONFIG.weight_queue_depth
+
+
+@cocotb.test()
+@cocotb.parametrize(at_once=[1, 2])
+async def counts_many_tiles(dut, at_once):
+    bench = await Bench.start(dut, "tile_ledger")
+    for name in ("take", "take_two", "clear"):
+        bench.port(name).value = 0
+    bench.port("enqueue").value, bench.port("tiles").value = 1, MANY
+    await bench.step()
+    bench.port("enqueue").value = 0
+    take = bench.port("take" if at_once == 1 else "take_two")
+    queued, two_queued = bench.port("has_queued_tile"), bench.port("has_two_queued_tiles")
+    for left in range(MANY, at_once - 1, -at_once):
+        take.value = 1
+        await bench.step()
+        assert (int(queued.value), int(two_queued.value)) == (1, left >= 2)
+        if at_once == 2:
+            take.value = 0
+            await bench.step()
+    take.value = 0
+    await bench.step()
+    assert int(queued.value) == MANY % at_once
+    assert int(two_queued.value) == 0
