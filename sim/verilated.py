@@ -17,7 +17,7 @@ from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapsho
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
 from openmxu.sim.verilator import CORE, BusError, Design, library_path
-from openmxu.sim.verilator.build import TRACES
+from openmxu.sim.verilator.build import COVERAGE, TRACES
 from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
 from openmxu.sim.verilator.progress import ProgressHook
 
@@ -69,6 +69,9 @@ class VerilatedDevice(Device):
         response.
     waveform
         File that all signals are written to, ``.vcd`` or ``.fst``; complete once the device is closed.
+    coverage
+        File that tells, once the device is closed, how often each line of the Verilog was executed and each bit
+        toggled, for ``verilator_coverage``; not together with ``waveform``.
     watchdog
         Cycles without a transfer on any stream and without progress in the counters after which the device hangs;
         by default more than the longest instruction needs.
@@ -77,6 +80,8 @@ class VerilatedDevice(Device):
         bar when standard error is a terminal.
     design
         What is compiled in place of the core: another component with its signature.
+    fault
+        Which of the faults planted in the design is there, if it has a selector; 0 is none.
 
     Raises
     ------
@@ -87,7 +92,7 @@ class VerilatedDevice(Device):
     BuildError
         The build failed; the error has the first message and where to read all of them.
     OSError
-        The waveform file cannot be written.
+        The file of the waveform or of the coverage cannot be written.
     """
 
     def __init__(
@@ -100,9 +105,11 @@ class VerilatedDevice(Device):
         stalled_ports: Iterable[Port] = tuple(Port),
         memory_latency: int = 4,
         waveform: str | Path | None = None,
+        coverage: str | Path | None = None,
         watchdog: int | None = None,
         build_progress: ProgressHook | None = None,
         design: Design = CORE,
+        fault: int = 0,
     ) -> None:
         if not 0.0 <= stall_probability < 1.0:
             raise ValueError(f"stall_probability must be at least 0 and less than 1, not {stall_probability}")
@@ -114,19 +121,27 @@ class VerilatedDevice(Device):
             raise ValueError(f"watchdog must be at least 1 cycle, not {watchdog}")
         if not 0 <= seed < 1 << 64:
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {seed}")
+        if waveform is not None and coverage is not None:
+            raise ValueError("a device writes a waveform or coverage, not both")
+        if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
+            raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
         self.config = config
         self._watchdog = _longest_silence(config) if watchdog is None else watchdog
         self._design = design
         self._cycles_per_second = 0.0
         self._broken: str | None = None
-        file = None if waveform is None else Path(waveform)
-        trace = None if file is None else _trace_format(file)
+        file, trace = None, None
+        if waveform is not None:
+            file = Path(waveform)
+            trace = _trace_format(file)
+        elif coverage is not None:
+            file, trace = Path(coverage), COVERAGE
         path = library_path(config, design=design, trace=trace, progress=build_progress)
         if file is not None:
             file.write_bytes(b"")  # Verilator's writers do not tell when they cannot open a file
         threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
         stalls = StallPattern(threshold, stall_cycles, sum(1 << port for port in set(stalled_ports)))
-        self._model: Model | None = Model(path, seed, stalls, memory_latency, file)
+        self._model: Model | None = Model(path, seed, stalls, memory_latency, file, fault)
 
     def execute(
         self,

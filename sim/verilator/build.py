@@ -17,7 +17,7 @@ from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
 
-__all__ = ["LIBRARY_NAME", "TRACES", "build_library"]
+__all__ = ["COVERAGE", "LIBRARY_NAME", "TRACES", "build_library"]
 
 LIBRARY_NAME = "libopenmxu.so"
 
@@ -28,6 +28,9 @@ _HARNESS_SOURCES = tuple(
 TRACES = ("vcd", "fst")
 """Waveform formats."""
 
+COVERAGE = "coverage"
+"""In place of a waveform format: the file counts which lines were executed and which bits toggled."""
+
 _VERILATOR_OPTIONS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing", "-Wno-fatal"),
     # Files of bounded size: the compiler's time grows faster than a file, and several compile at once.
@@ -37,8 +40,9 @@ _TRACE_OPTIONS = {
     None: (),
     "vcd": ("--trace-vcd", "-CFLAGS", "-DOPENMXU_TRACE_VCD"),
     "fst": ("--trace-fst", "-CFLAGS", "-DOPENMXU_TRACE_FST"),
+    COVERAGE: ("--coverage-line", "--coverage-toggle", "-CFLAGS", "-DOPENMXU_COVERAGE"),
 }
-_TRACE_LIBRARIES = {None: (), "vcd": (), "fst": ("-llz4", "-lz")}
+_TRACE_LIBRARIES = {None: (), "vcd": (), "fst": ("-llz4", "-lz"), COVERAGE: ()}
 # No -march=native: home directories, and the caches in them, are shared between machines. Hidden symbols, and no
 # unique ones, keep the models of several configurations apart when one process loads them.
 _CXX_FLAGS = "-std=c++20 -fPIC -fvisibility=hidden -fno-gnu-unique -w"
@@ -72,9 +76,10 @@ def _write_sources(design: Design, config: Config, directory: Path) -> None:
     from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
 
     memories = design.memories(config)
-    (directory / "core.v").write_text(fold_initial_values(to_verilog(design.make(config), TOP)))
+    verilog = to_verilog(design.make(config), TOP) if design.netlist is None else design.netlist.read_text()
+    (directory / "core.v").write_text(fold_initial_values(verilog))
     (directory / "memories.vlt").write_text(memories_configuration(memories))
-    (directory / "layout.h").write_text(layout_header(config, memories))
+    (directory / "layout.h").write_text(layout_header(config, memories, design.selector))
     for source in _HARNESS_SOURCES:
         shutil.copy(source, directory)
 

@@ -42,7 +42,8 @@ def library_path(
     design
         What to compile.
     trace
-        ``"vcd"`` or ``"fst"`` for a model that can write waveforms; it is slower, and an entry of its own.
+        ``"vcd"`` or ``"fst"`` for a model that can write waveforms, ``"coverage"`` for one that counts what is
+        executed; these are slower, and entries of their own.
     progress
         Called while it builds; ``None`` shows a bar when standard error is a terminal.
 

@@ -32,12 +32,18 @@ class Design:
         top and of the memory, joined by dots. Row r is element r // banks of bank r % banks.
     accumulators
         The same for the accumulators, one tuple of arrays per column. Row r is element r // n of array r % n.
+    netlist
+        A file of Verilog that is compiled in place of what ``make`` makes; ``sources`` must name it.
+    selector
+        Name of an input that only the netlist has. It picks one of the netlist's faults, 0 none of them.
     """
 
     make: Callable[[Config], wiring.Component]
     sources: tuple[Path, ...]
     unified_buffer: Callable[[Config], tuple[str, ...]]
     accumulators: Callable[[Config], tuple[tuple[str, ...], ...]]
+    netlist: Path | None = None
+    selector: str | None = None
 
     def memories(self, config: Config) -> tuple[str, ...]:
         """Every array of the design: first the banks of the unified buffer, then the columns' arrays."""

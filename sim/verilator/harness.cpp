@@ -8,8 +8,9 @@ using openmxu::Harness;
 using openmxu::StallPattern;
 using openmxu::Status;
 
-EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const char* trace) {
-    return new Harness{seed, *stalls, latency, trace};
+EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const char* trace,
+                           uint32_t fault) {
+    return new Harness{seed, *stalls, latency, trace, fault};
 }
 EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }

@@ -18,6 +18,10 @@ using Trace = VerilatedVcdC;
 #elif defined(OPENMXU_TRACE_FST)
 #include "verilated_fst_c.h"
 using Trace = VerilatedFstC;
+#elif defined(OPENMXU_COVERAGE)
+#include <string>
+
+#include "verilated_cov.h"
 #endif
 
 // Verilator writes the second of two underscores of a name as ___05F.
@@ -58,12 +62,20 @@ struct Status {
 
 class Harness {
 public:
-    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const char* trace)
+    // `fault` is one of those planted in the design, if it is one with faults; 0 is none.
+    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const char* trace, uint32_t fault)
         : m_world{{seed, stalls}, latency} {
+#if defined(OPENMXU_SELECTOR)
+        m_root.OPENMXU_SELECTOR = fault;
+#else
+        (void)fault;
+#endif
 #if defined(OPENMXU_TRACE_VCD) || defined(OPENMXU_TRACE_FST)
         m_context.traceEverOn(true);
         m_model.trace(&m_trace, 99);
         m_trace.open(trace);
+#elif defined(OPENMXU_COVERAGE)
+        m_coverage = trace;
 #else
         (void)trace;
 #endif
@@ -75,6 +87,9 @@ public:
         m_trace.close();
 #endif
         m_model.final();
+#if defined(OPENMXU_COVERAGE)
+        m_context.coveragep()->write(m_coverage);
+#endif
         // The model's destructor looks for its scopes in the thread's context, which may be one that is gone by now.
         Verilated::threadContextp(&m_context);
     }
@@ -307,6 +322,8 @@ private:
     Vopenmxu_core___024root& m_root{*m_model.rootp};
 #if defined(OPENMXU_TRACE_VCD) || defined(OPENMXU_TRACE_FST)
     Trace m_trace;
+#elif defined(OPENMXU_COVERAGE)
+    std::string m_coverage;
 #endif
     World m_world;
     Memory m_host_memory;

@@ -16,8 +16,9 @@ TOP = "openmxu_core"
 """Name of the top module, and of every generated C++ class after its V."""
 
 
-def layout_header(config: Config, memories: Iterable[str]) -> str:
-    """``layout.h``: widths of ports, numbers that Python and C++ share, and the list of the model's arrays."""
+def layout_header(config: Config, memories: Iterable[str], selector: str | None = None) -> str:
+    """``layout.h``: widths of ports, numbers that Python and C++ share, the list of the model's arrays, and the name of
+    the input that selects a fault, if there is one."""
     constants = {
         "HOST_ADDRESS_WIDTH": config.host_address_width,
         "HOST_DATA_BYTES": config.host_data_bytes,
@@ -34,6 +35,8 @@ def layout_header(config: Config, memories: Iterable[str]) -> str:
     lines = ["#pragma once", "namespace openmxu {"]
     lines += [f"constexpr unsigned {name} = {int(value)};" for name, value in constants.items()]
     lines += ["}", "#define OPENMXU_MEMORIES(MEMORY) " + " ".join(f"MEMORY({_member(path)})" for path in memories)]
+    if selector is not None:
+        lines.append(f"#define OPENMXU_SELECTOR {selector}")
     return "\n".join(lines) + "\n"
 
 

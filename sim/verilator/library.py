@@ -89,7 +89,7 @@ class _Event(ctypes.Structure):
 
 
 _FUNCTIONS = {
-    "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32, c_char_p),
+    "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32, c_char_p, c_uint32),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
     "attach": (None, c_void_p, c_void_p, c_uint64, c_void_p, c_uint64),
@@ -110,7 +110,9 @@ class Model:
     Keeps references to the arrays that it was given for as long as the harness may touch them.
     """
 
-    def __init__(self, path: Path, seed: int, stalls: StallPattern, latency: int, waveform: Path | None) -> None:
+    def __init__(
+        self, path: Path, seed: int, stalls: StallPattern, latency: int, trace_file: Path | None, fault: int
+    ) -> None:
         library = ctypes.CDLL(str(path))
         self._functions = {}
         for name, (result, *arguments) in _FUNCTIONS.items():
@@ -118,8 +120,8 @@ class Model:
             function.restype = result
             function.argtypes = arguments
             self._functions[name] = function
-        trace = None if waveform is None else str(waveform).encode()
-        self._handle = self._functions["create"](seed, byref(stalls), latency, trace)
+        trace = None if trace_file is None else str(trace_file).encode()
+        self._handle = self._functions["create"](seed, byref(stalls), latency, trace, fault)
         self._memories: tuple[NDArray[np.uint8], ...] = ()
         self._words: NDArray[np.uint8] | None = None
 
