@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from scripts.exactness import make_model, random_bytes
+from scripts.random_models import make_model, random_bytes
 
 INPUTS, OUTPUTS = 50, 30
 
@@ -69,4 +69,5 @@ def model(
 ) -> onnx.ModelProto:
     """A model with an open batch and those constants that its nodes use."""
     used = {name for item in nodes for name in item.input}
-    return make_model(nodes, {name: array for name, array in values.items() if name in used}, columns, types, opset)
+    constants_ = {name: array for name, array in values.items() if name in used}
+    return make_model(nodes, constants_, ((columns[0],), (columns[1],)), types, opset)

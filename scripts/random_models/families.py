@@ -1,0 +1,99 @@
+"""What the exactness campaign compares: families of random models, each with how far apart outputs may be."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from scripts.random_models.convolution import FORMS, convolve, sum_products
+from scripts.random_models.dense import LARGEST, OPERATORS, dense_case
+from scripts.random_models.elementwise import combine
+from scripts.random_models.functions import FUNCTIONS, apply_function, clip, relu
+from scripts.random_models.graph import Case, Graph, Tensor
+from scripts.random_models.pooling import average_pool, global_average_pool, max_pool
+from scripts.random_models.shapes import log_uniform, random_shape
+
+__all__ = ["FAMILIES", "Family"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Random models of one operator.
+
+    Attributes
+    ----------
+    tolerance
+        How far apart outputs may be.
+    make
+        A case out of a random generator and the number of the model in its family.
+    """
+
+    name: str
+    tolerance: int
+    make: Callable[[np.random.Generator, int], Case]
+
+    def case(self, seed: int, number: int) -> Case:
+        """Model ``number`` of those with ``seed``; the same one every time."""
+        return self.make(np.random.default_rng((seed, zlib.crc32(self.name.encode()), number)), number)
+
+
+def _dense(operator: str) -> Family:
+    def make(random: np.random.Generator, number: int) -> Case:
+        m, k, n = (log_uniform(random, LARGEST) for _ in range(3))
+        return dense_case(random, operator, (m, k, n))
+
+    return Family(operator, 0, make)
+
+
+def _layers(
+    name: str, tolerance: int, build: Callable[[Graph], Tensor], powers_of_two: bool | None = None, batch: int = 2
+) -> Family:
+    """A family of graphs; ``powers_of_two`` says which scales they have, ``None`` means a quarter of them."""
+
+    def make(random: np.random.Generator, number: int) -> Case:
+        shape = random_shape(random, batch)
+        # 512 models have every zero point of both types.
+        dtype = ("uint8", "int8")[number // 256 % 2]
+        powers = bool(random.random() < 0.25) if powers_of_two is None else powers_of_two
+        graph = Graph(random, shape, dtype, number * 101 % 256, powers)
+        return graph.case(build(graph))
+
+    return Family(name, tolerance, make)
+
+
+def _source(graph: Graph) -> Tensor:
+    """The input, or a convolution of it."""
+    return graph.input if graph.chance(0.5) else convolve(graph, graph.input, FORMS[graph.between(0, 1)])
+
+
+_APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
+    "Add": (lambda graph: combine(graph, "Add"), 2),
+    "Mul": (lambda graph: combine(graph, "Mul"), 2),
+    "AveragePool": (lambda graph: average_pool(graph, _source(graph)), 2),
+    "GlobalAveragePool": (lambda graph: global_average_pool(graph, _source(graph)), 8),  # few outputs a plane
+}
+
+
+def _families() -> list[Family]:
+    families = [_dense(operator) for operator in OPERATORS]
+    families += [_layers(form, 0, lambda graph, form=form: convolve(graph, graph.input, form)) for form in FORMS]
+    families.append(_layers("ConvInteger", 0, sum_products))
+    families.append(_layers("MaxPool", 0, lambda graph: max_pool(graph, _source(graph))))
+    families.append(_layers("Relu", 0, relu))
+    families.append(_layers("Clip", 0, clip))
+    families += [
+        _layers(name, 0, lambda graph, name=name: apply_function(graph, _source(graph), name)) for name in FUNCTIONS
+    ]
+    for powers_of_two in (False, True):
+        suffix = ", powers of two" if powers_of_two else ""
+        families += [
+            _layers(f"{name}{suffix}", 1, build, powers_of_two, batch) for name, (build, batch) in _APPROXIMATE.items()
+        ]
+    return families
+
+
+FAMILIES = {family.name: family for family in _families()}
+"""By name."""

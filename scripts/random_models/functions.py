@@ -1,0 +1,86 @@
+"""Functions of one byte: activation functions and limits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scripts.random_models.convolution import FORMS, convolve
+from scripts.random_models.graph import Graph, Tensor
+
+__all__ = ["FUNCTIONS", "apply_function", "clip", "relu"]
+
+FUNCTIONS = ("Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish")
+_QUANTIZED = ("Sigmoid", "LeakyRelu")
+_TYPES = ("uint8", "int8")
+
+
+def apply_function(graph: Graph, source: Tensor, operator: str) -> Tensor:
+    """A function of every element: ONNX Runtime's quantized operator where there is one, or QDQ with any two types."""
+    attributes: dict[str, float] = {}
+    if operator in ("LeakyRelu", "HardSigmoid") and graph.chance(0.7):
+        attributes["alpha"] = float(np.float32(graph.random.choice([0.01, 0.1, 0.125, 0.2, 0.25, 0.5])))
+    if operator == "HardSigmoid" and graph.chance(0.5):
+        attributes["beta"] = float(np.float32(graph.random.uniform(0.2, 0.8)))
+    quantized = operator in _QUANTIZED and graph.chance(0.4)
+    real = _approximately(
+        operator, source.real, float(attributes.get("alpha", 0.2)), float(attributes.get("beta", 0.5))
+    )
+    result = graph.fit(real, source.dtype if quantized else _TYPES[graph.between(0, 1)])
+    make = graph.quantized if quantized else graph.around
+    name = make(operator, [source], result, **attributes)
+    words = [f"{name} {value:.6g}" for name, value in attributes.items()]
+    return graph.tensor(name, result, operator, "QLinear" if quantized else "QDQ", *words, result.dtype)
+
+
+def _approximately(
+    operator: str, real: NDArray[np.float64], alpha: float = 0.2, beta: float = 0.5
+) -> NDArray[np.float64]:
+    """What decides over the scale of the result."""
+    match operator:
+        case "Sigmoid":
+            return 1 / (1 + np.exp(-real))
+        case "Tanh":
+            return np.tanh(real)
+        case "LeakyRelu":
+            return np.where(real < 0, alpha * real, real)
+        case "HardSigmoid":
+            return np.clip(alpha * real + beta, 0, 1)
+    return real * np.clip(real / 6 + 0.5, 0, 1)
+
+
+def relu(graph: Graph) -> Tensor:
+    """Relu after a convolution, between DequantizeLinear and QuantizeLinear, or of int8 integers."""
+    source = graph.input
+    choice = graph.random.random()
+    if choice < 0.4:
+        return convolve(graph, source, "Conv", limit="Relu")
+    if choice < 0.5:
+        source = convolve(graph, source, FORMS[graph.between(0, 1)])
+    if source.dtype == "int8" and graph.chance(0.4):
+        return graph.tensor(graph.add("Relu", [source.name]), source.quantization, "Relu of bytes")
+    same = graph.chance(0.5)
+    result = source.quantization if same else graph.fit(np.maximum(source.real, 0), _TYPES[graph.between(0, 1)])
+    return graph.tensor(graph.around("Relu", [source], result), result, "Relu QDQ", result.dtype)
+
+
+def clip(graph: Graph) -> Tensor:
+    """Clip after a convolution, between DequantizeLinear and QuantizeLinear, or of bytes."""
+    source = graph.input
+    choice = graph.random.random()
+    if choice < 0.4:
+        return convolve(graph, source, "Conv", limit="Clip")
+    if choice < 0.5:
+        source = convolve(graph, source, FORMS[graph.between(0, 1)])
+    low, high = source.quantization.limits
+    first, last = low + graph.between(0, 100), high - graph.between(0, 100)
+    if graph.chance(0.5):
+        bounds = [graph.constant(np.asarray(bound, source.dtype)) for bound in (first, last)]
+        name = graph.add("Clip", [source.name, *bounds])
+        return graph.tensor(name, source.quantization, f"Clip of bytes to {first} … {last}")
+    zero_point, scale = source.quantization.zero_point, source.quantization.scale
+    reals = [np.float32((bound - zero_point) * float(scale) * 1.001) for bound in (first, last)]
+    same = graph.chance(0.5)
+    result = source.quantization if same else graph.fit(np.clip(source.real, *reals), _TYPES[graph.between(0, 1)])
+    real = graph.add("Clip", [graph.dequantize(source), *(graph.constant(bound) for bound in reals)])
+    return graph.tensor(graph.quantize(real, result), result, "Clip QDQ", result.dtype)

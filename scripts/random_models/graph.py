@@ -1,0 +1,227 @@
+"""ONNX graphs of quantized tensors that grow node by node, each tensor with what ONNX Runtime computes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import ArrayLike, NDArray
+from onnx import helper, numpy_helper
+
+__all__ = ["Case", "Graph", "Quantization", "Tensor", "make_model", "random_bytes", "reference"]
+
+MICROSOFT = "com.microsoft"
+"""The domain of QLinearAdd and the other quantized operators that ONNX itself does not define."""
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How the bytes of a tensor are read: ``(byte - zero_point) * scale``."""
+
+    dtype: str
+    scale: np.float32
+    zero_point: int
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest byte."""
+        limits = np.iinfo(self.dtype)
+        return int(limits.min), int(limits.max)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A quantized tensor of a graph, with the bytes that ONNX Runtime computes for it."""
+
+    name: str
+    values: NDArray[np.integer]
+    quantization: Quantization
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """With the batch."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> str:
+        """Of the bytes."""
+        return self.quantization.dtype
+
+    @property
+    def real(self) -> NDArray[np.float64]:
+        """What the bytes mean."""
+        return (self.values.astype(np.float64) - self.quantization.zero_point) * float(self.quantization.scale)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with one input, values for it, the output that ONNX Runtime computes, and one line about the model."""
+
+    model: onnx.ModelProto
+    values: NDArray[np.integer]
+    expected: NDArray[np.generic]
+    text: str
+
+
+def make_model(
+    nodes: Sequence[onnx.NodeProto],
+    constants: dict[str, NDArray[np.generic]],
+    shapes: tuple[Sequence[int], Sequence[int]],
+    types: tuple[str, str],
+    opset: int = 21,
+    output: str = "y",
+) -> onnx.ModelProto:
+    """A model from ``x`` to ``output`` with an open batch.
+
+    Parameters
+    ----------
+    shapes
+        Of input and output, without the batch.
+    types
+        numpy names of the types of input and output.
+    """
+    ports = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["batch", *shape])
+        for name, shape, dtype in zip(("x", output), shapes, types, strict=True)
+    ]
+    initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph(list(nodes), "graph", ports[:1], ports[1:], initializers)
+    domains = {"": opset} | {node.domain: 1 for node in nodes if node.domain}
+    imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def random_bytes(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> NDArray[np.integer]:
+    """Every value of an 8-bit type equally often."""
+    limits = np.iinfo(dtype)
+    return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+def reference(model: onnx.ModelProto, values: NDArray[np.generic], optimize: bool = True) -> NDArray[np.generic]:
+    """What ONNX Runtime's CPU provider computes, at its default optimization level unless ``optimize`` is false.
+
+    int8 layers between QuantizeLinear and DequantizeLinear use its integer kernels everywhere, as they do by default on
+    ARM; on x86 its default is float32 for some of them.
+    """
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    (result,) = session.run(None, {"x": values})
+    return result
+
+
+class Graph:
+    """A small tree of quantized layers under construction; whatever is left open is decided at random.
+
+    Parameters
+    ----------
+    random
+        What decides.
+    shape
+        Of the input, with the batch.
+    zero_point
+        Of the input, counted from the smallest byte of its type: 0 to 255.
+    powers_of_two
+        Whether all scales are powers of two; results often lie half way between two integers then.
+    """
+
+    def __init__(
+        self, random: np.random.Generator, shape: tuple[int, ...], dtype: str, zero_point: int, powers_of_two: bool
+    ) -> None:
+        self.random = random
+        self._powers_of_two = powers_of_two
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, NDArray[np.generic]] = {}
+        self._words: list[str] = []
+        scale = self.scale(np.exp(random.uniform(np.log(0.002), np.log(0.1))))
+        quantization = Quantization(dtype, np.float32(scale), zero_point + int(np.iinfo(dtype).min))
+        self.input = Tensor("x", random_bytes(random, dtype, shape), quantization)
+
+    def chance(self, probability: float) -> bool:
+        """True so often."""
+        return bool(self.random.random() < probability)
+
+    def between(self, low: int, high: int) -> int:
+        """A random integer, both limits included."""
+        return int(self.random.integers(low, high + 1))
+
+    def scale(self, value: ArrayLike) -> NDArray[np.float32]:
+        """Scales next to ``value``."""
+        value = np.asarray(value, np.float64)
+        return np.asarray(np.exp2(np.rint(np.log2(value))) if self._powers_of_two else value, np.float32)
+
+    def fit(self, real: NDArray[np.float64], dtype: str) -> Quantization:
+        """A random quantization under which most of ``real`` lies within the range of a byte, and fills much of it."""
+        limits = np.iinfo(dtype)
+        low, high = (float(value) for value in np.quantile(real, (0.05, 0.95)))
+        steps = self.random.uniform(60, 240)
+        span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-6)
+        while True:
+            scale = self.scale(span / steps)
+            first, last = np.ceil(limits.min - low / scale), np.floor(limits.max - high / scale)
+            first, last = max(first, limits.min), min(last, limits.max)
+            if first <= last:
+                return Quantization(dtype, np.float32(scale), self.between(int(first), int(last)))
+            steps *= 0.7
+
+    def constant(self, array: ArrayLike) -> str:
+        """The name of a new constant."""
+        name = f"c{len(self._constants)}"
+        self._constants[name] = np.asarray(array)
+        return name
+
+    def add(self, operator: str, inputs: Sequence[str], domain: str = "", **attributes: object) -> str:
+        """The name of what a new node makes."""
+        name = f"t{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, list(inputs), [name], name=name, domain=domain, **attributes))
+        return name
+
+    def parameters(self, quantization: Quantization) -> list[str]:
+        """Constants for scale and zero point."""
+        zero_point = np.asarray(quantization.zero_point, quantization.dtype)
+        return [self.constant(np.float32(quantization.scale)), self.constant(zero_point)]
+
+    def dequantize(self, tensor: Tensor) -> str:
+        """The name of the real values of ``tensor``."""
+        return self.add("DequantizeLinear", [tensor.name, *self.parameters(tensor.quantization)])
+
+    def quantize(self, real: str, quantization: Quantization) -> str:
+        """The name of the bytes for the real values ``real``."""
+        return self.add("QuantizeLinear", [real, *self.parameters(quantization)])
+
+    def quantized(self, operator: str, sources: Sequence[Tensor], result: Quantization, **attributes: object) -> str:
+        """ONNX Runtime's own quantized ``operator``: every source with its parameters, then those of the result."""
+        inputs = [item for source in sources for item in (source.name, *self.parameters(source.quantization))]
+        return self.add(f"QLinear{operator}", [*inputs, *self.parameters(result)], MICROSOFT, **attributes)
+
+    def around(self, operator: str, sources: Sequence[Tensor], result: Quantization, **attributes: object) -> str:
+        """A real ``operator`` between DequantizeLinear and QuantizeLinear."""
+        real = self.add(operator, [self.dequantize(source) for source in sources], **attributes)
+        return self.quantize(real, result)
+
+    def tensor(self, name: str, quantization: Quantization, *words: object) -> Tensor:
+        """The bytes called ``name``, computed by ONNX Runtime; ``words`` say how they were made."""
+        self._words.append(" ".join(str(word) for word in words))
+        return Tensor(name, self._run(name, quantization.dtype), quantization)
+
+    def case(self, output: Tensor) -> Case:
+        """What was built, ``output`` being its output."""
+        source = self.input
+        text = f"{source.dtype} {'×'.join(map(str, source.shape))}: {', '.join(self._words)}"
+        return Case(self._model(output.name, output.shape, output.dtype), source.values, output.values, text)
+
+    def _model(self, output: str, shape: Sequence[int], dtype: str) -> onnx.ModelProto:
+        shapes, types = (self.input.shape[1:], shape[1:]), (self.input.dtype, dtype)
+        return make_model(self._nodes, self._constants, shapes, types, output=output)
+
+    def _run(self, name: str, dtype: str) -> NDArray[np.integer]:
+        model = self._model(name, (), dtype)
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+        return reference(model, self.input.values)

@@ -1,0 +1,50 @@
+"""Maximum and average pooling over windows and whole planes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scripts.random_models.graph import Graph, Tensor
+from scripts.random_models.shapes import random_window
+
+__all__ = ["average_pool", "global_average_pool", "max_pool"]
+
+
+def max_pool(graph: Graph, source: Tensor) -> Tensor:
+    """MaxPool of bytes, between DequantizeLinear and QuantizeLinear, or over whole planes."""
+    operator, attributes = "MaxPool", {}
+    if graph.chance(0.15):
+        operator = "GlobalMaxPool"
+    else:
+        window = random_window(graph.random, source.shape[2:], 4)
+        attributes = {**window.attributes(), **({"ceil_mode": 1} if graph.chance(0.2) else {})}
+    if operator == "MaxPool" and graph.chance(0.6):
+        name, form = graph.add(operator, [source.name], **attributes), "bytes"
+    else:
+        name, form = graph.around(operator, [source], source.quantization, **attributes), "QDQ"
+    return graph.tensor(name, source.quantization, operator, form, *_words(attributes))
+
+
+def average_pool(graph: Graph, source: Tensor) -> Tensor:
+    """QLinearAveragePool, or AveragePool between DequantizeLinear and QuantizeLinear."""
+    window = random_window(graph.random, source.shape[2:], 4)
+    attributes = {**window.attributes(), **({"count_include_pad": 1} if graph.chance(0.3) else {})}
+    return _averaged(graph, source, "AveragePool", int(np.prod(window.kernel)), attributes)
+
+
+def global_average_pool(graph: Graph, source: Tensor) -> Tensor:
+    """QLinearGlobalAveragePool, or GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
+    return _averaged(graph, source, "GlobalAveragePool", int(np.prod(source.shape[2:])), {})
+
+
+def _averaged(graph: Graph, source: Tensor, operator: str, count: int, attributes: dict[str, object]) -> Tensor:
+    mean, deviation = source.real.mean(), source.real.std()
+    samples = mean + deviation / np.sqrt(count) * graph.random.standard_normal(1000)
+    result = graph.fit(samples, source.dtype)
+    form = ("quantized", "around")[graph.between(0, 1)]
+    name = getattr(graph, form)(operator, [source], result, **attributes)
+    return graph.tensor(name, result, operator, "QDQ" if form == "around" else "QLinear", *_words(attributes))
+
+
+def _words(attributes: dict[str, object]) -> list[str]:
+    return [f"{name} {value}" for name, value in attributes.items()]
