@@ -56,7 +56,7 @@ def memories(device):
     chunk = rows // 4
     for first in range(0, CONFIG.accumulator_rows, chunk):
         count = min(chunk, CONFIG.accumulator_rows - first)
-        program.append(_ACTIVATE(unified_buffer=0, accumulator=first, rows=count, output=OutputFormat.INT32))
+        program.append(_ACTIVATE(unified_buffer=0, source=first, rows=count, output=OutputFormat.INT32))
         program.append(_WRITE(unified_buffer=0, rows=4 * count, host=4 * first * size))
     sums = np.zeros(4 * CONFIG.accumulator_rows * size, np.uint8)
     device.execute([*program, _HALT], sums, nothing)
