@@ -48,8 +48,9 @@ def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, window
         How many times more each output's window is walked: 0 to 3; with ``windows`` only.
     """
     dimension = range(most_rows + 1)
-    # The last output lies up to 255 positions behind the first one for each output before it.
-    position = signed(max(17, most_outputs.bit_length() + 8) + 1)
+    # The last output lies up to 255 positions behind the first one for each output before it. Seen as unsigned numbers,
+    # negative positions lie behind every plane.
+    position = signed(max(17, most_outputs.bit_length() + 8, most_rows.bit_length()) + 1)
     members = {
         "address": address_width,
         "rows": range(most_outputs + 1),
@@ -187,12 +188,7 @@ class PlaneWalker(wiring.Component):
                 step.address.eq(position.address),
                 step.inside.eq(
                     ~walk.is_plane
-                    | (
-                        (position.y >= 0)
-                        & (position.y < walk.plane_height)
-                        & (position.x >= 0)
-                        & (position.x < walk.plane_width)
-                    )
+                    | ((position.y.as_unsigned() < walk.plane_height) & (position.x.as_unsigned() < walk.plane_width))
                 ),
                 step.last.eq(finishes),
             ]

@@ -67,14 +67,13 @@ def random_walk(rng: np.random.Generator, layout: data.StructLayout, most_rows: 
         rows = int(rng.choice([1, 1, 2, 3, rng.integers(1, 20)]))
         return walk | {"rows": min(most, rows), "stride_x": 1}
 
-    walk["width"] = min(most, int(rng.integers(1, 8)))
-    walk["rows"] = min(most, walk["width"] * int(rng.integers(1, 5)))
-    for name in ("plane_height", "plane_width"):
-        walk[name] = int(rng.integers(1, min(8, CONFIG.unified_buffer_rows) + 1))
-    for name in ("stride_y", "stride_x"):
-        walk[name] = int(rng.choice([0, 1, 1, 2, 3, 255, rng.integers(0, 256)]))
-    for name in ("y", "x"):
-        walk[name] = int(rng.choice([0, 0, -1, -2, 1, rng.integers(-10, 10), -(1 << 15), (1 << 15) - 1]))
+    walk["width"] = min(most, int(rng.choice([1, 2, rng.integers(1, 8)])))
+    walk["rows"] = min(most, walk["width"] * int(rng.choice([1, rng.integers(1, 5)])))
+    for name, size in (("y", "plane_height"), ("x", "plane_width")):
+        walk[size] = int(rng.choice([rng.integers(1, 6), rng.integers(1, CONFIG.unified_buffer_rows + 1)]))
+        near = rng.integers(-4, 4)
+        walk[name] = int(rng.choice([0, 0, near, near + walk[size], -(1 << 15), (1 << 15) - 1]))
+        walk["stride_" + name] = int(rng.choice([0, 1, 1, 2, 3, 255, rng.integers(0, 256)]))
     if windows:
         for name in ("window_height", "window_width"):
             walk[name] = int(rng.choice([1, 1, 2, 3, rng.integers(1, 7)]))

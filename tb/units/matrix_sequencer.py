@@ -11,7 +11,7 @@ from openmxu.rtl.accumulators import Accumulators, tag_layout
 from openmxu.rtl.commands import matrix_command, matrix_walk
 from openmxu.rtl.systolic_data_setup import OperandFormat
 from openmxu.rtl.unified_buffer import UnifiedBuffer
-from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
+from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.payloads import pack, unpack
 from tb.walks import positions, random_walk
 
@@ -78,6 +78,16 @@ def random_command(rng, *, most_rows=12, **chosen):
         "format": unpack(OperandFormat, int(rng.integers(0, 1 << 10))),
     }
     return Multiply(**{"walk": walk, **values, **chosen})
+
+
+def long_passes(rng, count):
+    """Commands whose passes do not come back to an accumulator row before it has been written."""
+    program = []
+    while len(program) < count:
+        command = random_command(rng, accumulator=0)
+        if command.walk["rows"] >= Accumulators.update_latency:
+            program.append(command)
+    return program
 
 
 class Surroundings(Agent):
@@ -152,8 +162,7 @@ async def run(bench, commands, around, program):
 
 
 @cocotb.test()
-@STALLS
-@cocotb.parametrize(scarcity=[0.0, 0.9])
+@cocotb.parametrize(idle=[0.0, 0.8], backpressure=[0.0, 0.6], scarcity=[0.0, 0.9])
 async def rows_in_order(dut, idle, backpressure, scarcity):
     bench, commands, _, around = await make_bench(dut, idle, backpressure, scarcity)
     rng = random_generator()
@@ -188,14 +197,19 @@ async def short_passes_wait_no_longer_than_they_must(dut):
 @cocotb.test()
 async def passes_and_instructions_follow_without_a_gap(dut):
     bench, commands, _, around = await make_bench(dut)
-    rng = random_generator()
-    program = []
-    while len(program) < 60:
-        command = random_command(rng, accumulator=0)
-        if command.walk["rows"] >= Accumulators.update_latency:
-            program.append(command)
+    program = long_passes(random_generator(), 60)
     await run(bench, commands, around, program)
     assert all(later[0] == earlier[0] + 1 for earlier, later in pairwise(around.granted))
+
+
+@cocotb.test()
+async def only_tiles_hold_long_passes_up(dut):
+    bench, commands, _, around = await make_bench(dut, scarcity=0.9)
+    program = long_passes(random_generator(), 60)
+    await run(bench, commands, around, program)
+    active = {cycle for cycle, *_ in around.granted}
+    for cycle in range(min(active), max(active)):
+        assert around.seen[cycle].waits_for_tile == (cycle not in active)
 
 
 @cocotb.test()
