@@ -105,8 +105,8 @@ def compare(case: Case, device: Device) -> Comparison:
     openmxu.device.DeviceError
         The device failed.
     """
-    program = openmxu.compile(case.model, device.config, batch=len(case.values))
-    (result,) = program.run(device, case.values).values()
+    program = openmxu.compile(case.model, device.config, batch=len(case.expected))
+    (result,) = program.run(device, case.inputs).values()
     expected = case.expected
     if (result.dtype, result.shape) != (expected.dtype, expected.shape):
         raise ValueError(f"the output is {result.dtype} {result.shape}, not {expected.dtype} {expected.shape}")
@@ -119,7 +119,7 @@ def saturates() -> bool:
     """Whether ONNX Runtime's integer products are wrong on this processor."""
     weights, values = np.full((4, 4), 127, np.int8), np.full((4, 4), 255, np.uint8)
     node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
-    model = make_model([node], {"w": weights}, ((4,), (4,)), ("uint8", "int32"))
+    model = make_model([node], {"w": weights}, [("x", "uint8", (4,))], ("y", "int32", (4,)))
     return bool((reference(model, values) != 4 * 127 * 255).any())
 
 

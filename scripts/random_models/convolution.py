@@ -17,7 +17,7 @@ FORMS = ("QLinearConv", "Conv")
 
 @dataclass(frozen=True)
 class _Kernels:
-    """Weights (outputs, channels of a group, height, width) and how they are applied.
+    """Weights (outputs, channels of a group, *kernel) and how they are applied.
 
     ``scale`` is a scalar or one per output, as ``zero_point`` is.
     """
@@ -31,7 +31,7 @@ class _Kernels:
     @property
     def centred(self) -> NDArray[np.float64]:
         """Weights minus their zero points."""
-        per_output = (-1, 1, 1, 1) if self.zero_point.ndim else ()
+        per_output = (-1, *(1,) * (self.weights.ndim - 1)) if self.zero_point.ndim else ()
         return self.weights.astype(np.float64) - self.zero_point.astype(np.float64).reshape(per_output)
 
     def attributes(self) -> dict[str, object]:
@@ -98,9 +98,7 @@ def _random_kernels(graph: Graph, source: Tensor, same_shape: bool, integers_onl
     random = graph.random
     groups, inputs, outputs = _channels(graph, source.shape[1], same_shape)
     if same_shape:
-        window = Window((3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
-        if graph.chance(0.4):
-            window = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
+        window = Window.same((1, 3)[graph.between(0, 1)], len(source.shape) - 2)
     else:
         window = random_window(random, source.shape[2:], 5, dilated=True)
     # ONNX Runtime has an integer kernel for int8 by uint8 only where the sums are the output.

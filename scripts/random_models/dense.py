@@ -47,9 +47,9 @@ def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int
             nodes = [_dequantize("x", 1), _dequantize("w", 1), _dequantize("b", 0)]
             nodes.append(helper.make_node("Gemm", ["x_real", "w_real", "b_real"], ["y_real"]))
             nodes.append(helper.make_node("QuantizeLinear", ["y_real", "y_scale", "y_zero_point"], ["y"]))
-    model = make_model(nodes, constants, ((k,), (n,)), (input_type, output_type))
+    model = make_model(nodes, constants, [("x", input_type, (k,))], ("y", output_type, (n,)))
     values = random_bytes(random, input_type, (m, k))
-    return Case(model, values, reference(model, values), text)
+    return Case(model, {"x": values}, reference(model, values), text)
 
 
 def _scales(random: np.random.Generator, inputs: int, channels: tuple[int, ...]) -> dict[str, NDArray[np.float32]]:

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scripts.random_models.convolution import FORMS, convolve
-from scripts.random_models.graph import Graph, Tensor
+from scripts.random_models.graph import Graph, Quantization, Tensor, random_bytes
 
 __all__ = ["combine"]
 
 
 def combine(graph: Graph, operator: str) -> Tensor:
-    """``Add`` or ``Mul`` of the input and a convolution of it, in either order, or of two convolutions."""
-    first = convolve(graph, graph.input, FORMS[graph.between(0, 1)], same_shape=True)
-    second = graph.input
+    """``Add`` or ``Mul`` of two tensors: the input, a convolution of it, another input, a constant."""
+    makers = (_convolved, _convolved, _another_input, _constant)
+    operands = [graph.input, makers[graph.between(0, 3)](graph)]
     if graph.chance(0.3):
-        second = convolve(graph, graph.input, FORMS[graph.between(0, 1)], same_shape=True)
-    operands = [first, second] if graph.chance(0.5) else [second, first]
+        operands[0] = _convolved(graph)
+    if graph.chance(0.5):
+        operands.reverse()
     real = (np.add if operator == "Add" else np.multiply)(operands[0].real, operands[1].real)
-    result = graph.fit(real, first.dtype)
+    if operator == "Add" and graph.chance(0.2):
+        return _limited_sum(graph, operands, real)
+    result = graph.fit(real, graph.input.dtype)
     form = ("quantized", "around")[graph.between(0, 1)]
     name = getattr(graph, form)(operator, operands, result)
     return graph.tensor(name, result, operator, "QDQ" if form == "around" else "QLinear")
+
+
+def _limited_sum(graph: Graph, operands: list[Tensor], real: NDArray[np.float64]) -> Tensor:
+    """Add and Relu, as at the end of a residual block; the smallest byte means 0."""
+    dtype = graph.input.dtype
+    scale = graph.scale(max(np.quantile(real, 0.95), 0.01 * np.abs(real).max(), 1e-6) / 240)
+    result = Quantization(dtype, np.float32(scale), int(np.iinfo(dtype).min))
+    sums = graph.add("Add", [graph.dequantize(item) for item in operands])
+    return graph.tensor(graph.quantize(graph.add("Relu", [sums]), result), result, "Add Relu QDQ")
+
+
+def _convolved(graph: Graph) -> Tensor:
+    return convolve(graph, graph.input, FORMS[graph.between(0, 1)], same_shape=True)
+
+
+def _another_input(graph: Graph) -> Tensor:
+    return graph.new_input(graph.input.shape, graph.input.dtype, graph.between(0, 255))
+
+
+def _constant(graph: Graph) -> Tensor:
+    """In the shape of the input without its batch, or one value for each channel."""
+    _, channels, *plane = graph.input.shape
+    shape = (1, channels, *(plane if graph.chance(0.5) else (1 for _ in plane)))
+    values = random_bytes(graph.random, graph.input.dtype, shape)
+    quantization = graph.any_quantization(graph.input.dtype, graph.between(0, 255))
+    return Tensor(graph.constant(values), values, quantization)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scripts.random_models.chain import chain
 from scripts.random_models.convolution import FORMS, convolve, sum_products
 from scripts.random_models.dense import LARGEST, OPERATORS, dense_case
 from scripts.random_models.elementwise import combine
-from scripts.random_models.functions import FUNCTIONS, apply_function, clip, relu
+from scripts.random_models.functions import FUNCTIONS, OTHER_FUNCTIONS, apply_function, clip, relu
 from scripts.random_models.graph import Case, Graph, Tensor
 from scripts.random_models.pooling import average_pool, global_average_pool, max_pool
 from scripts.random_models.shapes import log_uniform, random_shape
@@ -49,16 +50,23 @@ def _dense(operator: str) -> Family:
 
 
 def _layers(
-    name: str, tolerance: int, build: Callable[[Graph], Tensor], powers_of_two: bool | None = None, batch: int = 2
+    name: str,
+    tolerance: int,
+    build: Callable[[Graph], Tensor],
+    powers_of_two: bool | None = None,
+    **shape: int,
 ) -> Family:
-    """A family of graphs; ``powers_of_two`` says which scales they have, ``None`` means a quarter of them."""
+    """A family of graphs.
+
+    ``powers_of_two`` says which scales they have, ``None`` means a quarter of them; ``shape`` goes to
+    :func:`random_shape`.
+    """
 
     def make(random: np.random.Generator, number: int) -> Case:
-        shape = random_shape(random, batch)
         # 512 models have every zero point of both types.
         dtype = ("uint8", "int8")[number // 256 % 2]
         powers = bool(random.random() < 0.25) if powers_of_two is None else powers_of_two
-        graph = Graph(random, shape, dtype, number * 101 % 256, powers)
+        graph = Graph(random, random_shape(random, **shape), dtype, number * 101 % 256, powers)
         return graph.case(build(graph))
 
     return Family(name, tolerance, make)
@@ -67,6 +75,10 @@ def _layers(
 def _source(graph: Graph) -> Tensor:
     """The input, or a convolution of it."""
     return graph.input if graph.chance(0.5) else convolve(graph, graph.input, FORMS[graph.between(0, 1)])
+
+
+def _other_function(graph: Graph) -> Tensor:
+    return apply_function(graph, _source(graph), OTHER_FUNCTIONS[graph.between(0, len(OTHER_FUNCTIONS) - 1)])
 
 
 _APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
@@ -87,10 +99,13 @@ def _families() -> list[Family]:
     families += [
         _layers(name, 0, lambda graph, name=name: apply_function(graph, _source(graph), name)) for name in FUNCTIONS
     ]
+    families.append(_layers("chains", 0, chain, smallest=400))
+    families.append(_layers("other functions", 1, _other_function))
     for powers_of_two in (False, True):
         suffix = ", powers of two" if powers_of_two else ""
         families += [
-            _layers(f"{name}{suffix}", 1, build, powers_of_two, batch) for name, (build, batch) in _APPROXIMATE.items()
+            _layers(f"{name}{suffix}", 1, build, powers_of_two, batch=batch)
+            for name, (build, batch) in _APPROXIMATE.items()
         ]
     return families
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import helper
 
 from scripts.random_models.convolution import FORMS, convolve
-from scripts.random_models.graph import Graph, Tensor
+from scripts.random_models.graph import Graph, Tensor, make_model, reference
 
-__all__ = ["FUNCTIONS", "apply_function", "clip", "relu"]
+__all__ = ["FUNCTIONS", "OTHER_FUNCTIONS", "apply_function", "clip", "relu"]
 
 FUNCTIONS = ("Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish")
+OTHER_FUNCTIONS = ("Abs", "Elu", "Erf", "Exp", "Gelu", "Mish", "Neg", "Selu", "Softplus", "Softsign")
+"""Those of which ONNX Runtime's float32 values may depend on where in a tensor they stand."""
 _QUANTIZED = ("Sigmoid", "LeakyRelu")
 _TYPES = ("uint8", "int8")
 
@@ -23,9 +26,7 @@ def apply_function(graph: Graph, source: Tensor, operator: str) -> Tensor:
     if operator == "HardSigmoid" and graph.chance(0.5):
         attributes["beta"] = float(np.float32(graph.random.uniform(0.2, 0.8)))
     quantized = operator in _QUANTIZED and graph.chance(0.4)
-    real = _approximately(
-        operator, source.real, float(attributes.get("alpha", 0.2)), float(attributes.get("beta", 0.5))
-    )
+    real = _real(operator, source.real.astype(np.float32), attributes)
     result = graph.fit(real, source.dtype if quantized else _TYPES[graph.between(0, 1)])
     make = graph.quantized if quantized else graph.around
     name = make(operator, [source], result, **attributes)
@@ -33,20 +34,13 @@ def apply_function(graph: Graph, source: Tensor, operator: str) -> Tensor:
     return graph.tensor(name, result, operator, "QLinear" if quantized else "QDQ", *words, result.dtype)
 
 
-def _approximately(
-    operator: str, real: NDArray[np.float64], alpha: float = 0.2, beta: float = 0.5
-) -> NDArray[np.float64]:
-    """What decides over the scale of the result."""
-    match operator:
-        case "Sigmoid":
-            return 1 / (1 + np.exp(-real))
-        case "Tanh":
-            return np.tanh(real)
-        case "LeakyRelu":
-            return np.where(real < 0, alpha * real, real)
-        case "HardSigmoid":
-            return np.clip(alpha * real + beta, 0, 1)
-    return real * np.clip(real / 6 + 0.5, 0, 1)
+def _real(operator: str, values: NDArray[np.float32], attributes: dict[str, float]) -> NDArray[np.float64]:
+    """What a function makes of real numbers: the scale of its result follows from it."""
+    node = helper.make_node(operator, ["x"], ["y"], **attributes)
+    shape = values.shape[1:]
+    return reference(make_model([node], {}, [("x", "float32", shape)], ("y", "float32", shape)), values).astype(
+        np.float64
+    )
 
 
 def relu(graph: Graph) -> Tensor:

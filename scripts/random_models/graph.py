@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,37 +58,32 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Case:
-    """A model with one input, values for it, the output that ONNX Runtime computes, and one line about the model."""
+    """A model, values for its inputs, the only output as ONNX Runtime computes it, and one line about the model."""
 
     model: onnx.ModelProto
-    values: NDArray[np.integer]
+    inputs: dict[str, NDArray[np.integer]]
     expected: NDArray[np.generic]
     text: str
 
 
+Port = tuple[str, str, Sequence[int]]
+"""Name of an input or output, numpy name of its type, and its shape without the batch."""
+
+
 def make_model(
     nodes: Sequence[onnx.NodeProto],
-    constants: dict[str, NDArray[np.generic]],
-    shapes: tuple[Sequence[int], Sequence[int]],
-    types: tuple[str, str],
+    constants: Mapping[str, NDArray[np.generic]],
+    inputs: Sequence[Port],
+    output: Port,
     opset: int = 21,
-    output: str = "y",
 ) -> onnx.ModelProto:
-    """A model from ``x`` to ``output`` with an open batch.
-
-    Parameters
-    ----------
-    shapes
-        Of input and output, without the batch.
-    types
-        numpy names of the types of input and output.
-    """
+    """A model with an open batch."""
     ports = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["batch", *shape])
-        for name, shape, dtype in zip(("x", output), shapes, types, strict=True)
+        for name, dtype, shape in (*inputs, output)
     ]
     initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
-    graph = helper.make_graph(list(nodes), "graph", ports[:1], ports[1:], initializers)
+    graph = helper.make_graph(list(nodes), "graph", ports[:-1], ports[-1:], initializers)
     domains = {"": opset} | {node.domain: 1 for node in nodes if node.domain}
     imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
@@ -100,8 +95,14 @@ def random_bytes(random: np.random.Generator, dtype: str, shape: tuple[int, ...]
     return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
-def reference(model: onnx.ModelProto, values: NDArray[np.generic], optimize: bool = True) -> NDArray[np.generic]:
+def reference(
+    model: onnx.ModelProto,
+    inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]],
+    optimize: bool = True,
+) -> NDArray[np.generic]:
     """What ONNX Runtime's CPU provider computes, at its default optimization level unless ``optimize`` is false.
+
+    ``inputs`` by name; or the only one, ``x``.
 
     int8 layers between QuantizeLinear and DequantizeLinear use its integer kernels everywhere, as they do by default on
     ARM; on x86 its default is float32 for some of them.
@@ -113,21 +114,21 @@ def reference(model: onnx.ModelProto, values: NDArray[np.generic], optimize: boo
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    (result,) = session.run(None, {"x": values})
+    (result,) = session.run(None, dict(inputs) if isinstance(inputs, Mapping) else {"x": inputs})
     return result
 
 
 class Graph:
-    """A small tree of quantized layers under construction; whatever is left open is decided at random.
+    """A few quantized layers under construction; whatever is left open is decided at random.
 
     Parameters
     ----------
     random
         What decides.
     shape
-        Of the input, with the batch.
+        Of the first input, with the batch.
     zero_point
-        Of the input, counted from the smallest byte of its type: 0 to 255.
+        Of the first input, counted from the smallest byte of its type: 0 to 255.
     powers_of_two
         Whether all scales are powers of two; results often lie half way between two integers then.
     """
@@ -140,9 +141,20 @@ class Graph:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, NDArray[np.generic]] = {}
         self._words: list[str] = []
-        scale = self.scale(np.exp(random.uniform(np.log(0.002), np.log(0.1))))
-        quantization = Quantization(dtype, np.float32(scale), zero_point + int(np.iinfo(dtype).min))
-        self.input = Tensor("x", random_bytes(random, dtype, shape), quantization)
+        self._inputs: list[Tensor] = []
+        self.input = self.new_input(shape, dtype, zero_point)
+
+    def new_input(self, shape: tuple[int, ...], dtype: str, zero_point: int) -> Tensor:
+        """One more input."""
+        values = random_bytes(self.random, dtype, shape)
+        tensor = Tensor("x" * (len(self._inputs) + 1), values, self.any_quantization(dtype, zero_point))
+        self._inputs.append(tensor)
+        return tensor
+
+    def any_quantization(self, dtype: str, zero_point: int) -> Quantization:
+        """For random bytes; ``zero_point`` is counted from the smallest byte."""
+        scale = self.scale(np.exp(self.random.uniform(np.log(0.002), np.log(0.1))))
+        return Quantization(dtype, np.float32(scale), zero_point + int(np.iinfo(dtype).min))
 
     def chance(self, probability: float) -> bool:
         """True so often."""
@@ -213,15 +225,18 @@ class Graph:
 
     def case(self, output: Tensor) -> Case:
         """What was built, ``output`` being its output."""
-        source = self.input
-        text = f"{source.dtype} {'×'.join(map(str, source.shape))}: {', '.join(self._words)}"
-        return Case(self._model(output.name, output.shape, output.dtype), source.values, output.values, text)
+        shapes = " and ".join("×".join(map(str, item.shape)) for item in self._inputs)
+        text = f"{self.input.dtype} {shapes}: {', '.join(self._words)}"
+        return Case(self._model(output.name, output.dtype, output.shape[1:]), self._values(), output.values, text)
 
-    def _model(self, output: str, shape: Sequence[int], dtype: str) -> onnx.ModelProto:
-        shapes, types = (self.input.shape[1:], shape[1:]), (self.input.dtype, dtype)
-        return make_model(self._nodes, self._constants, shapes, types, output=output)
+    def _values(self) -> dict[str, NDArray[np.integer]]:
+        return {item.name: item.values for item in self._inputs}
+
+    def _model(self, name: str, dtype: str, shape: Sequence[int]) -> onnx.ModelProto:
+        inputs = [(item.name, item.dtype, item.shape[1:]) for item in self._inputs]
+        return make_model(self._nodes, self._constants, inputs, (name, dtype, shape))
 
     def _run(self, name: str, dtype: str) -> NDArray[np.integer]:
-        model = self._model(name, (), dtype)
+        model = self._model(name, dtype, ())
         model.graph.output[0].type.tensor_type.ClearField("shape")
-        return reference(model, self.input.values)
+        return reference(model, self._values())

@@ -11,18 +11,16 @@ __all__ = ["average_pool", "global_average_pool", "max_pool"]
 
 
 def max_pool(graph: Graph, source: Tensor) -> Tensor:
-    """MaxPool of bytes, between DequantizeLinear and QuantizeLinear, or over whole planes."""
-    operator, attributes = "MaxPool", {}
-    if graph.chance(0.15):
-        operator = "GlobalMaxPool"
+    """MaxPool of bytes, or between DequantizeLinear and QuantizeLinear."""
+    window = random_window(graph.random, source.shape[2:], 4)
+    attributes: dict[str, object] = dict(window.attributes())
+    if window.may_round_up(source.shape[2:]) and graph.chance(0.2):
+        attributes["ceil_mode"] = 1
+    if graph.chance(0.6):
+        name, form = graph.add("MaxPool", [source.name], **attributes), "bytes"
     else:
-        window = random_window(graph.random, source.shape[2:], 4)
-        attributes = {**window.attributes(), **({"ceil_mode": 1} if graph.chance(0.2) else {})}
-    if operator == "MaxPool" and graph.chance(0.6):
-        name, form = graph.add(operator, [source.name], **attributes), "bytes"
-    else:
-        name, form = graph.around(operator, [source], source.quantization, **attributes), "QDQ"
-    return graph.tensor(name, source.quantization, operator, form, *_words(attributes))
+        name, form = graph.around("MaxPool", [source], source.quantization, **attributes), "QDQ"
+    return graph.tensor(name, source.quantization, "MaxPool", form, *_words(attributes))
 
 
 def average_pool(graph: Graph, source: Tensor) -> Tensor:

@@ -15,26 +15,45 @@ LARGEST_TENSOR = 4000
 
 @dataclass(frozen=True)
 class Window:
-    """How a kernel walks over a plane; pairs are (vertical, horizontal)."""
+    """How a kernel walks over a plane, one or two dimensions each; ``pads`` before all of them, then behind."""
 
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    pads: tuple[int, int, int, int]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
 
     def attributes(self) -> dict[str, list[int]]:
         """As ONNX names them; left out where they have their default."""
         attributes = {"kernel_shape": list(self.kernel)}
-        if self.strides != (1, 1):
+        if max(self.strides) > 1:
             attributes["strides"] = list(self.strides)
-        if self.dilations != (1, 1):
+        if max(self.dilations) > 1:
             attributes["dilations"] = list(self.dilations)
         if any(self.pads):
             attributes["pads"] = list(self.pads)
         return attributes
 
+    @classmethod
+    def same(cls, size: int, dimensions: int) -> Window:
+        """``size``, which is odd, in each dimension; keeps the shape of a plane."""
+        ones = (1,) * dimensions
+        return cls((size,) * dimensions, ones, ones, (size // 2,) * 2 * dimensions)
+
+    def may_round_up(self, plane: tuple[int, ...]) -> bool:
+        """Whether with ``ceil_mode`` every window begins before the padding behind ``plane``.
+
+        Elsewhere ONNX Runtime infers another shape than its kernels compute.
+        """
+        count = len(plane)
+        for axis, length in enumerate(plane):
+            before, kernel, stride = self.pads[axis], self.kernel[axis], self.strides[axis]
+            last = -(-(length + before + self.pads[axis + count] - kernel) // stride)
+            if last * stride >= length + before:
+                return False
+        return True
+
     def __str__(self) -> str:
-        parts = [f"{self.kernel[0]}×{self.kernel[1]}"]
+        parts = ["×".join(map(str, self.kernel))]
         for name, value in self.attributes().items():
             if name != "kernel_shape":
                 parts.append(f"{name} {' '.join(map(str, value))}")
@@ -46,29 +65,31 @@ def log_uniform(random: np.random.Generator, largest: int) -> int:
     return int(np.exp(random.uniform(0, math.log(largest + 1))))
 
 
-def random_shape(random: np.random.Generator, batch: int = 2) -> tuple[int, int, int, int]:
-    """Batch × channels × height × width; up to 40 channels, planes up to 20 × 20."""
+def random_shape(random: np.random.Generator, batch: int = 2, smallest: int = 1) -> tuple[int, ...]:
+    """Batch × channels × height × width, sometimes × width alone; up to 40 channels, planes up to 20 × 20.
+
+    ``batch`` is the largest one, ``smallest`` the number of elements that there must be.
+    """
     while True:
-        channels, height, width = (log_uniform(random, largest) for largest in (40, 20, 20))
-        shape = (int(random.integers(1, batch + 1)), channels, height, width)
-        if math.prod(shape) <= LARGEST_TENSOR:
+        lengths = (20, 20) if random.random() < 0.9 else (100,)
+        shape = (int(random.integers(1, batch + 1)), *(log_uniform(random, largest) for largest in (40, *lengths)))
+        if smallest <= math.prod(shape) <= LARGEST_TENSOR:
             return shape
 
 
-def random_window(
-    random: np.random.Generator, plane: tuple[int, int], largest: int, dilated: bool = False, padded: bool = True
-) -> Window:
-    """A window of up to ``largest`` × ``largest`` positions that fits ``plane`` with its padding at least once."""
+def random_window(random: np.random.Generator, plane: tuple[int, ...], largest: int, dilated: bool = False) -> Window:
+    """A window of up to ``largest`` positions in each dimension that fits ``plane`` with its padding at least once."""
+    count = len(plane)
     while True:
-        kernel = tuple(int(value) for value in random.integers(1, largest + 1, 2))
+        kernel = tuple(int(value) for value in random.integers(1, largest + 1, count))
         if random.random() < 0.3:
-            kernel = (kernel[0],) * 2
-        strides = tuple(int(value) for value in random.choice([1, 1, 2, 3], 2))
-        dilations = tuple(int(value) for value in random.choice([1, 1, 1, 2, 3], 2)) if dilated else (1, 1)
-        pads = (0, 0, 0, 0)
-        if padded and random.random() < 0.7:
+            kernel = (kernel[0],) * count
+        strides = tuple(int(value) for value in random.choice([1, 1, 2, 3], count))
+        dilations = tuple(int(value) for value in random.choice([1, 1, 1, 2, 3] if dilated else [1], count))
+        pads = (0,) * 2 * count
+        if random.random() < 0.7:
             # Less than the kernel: no window lies in the padding alone.
             pads = tuple(int(random.integers(0, length)) for length in (*kernel, *kernel))
         spans = [step * (length - 1) + 1 for length, step in zip(kernel, dilations, strict=True)]
-        if all(span <= plane[axis] + pads[axis] + pads[axis + 2] for axis, span in enumerate(spans)):
+        if all(span <= plane[axis] + pads[axis] + pads[axis + count] for axis, span in enumerate(spans)):
             return Window(kernel, strides, dilations, pads)

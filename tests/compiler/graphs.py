@@ -70,4 +70,5 @@ def model(
     """A model with an open batch and those constants that its nodes use."""
     used = {name for item in nodes for name in item.input}
     constants_ = {name: array for name, array in values.items() if name in used}
-    return make_model(nodes, constants_, ((columns[0],), (columns[1],)), types, opset)
+    ports = [(name, dtype, (count,)) for name, dtype, count in zip("xy", types, columns, strict=True)]
+    return make_model(nodes, constants_, ports[:1], ports[1], opset)

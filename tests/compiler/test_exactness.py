@@ -58,7 +58,7 @@ def test_verilator(family: Family) -> None:
 def test_models_repeat(family: Family) -> None:
     first, second, other = family.case(1, 2), family.case(1, 2), family.case(2, 2)
     assert first.model.SerializeToString() == second.model.SerializeToString()
-    assert (first.values == second.values).all()
+    assert (first.expected == second.expected).all()
     assert first.model.SerializeToString() != other.model.SerializeToString()
 
 
@@ -79,7 +79,7 @@ def test_exact_families_run_in_integers(name: str, tmp_path: Path) -> None:
 
 def test_expected_outputs_are_those_of_onnxruntime(family: Family) -> None:
     case = family.case(SEED, 4)
-    assert (reference(case.model, case.values) == case.expected).all()
+    assert (reference(case.model, case.inputs) == case.expected).all()
 
 
 def test_a_wrong_device_is_noticed(family: Family, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

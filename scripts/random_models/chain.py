@@ -1,0 +1,42 @@
+"""Chains of several layers, as networks have them; each of them exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scripts.random_models.convolution import FORMS, convolve
+from scripts.random_models.functions import FUNCTIONS, apply_function
+from scripts.random_models.graph import Graph, Tensor, random_bytes
+from scripts.random_models.pooling import max_pool
+
+__all__ = ["chain"]
+
+
+def chain(graph: Graph) -> Tensor:
+    """Two to four convolutions, functions and poolings; half of the chains end in a matrix product."""
+    tensor = graph.input
+    for _ in range(graph.between(2, 4)):
+        choice = graph.random.random()
+        if choice < 0.5:
+            limit = ("", "", "Relu", "Clip")[graph.between(0, 3)]
+            form = "Conv" if limit else FORMS[graph.between(0, 1)]
+            tensor = convolve(graph, tensor, form, limit)
+        elif choice < 0.75:
+            tensor = max_pool(graph, tensor)
+        else:
+            tensor = apply_function(graph, tensor, FUNCTIONS[graph.between(0, len(FUNCTIONS) - 1)])
+    return _dense(graph, tensor) if graph.chance(0.5) else tensor
+
+
+def _dense(graph: Graph, source: Tensor) -> Tensor:
+    """Flatten and QLinearMatMul."""
+    flat = source.values.reshape(len(source.values), -1)
+    columns = graph.between(1, 20)
+    weights = random_bytes(graph.random, "int8", (flat.shape[1], columns))
+    scale, zero_point = graph.scale(graph.random.uniform(0.002, 0.02)), np.asarray(0, np.int8)
+    real = (flat - float(source.quantization.zero_point)) @ weights.astype(np.float64)
+    result = graph.fit(real * float(source.quantization.scale) * float(scale), source.dtype)
+    name = graph.add("Flatten", [source.name])
+    parts = [graph.constant(array) for array in (scale, zero_point)]
+    inputs = [name, *graph.parameters(source.quantization), graph.constant(weights), *parts, *graph.parameters(result)]
+    return graph.tensor(graph.add("QLinearMatMul", inputs), result, "QLinearMatMul", columns)
