@@ -72,6 +72,9 @@ class VerilatedDevice(Device):
     coverage
         File that tells, once the device is closed, how often each line of the Verilog was executed and each bit
         toggled, for ``verilator_coverage``; not together with ``waveform``.
+    host_base, weight_base
+        Addresses of the first byte of host memory and of weight memory, multiples of 64. Programs use addresses from
+        there on.
     watchdog
         Cycles without a transfer on any stream and without progress in the counters after which the device hangs;
         by default more than the longest instruction needs.
@@ -104,6 +107,8 @@ class VerilatedDevice(Device):
         stall_cycles: int = 1,
         stalled_ports: Iterable[Port] = tuple(Port),
         memory_latency: int = 4,
+        host_base: int = 0,
+        weight_base: int = 0,
         waveform: str | Path | None = None,
         coverage: str | Path | None = None,
         watchdog: int | None = None,
@@ -121,6 +126,9 @@ class VerilatedDevice(Device):
             raise ValueError(f"watchdog must be at least 1 cycle, not {watchdog}")
         if not 0 <= seed < 1 << 64:
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {seed}")
+        for name, base in (("host_base", host_base), ("weight_base", weight_base)):
+            if base % 64 or base < 0:
+                raise ValueError(f"{name} must be a multiple of 64, not {base}")
         if waveform is not None and coverage is not None:
             raise ValueError("a device writes a waveform or coverage, not both")
         if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
@@ -128,6 +136,7 @@ class VerilatedDevice(Device):
         self.config = config
         self._watchdog = _longest_silence(config) if watchdog is None else watchdog
         self._design = design
+        self._bases = (host_base, weight_base)
         self._cycles_per_second = 0.0
         self._broken: str | None = None
         file, trace = None, None
@@ -164,7 +173,7 @@ class VerilatedDevice(Device):
         self._check_memories(host_memory, weight_memory)
         model = self._ready_model()
         self._broken = "the last run was interrupted"  # until it has ended one way or the other
-        model.attach(host_memory, weight_memory)
+        model.attach(host_memory, weight_memory, self._bases)
         self._set_windows(host_memory.size, weight_memory.size)
         opcodes = np.array([instruction.word & 0xFF for instruction in instructions], np.uint8)
         halts = np.flatnonzero(opcodes == Opcode.HALT)
@@ -250,10 +259,12 @@ class VerilatedDevice(Device):
         check_memory("host_memory", host_memory, writeable=True)
         check_memory("weight_memory", weight_memory)
         widths = (self.config.host_address_width, self.config.weight_address_width)
-        for name, memory, width in zip(("host", "weight"), (host_memory, weight_memory), widths, strict=True):
-            if memory.size > 1 << width:
+        memories = (host_memory, weight_memory)
+        for name, memory, base, width in zip(("host", "weight"), memories, self._bases, widths, strict=True):
+            if base + memory.size > 1 << width:
+                where = f" at {base:#x}" if base else ""
                 raise ValueError(
-                    f"{name}_memory has {memory.size} bytes, more than {name}_address_width={width} reaches"
+                    f"{name}_memory has {memory.size} bytes{where}, more than {name}_address_width={width} reaches"
                 )
 
     def _detach(self) -> None:
@@ -262,10 +273,11 @@ class VerilatedDevice(Device):
 
     def _set_windows(self, host: int, weights: int) -> None:
         model = self._open_model()
-        model.write_register(Management.HOST_BASE, 0)
-        model.write_register(Management.HOST_LIMIT, host)
-        model.write_register(Management.WEIGHT_BASE, 0)
-        model.write_register(Management.WEIGHT_LIMIT, weights)
+        host_base, weight_base = self._bases
+        model.write_register(Management.HOST_BASE, host_base)
+        model.write_register(Management.HOST_LIMIT, host_base + host)
+        model.write_register(Management.WEIGHT_BASE, weight_base)
+        model.write_register(Management.WEIGHT_LIMIT, weight_base + weights)
         self._check(model.flush(self._watchdog))
 
     def _command(self, command: Command) -> None:

@@ -9,19 +9,22 @@
 
 namespace openmxu {
 
+// What is behind a port; shared with library.py.
 struct Memory {
     uint8_t* bytes = nullptr;
     uint64_t length = 0;
+    uint64_t base = 0;  // the address of the first byte; a multiple of every beat
 
     // Whether a burst stays inside; its last beat may reach over the end of a memory that is no multiple of a beat.
     template <unsigned BYTES>
     bool check(World& world, Port port, uint64_t address, uint64_t beats) const {
+        const uint64_t offset = address - base;  // below the base: far beyond the end
         const uint64_t end = (length + BYTES - 1) / BYTES * BYTES;
         if (beats == 0) {
             world.fail(EMPTY_BURST, port, address, beats);
-        } else if (address % BYTES != 0) {
+        } else if (offset % BYTES != 0) {
             world.fail(MISALIGNED, port, address, beats);
-        } else if (address > end || beats > (end - address) / BYTES) {
+        } else if (offset > end || beats > (end - offset) / BYTES) {
             world.fail(OUT_OF_RANGE, port, address, beats);
         } else {
             return true;
@@ -65,7 +68,7 @@ public:
         const uint64_t address = field(bits, 0, ADDRESS_WIDTH);
         const uint64_t beats = field(bits, ADDRESS_WIDTH, 32);
         if (!m_memory.check<BYTES>(m_world, m_port, address, beats)) return;
-        m_bursts.push_back({address, beats, m_world.cycle + m_world.latency});
+        m_bursts.push_back({address - m_memory.base, beats, m_world.cycle + m_world.latency});
     }
 
     uint64_t outstanding() const {
@@ -84,7 +87,7 @@ public:
 
 private:
     struct Burst {
-        uint64_t address;
+        uint64_t address;  // from the memory's base
         uint64_t beats;
         uint64_t first_cycle;
     };
@@ -137,7 +140,7 @@ public:
             // A burst behind a late one is late too, or the older bytes would win.
             const bool behind = !m_bursts.empty() && m_bursts.back().late;
             const bool late = m_world.stalls.enabled() && (m_world.stalls.coin() || behind);
-            m_bursts.push_back({address, beats, 0, 0, late});
+            m_bursts.push_back({address - m_memory.base, beats, 0, 0, late});
         }
         if (data) {
             Beat beat;
@@ -182,7 +185,7 @@ private:
     };
 
     struct Burst {
-        uint64_t address;
+        uint64_t address;  // from the memory's base
         uint64_t beats;
         uint64_t received;
         uint64_t done_cycle;
@@ -195,7 +198,9 @@ private:
         const Beat& beat = m_waiting.front();
         const uint64_t address = burst.address + burst.received * BYTES;
         ++burst.received;
-        if (beat.last != (burst.received == burst.beats)) m_world.fail(WRONG_LAST, HOST_WRITE_DATA, address, burst.beats);
+        if (beat.last != (burst.received == burst.beats)) {
+            m_world.fail(WRONG_LAST, HOST_WRITE_DATA, m_memory.base + address, burst.beats);
+        }
         if (burst.late) {
             m_held.push_back(beat);
         } else {
@@ -218,7 +223,7 @@ private:
             if (address + i < m_memory.length) {
                 m_memory.bytes[address + i] = beat.bytes[i];
             } else {
-                m_world.fail(STROBE_OUT_OF_RANGE, HOST_WRITE_DATA, address + i);
+                m_world.fail(STROBE_OUT_OF_RANGE, HOST_WRITE_DATA, m_memory.base + address + i);
             }
         }
     }

@@ -5,6 +5,7 @@
 
 using openmxu::Event;
 using openmxu::Harness;
+using openmxu::Memory;
 using openmxu::StallPattern;
 using openmxu::Status;
 
@@ -14,8 +15,8 @@ EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t l
 }
 EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }
-EXPORT void mxu_attach(Harness* harness, uint8_t* host, uint64_t host_length, uint8_t* weights, uint64_t weights_length) {
-    harness->attach(host, host_length, weights, weights_length);
+EXPORT void mxu_attach(Harness* harness, const Memory* host, const Memory* weights) {
+    harness->attach(*host, *weights);
 }
 EXPORT void mxu_feed(Harness* harness, const uint8_t* words, uint64_t count, uint64_t halts) {
     harness->feed(words, count, halts);

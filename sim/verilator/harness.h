@@ -119,9 +119,9 @@ public:
         m_world.last_transfer = m_world.cycle;
     }
 
-    void attach(uint8_t* host, uint64_t host_length, uint8_t* weights, uint64_t weights_length) {
-        m_host_memory = {host, host_length};
-        m_weight_memory = {weights, weights_length};
+    void attach(const Memory& host, const Memory& weights) {
+        m_host_memory = host;
+        m_weight_memory = weights;
     }
 
     void feed(const uint8_t* words, uint64_t count, uint64_t halts) {

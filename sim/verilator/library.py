@@ -59,6 +59,12 @@ class StallPattern(ctypes.Structure):
     _fields_ = [("threshold", c_uint32), ("cycles", c_uint32), ("ports", c_uint32)]
 
 
+class Memory(ctypes.Structure):
+    """What is behind a port; ``Memory`` of ``channels.h``."""
+
+    _fields_ = [("bytes", c_void_p), ("length", c_uint64), ("base", c_uint64)]
+
+
 class Status(ctypes.Structure):
     """Where everything stands; ``Status`` of ``harness.h``."""
 
@@ -92,7 +98,7 @@ _FUNCTIONS = {
     "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32, c_char_p, c_uint32),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
-    "attach": (None, c_void_p, c_void_p, c_uint64, c_void_p, c_uint64),
+    "attach": (None, c_void_p, POINTER(Memory), POINTER(Memory)),
     "feed": (None, c_void_p, c_void_p, c_uint64, c_uint64),
     "run": (c_uint32, c_void_p, c_uint64, c_uint64),
     "write_register": (None, c_void_p, c_uint32, c_uint64),
@@ -136,10 +142,13 @@ class Model:
         """Hold the core in reset for some cycles, and forget everything that was under way."""
         self._call("reset")
 
-    def attach(self, host: NDArray[np.uint8], weights: NDArray[np.uint8]) -> None:
-        """Make these arrays the memories."""
+    def attach(self, host: NDArray[np.uint8], weights: NDArray[np.uint8], bases: tuple[int, int] = (0, 0)) -> None:
+        """Make these arrays the memories; ``bases`` are the addresses of their first bytes."""
         self._memories = (host, weights)
-        self._call("attach", host.ctypes.data, host.size, weights.ctypes.data, weights.size)
+        memories = (
+            Memory(array.ctypes.data, array.size, base) for array, base in zip(self._memories, bases, strict=True)
+        )
+        self._call("attach", *map(byref, memories))
 
     def feed(self, words: NDArray[np.uint8], halts: int) -> None:
         """Offer instructions, an array of shape (count, 16); ``run`` ends after ``halts`` Halt events."""
