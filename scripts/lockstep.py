@@ -1,26 +1,46 @@
 #!/usr/bin/env python3
 """Run random programs in lockstep on the Verilated device and the interpreter, and compare everything.
 
-    scripts/lockstep.py --count 2000 --sizes 2,4,8,16 --seed 1
+    scripts/lockstep.py --count 5000 --sizes 2,4,8,16 --seed 1 --coverage-report build/coverage.md
 
-Every size comes in several variants, each a build of its own. Exit status 1 when a program differed: each one is shrunk
-and printed as assembly, with the command that runs it again.
+Every size comes in several variants, each a build of its own. What the programs covered is counted; bins that were not
+reached are listed. Exit status 1 when a program differed: each one is shrunk and printed as assembly, with the command
+that runs it again.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from openmxu.sim.lockstep import Case, Failure, cases, configurations
+from openmxu.arch.config import Config
+from openmxu.sim.lockstep import Failure, cases, configurations
 from openmxu.sim.lockstep.campaign import check, verilated_device
+from openmxu.sim.lockstep.coverage import Bin, Coverage, declare, observe
 
 _VARIANTS = range(len(configurations(2)))
+_SHOWN_BINS = 20
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What running one case came to."""
+
+    seed: int
+    config: Config
+    instructions: int
+    faults: int
+    hits: Counter[Bin]
+    failure: Failure | None
 
 
 def main() -> int:
@@ -37,21 +57,23 @@ def main() -> int:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
+    configs = [configurations(size)[variant] for variant in options.variants for size in options.sizes]
+    coverage = declare(configs)
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=options.count)
-        configs = [configurations(size)[variant] for variant in options.variants for size in options.sizes]
-        for case in cases(options.seed, options.count, configs):
-            progress.update(task, description=f"seed {case.seed}, size {case.config.size}, {len(failures)} differ")
-            run[case.config.size] += 1
-            instructions += len(case.instructions)
-            faults += len(case.faults())
-            if failure := check(case, verilated_device):
-                failures.append(failure)
-                text = f"{failure.report}\n# again: {_command(case)}\n"
+        for result in _results(options, configs):
+            size = result.config.size
+            run[size] += 1
+            instructions += result.instructions
+            faults += result.faults
+            coverage.add(result.hits)
+            if result.failure:
+                failures.append(result.failure)
+                text = f"{result.failure.report}\n# again: {_command(result)}\n"
                 progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
                 if len(failures) == options.stop_after:
                     break
-            progress.advance(task)
+            progress.update(task, advance=1, description=f"seed {result.seed}, size {size}, {len(failures)} differ")
     sizes = ", ".join(f"{count} at size {size}" for size, count in sorted(run.items()))
     console.print(
         f"{run.total()} programs run ({sizes}), {instructions} instructions, {faults} faults; "
@@ -59,13 +81,45 @@ def main() -> int:
         highlight=False,
         soft_wrap=True,
     )
+    _report(coverage, options, console)
     return 1 if failures else 0
 
 
-def _command(case: Case) -> str:
-    size = case.config.size
-    variant = configurations(size).index(case.config)
-    return f"scripts/lockstep.py --seed {case.seed} --count 1 --sizes {size} --variants {variant}"
+def _results(options: argparse.Namespace, configs: Sequence[Config]) -> Iterator[_Result]:
+    """The results in the order of the seeds."""
+    work = ((options.seed + number, configs[number % len(configs)]) for number in range(options.count))
+    if options.jobs == 1:
+        yield from map(_run, work)
+        return
+    # Workers that start afresh: a copy of a process with threads, like the one that draws the progress, may hang.
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        yield from pool.imap(_run, work, chunksize=1)
+
+
+def _run(work: tuple[int, Config]) -> _Result:
+    seed, config = work
+    (case,) = cases(seed, 1, [config])
+    failure = check(case, verilated_device)
+    return _Result(seed, config, len(case.instructions), len(case.faults()), observe(case), failure)
+
+
+def _report(coverage: Coverage, options: argparse.Namespace, console: Console) -> None:
+    """Say what was covered; write the whole of it where that is wanted."""
+    unreached = coverage.unreached()
+    lines = [coverage.summary(), *(f"  not reached: {group}: {name}" for group, name in unreached[:_SHOWN_BINS])]
+    if len(unreached) > _SHOWN_BINS:
+        lines.append(f"  and {len(unreached) - _SHOWN_BINS} more")
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    if path := options.coverage_report:
+        title = f"Functional coverage of {options.count} random programs from seed {options.seed} on"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(coverage.as_json() if path.suffix == ".json" else coverage.as_markdown(title), encoding="utf-8")
+
+
+def _command(result: _Result) -> str:
+    size = result.config.size
+    variant = configurations(size).index(result.config)
+    return f"scripts/lockstep.py --seed {result.seed} --count 1 --sizes {size} --variants {variant}"
 
 
 def _parse_options() -> argparse.Namespace:
@@ -82,6 +136,12 @@ def _parse_options() -> argparse.Namespace:
         type=_variants,
         default=tuple(_VARIANTS),
         help="variants of each size (default all)",
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that run programs (default %(default)s)"
+    )
+    parser.add_argument(
+        "--coverage-report", type=Path, metavar="FILE", help="write all bins to a file: .json, or else Markdown"
     )
     parser.add_argument(
         "--stop-after", type=_positive, default=3, help="differences after which to stop (default %(default)s)"

@@ -13,12 +13,13 @@ from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register, register_format
 
-__all__ = ["OUTPUT_BYTES", "PARAMETER_ROWS", "LegalityChecker", "Window", "host_extent", "table_rows"]
+__all__ = ["OUTPUT_BYTES", "PARAMETER_ROWS", "TABLE_BYTES", "LegalityChecker", "Window", "host_extent", "table_rows"]
 
 PARAMETER_ROWS = 8
 """Unified buffer rows of one parameter set."""
 
 TABLE_BYTES = 256
+"""Entries of the activation unit's table."""
 
 OUTPUT_BYTES = {OutputFormat.BYTE: 1, OutputFormat.WORD: 2, OutputFormat.INT32: 4}
 """Unified buffer rows of one result of Activate."""

@@ -19,6 +19,7 @@ from openmxu.arch.isa import Instruction, Opcode, Operand, OutputFormat, Pooling
 from openmxu.arch.legality import (
     OUTPUT_BYTES,
     PARAMETER_ROWS,
+    TABLE_BYTES,
     LegalityChecker,
     Window,
     table_rows,
@@ -62,7 +63,7 @@ class Interpreter(Device):
         self.accumulators = np.zeros((config.accumulator_rows, config.size), np.int32)
         self.biases = np.zeros((config.parameter_sets, config.size), np.int32)
         self.scales = np.zeros((config.parameter_sets, config.size), np.float32)
-        self.table = np.zeros(256, np.uint8)
+        self.table = np.zeros(TABLE_BYTES, np.uint8)
         self._checker = LegalityChecker(config)
         self._host = np.zeros(0, np.uint8)
         self._weights = np.zeros(0, np.uint8)

@@ -11,6 +11,7 @@ from openmxu.arch.config import Config
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.lockstep.case import Case
 from openmxu.sim.lockstep.comparison import LockstepDevice, Mismatch, run_case
+from openmxu.sim.lockstep.environment import environment
 from openmxu.sim.lockstep.generator import generate
 from openmxu.sim.lockstep.report import report
 from openmxu.sim.lockstep.shrinker import shrink
@@ -22,7 +23,6 @@ __all__ = [
     "check",
     "configurations",
     "first_failure",
-    "stall_probability",
     "verilated_device",
 ]
 
@@ -31,7 +31,6 @@ DeviceFactory = Callable[[Case], LockstepDevice]
 
 FAULT_PROBABILITY = 0.25
 _LENGTHS = (8, 30, 80)
-_STALL_PROBABILITIES = (0.0, 0.1, 0.3, 0.7)
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,17 @@ def configurations(size: int) -> tuple[Config, ...]:
             host_data_bytes=16,
             weight_data_bytes=4,
         ),
+        base.replace(
+            activation_lanes=size // 2,
+            unified_buffer_rows=200,
+            accumulator_rows=100,
+            weight_fifo_tiles=8,
+            weight_queue_depth=8,
+            command_queue_depth=16,
+            parameter_sets=6,
+            host_data_bytes=32,
+            weight_data_bytes=64,
+        ),
     )
 
 
@@ -101,18 +111,21 @@ def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
         yield generate(configs[number % len(configs)], case_seed, length, fault_probability=FAULT_PROBABILITY)
 
 
-def stall_probability(case: Case) -> float:
-    """How often the memories stall a device that runs ``case``; the same for each case with its seed."""
-    rng = np.random.default_rng((case.seed, 1))
-    return float(rng.choice(_STALL_PROBABILITIES))
-
-
 def verilated_device(case: Case) -> LockstepDevice:
     """A Verilated device for ``case``, whose memories stall as its seed says."""
     # Here, for everything else in this module needs neither Amaranth nor Verilator.
     from openmxu.sim.verilated import VerilatedDevice
+    from openmxu.sim.verilator.library import Port
 
-    return VerilatedDevice(case.config, seed=case.seed, stall_probability=stall_probability(case))
+    surroundings = environment(case.seed)
+    return VerilatedDevice(
+        case.config,
+        seed=case.seed,
+        stall_probability=surroundings.probability,
+        stall_cycles=surroundings.cycles,
+        stalled_ports=[Port[name] for name in surroundings.streams],
+        memory_latency=surroundings.latency,
+    )
 
 
 def check(case: Case, make_device: DeviceFactory) -> Failure | None:

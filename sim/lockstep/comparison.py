@@ -13,13 +13,11 @@ from openmxu.arch.events import Counter, Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.lockstep.case import Case
+from openmxu.sim.lockstep.counters import counter_problem, expected_work
 
 __all__ = ["LockstepDevice", "Mismatch", "run_case"]
 
 SHOWN_DIFFERENCES = 4
-
-_KINDS_OF_CYCLES = (Counter.ARRAY_ACTIVE, Counter.WEIGHT_STALL, Counter.WEIGHT_SHIFT, Counter.NON_MATRIX)
-"""Every cycle is of exactly one of them."""
 
 
 class LockstepDevice(Protocol):
@@ -84,13 +82,14 @@ def run_case(case: Case, device: LockstepDevice, reference: LockstepDevice) -> M
     Returns
     -------
     The first difference in fault, events, unified buffer, accumulators or host memory; ``None`` if there is none. A
-    device that hangs or breaks off with another DeviceError differs too, and so does one whose kinds of cycles do not
-    add up to its cycles. The events before a fault are compared when the exceptions of both devices carry them as
-    ``events``.
+    device that hangs or breaks off with another DeviceError differs too, and so does one whose counters cannot be
+    right, see :func:`openmxu.sim.lockstep.counters.counter_problem`. The events before a fault are compared when the
+    exceptions of both devices carry them as ``events``.
     """
     memories = case.host_memory.copy(), case.host_memory.copy()
     weights = case.weight_memory.copy()
-    for number, program in enumerate(case.executions()):
+    counters_before = device.counters
+    for number, (program, work) in enumerate(zip(case.executions(), expected_work(case), strict=True)):
         got = _execute(device, program, memories[0], weights)
         expected = _execute(reference, program, memories[1], weights)
         if got.error != expected.error:
@@ -108,9 +107,9 @@ def run_case(case: Case, device: LockstepDevice, reference: LockstepDevice) -> M
             if not np.array_equal(mine, other):
                 return Mismatch(number, what, _difference(mine, other))
         if counters := device.counters:
-            kinds = {kind.name.lower(): counters[kind] for kind in _KINDS_OF_CYCLES}
-            if sum(kinds.values()) != counters[Counter.CYCLES]:
-                return Mismatch(number, "counters", f"{counters[Counter.CYCLES]} cycles are not the sum of {kinds}")
+            counted = {counter: counters[counter] - counters_before[counter] for counter in counters}
+            if problem := counter_problem(counted, work):
+                return Mismatch(number, "counters", problem)
     return None
 
 

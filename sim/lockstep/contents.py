@@ -1,4 +1,8 @@
-"""What lies in the memories of a random case: data, parameter sets whose outputs spread, and awkward numbers."""
+"""What lies in the memories of a random case: data, tables, parameter sets whose outputs spread, and awkward numbers.
+
+Host memory begins with parameter sets, as LOAD_PARAMETERS wants them; behind them are tables, as LOAD_TABLE wants them,
+and random bytes.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.arch.legality import PARAMETER_ROWS, TABLE_BYTES
 
-__all__ = ["DATA_ROWS", "PARAMETER_BLOCKS", "host_contents", "random_parameters", "weight_contents"]
+__all__ = [
+    "DATA_ROWS",
+    "PARAMETER_KINDS",
+    "TABLES",
+    "data_address",
+    "host_contents",
+    "parameter_address",
+    "random_parameters",
+    "table_address",
+    "weight_contents",
+]
 
-PARAMETER_BLOCKS = 6
-"""Parameter sets, as LOAD_PARAMETERS wants them, at the beginning of host memory."""
+TABLES = 2
+"""Tables in host memory."""
 
 DATA_ROWS = 96
-"""Rows of random bytes behind them."""
+"""Rows of random bytes in host memory."""
+
+PARAMETER_KINDS = ("sums", "bytes", "words", "products", "any of them", "special")
+"""What the scales of each set are for: sums of products of bytes, bytes, 16-bit words, sums of products with 16-bit
+operands; or another of them in each column; or awkward numbers."""
+
+_TYPICAL_SCALES = {"sums": 60 / 5500, "bytes": 0.6, "words": 2.0**-8, "products": 60 / 5500 / 256}
+"""A sum of S products of random bytes has a standard deviation of about 5500 · sqrt(S)."""
 
 _SPECIAL_SCALES = np.array(
     [0.0, -0.0, 1e-40, -1e-45, np.inf, -np.inf, np.nan, 3.4e38, 1.1754944e-38, 1.0, -1.0, 0.5, 1.5], np.float32
@@ -22,12 +43,28 @@ _SPECIAL_SCALES = np.array(
 _SPECIAL_BIASES = np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**24 + 1, -(2**24) - 3, 2**25 + 2], np.int32)
 
 
+def parameter_address(config: Config, kind: int) -> int:
+    """Where the parameter set begins that has this index in ``PARAMETER_KINDS``."""
+    return kind * PARAMETER_ROWS * config.size
+
+
+def table_address(config: Config, table: int) -> int:
+    """Where a table of host memory begins; ``TABLES`` is behind the last one."""
+    return parameter_address(config, len(PARAMETER_KINDS)) + table * TABLE_BYTES
+
+
+def data_address(config: Config) -> int:
+    """Where the random bytes of host memory begin."""
+    return table_address(config, TABLES)
+
+
 def host_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Parameter sets and random bytes; sometimes the last row, and the last beat, are not whole."""
-    blocks = [random_parameters(config, rng).reshape(-1) for _ in range(PARAMETER_BLOCKS)]
+    """Parameter sets, tables and random bytes; sometimes the last row, and the last beat, are not whole."""
+    blocks = [random_parameters(config, kind, rng).reshape(-1) for kind in PARAMETER_KINDS]
+    tables = [rng.permutation(TABLE_BYTES).astype(np.uint8) for _ in range(TABLES)]
     tail = int(rng.integers(1, 2 * config.host_data_bytes)) if rng.random() < 0.3 else 0
     data = rng.integers(0, 256, DATA_ROWS * config.size + tail, np.uint8)
-    return np.concatenate([*blocks, data])
+    return np.concatenate([*blocks, *tables, data])
 
 
 def weight_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -37,35 +74,36 @@ def weight_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint
     return rng.integers(0, 256, tiles * config.tile_bytes + tail, np.uint8)
 
 
-def random_parameters(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]:
+def random_parameters(config: Config, kind: str, rng: np.random.Generator) -> NDArray[np.uint8]:
     """One parameter set as uint8 array of shape (8, S): biases and scales for the columns."""
-    biases = _biases(config.size, rng).astype("<i4").view(np.uint8).reshape(config.size, 4)
-    scales = _scales(config.size, rng).astype("<f4").view(np.uint8).reshape(config.size, 4)
+    biases = _biases(config.size, kind, rng).astype("<i4").view(np.uint8).reshape(config.size, 4)
+    scales = _scales(config.size, kind, rng).astype("<f4").view(np.uint8).reshape(config.size, 4)
     rows = np.concatenate([biases, scales], axis=1).T
     assert rows.shape == (PARAMETER_ROWS, config.size)
     return np.ascontiguousarray(rows)
 
 
-def _biases(size: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    match rng.choice(["small", "special", "any"], p=[0.75, 0.15, 0.1]):
-        case "small":
-            return rng.integers(-10000, 10000, size, np.int32)
-        case "special":
-            return rng.choice(_SPECIAL_BIASES, size)
-        case _:
-            return rng.integers(-(2**31), 2**31, size, np.int32)
+def _biases(size: int, kind: str, rng: np.random.Generator) -> NDArray[np.int32]:
+    if kind == "special":
+        return (
+            rng.choice(_SPECIAL_BIASES, size) if rng.random() < 0.6 else rng.integers(-(2**31), 2**31, size, np.int32)
+        )
+    largest = min(30 / _TYPICAL_SCALES.get(kind, 0.1), 10000)
+    return rng.integers(-largest, largest, size).astype(np.int32)
 
 
-def _scales(size: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    match rng.choice(["spread", "ties", "special", "any"], p=[0.7, 0.1, 0.12, 0.08]):
-        case "spread":
-            # A sum of S products of random bytes has a standard deviation of about 5500 · sqrt(S).
-            typical = 60 / (5500 * np.sqrt(size))
-            scales = typical * 10 ** rng.uniform(-1.2, 0.3, size) * rng.choice([1, 1, 1, -1], size)
-            return scales.astype(np.float32)
-        case "ties":
-            return np.exp2(-rng.integers(0, 20, size)).astype(np.float32)
+def _scales(size: int, kind: str, rng: np.random.Generator) -> NDArray[np.float32]:
+    typical = np.array(list(_TYPICAL_SCALES.values())) / [np.sqrt(size), 1, 1, np.sqrt(size)]
+    match kind:
         case "special":
-            return rng.choice(_SPECIAL_SCALES, size)
-        case _:
+            if rng.random() < 0.6:
+                return rng.choice(_SPECIAL_SCALES, size)
             return rng.integers(0, 2**32, size, np.uint32).view(np.float32)
+        case "any of them":
+            places = rng.integers(len(typical), size=size)
+        case _:
+            places = np.full(size, list(_TYPICAL_SCALES).index(kind))
+    if rng.random() < 0.15:
+        return np.exp2(np.round(np.log2(typical[places]))).astype(np.float32)  # ties
+    scales = typical[places] * 10 ** rng.uniform(-1, 0.3, size) * rng.choice([1, 1, 1, -1], size)
+    return scales.astype(np.float32)

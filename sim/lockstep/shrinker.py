@@ -12,8 +12,19 @@ __all__ = ["shrink"]
 
 Predicate = Callable[[Case], bool]
 
-SHRINKABLE_FIELDS = ("rows", "tiles")
+SHRINKABLE_FIELDS = ("rows", "tiles", "height", "width")
 """Instruction fields that are a count, at least 1: a smaller one makes a program easier to read."""
+
+MODE_FIELDS = (
+    "accumulate",
+    "wide_input",
+    "wide_weights",
+    "from_unified_buffer",
+    "table",
+    "pooling",
+    "operand",
+)
+"""Instruction fields whose 0 is the plain instruction."""
 
 
 def shrink(case: Case, predicate: Predicate, *, attempts: int = 2000) -> Case:
@@ -25,7 +36,7 @@ def shrink(case: Case, predicate: Predicate, *, attempts: int = 2000) -> Case:
         A case for which ``predicate`` holds.
     predicate
         Whether a case still fails. It is called with cases whose instructions are a part of those of ``case``, some
-        with smaller counts; no instruction faults that did not fault in ``case``.
+        with smaller counts or fewer modes; no instruction faults that did not fault in ``case``.
     attempts
         How many times ``predicate`` is called at most.
 
@@ -51,7 +62,7 @@ class _Shrinker:
         while before != self._best.instructions:
             before = self._best.instructions
             self._remove_chunks()
-            self._reduce_counts()
+            self._simplify()
         return self._best
 
     def _remove_chunks(self) -> None:
@@ -64,12 +75,12 @@ class _Shrinker:
                     start += chunk
             chunk //= 2
 
-    def _reduce_counts(self) -> None:
+    def _simplify(self) -> None:
         position = 0
         while position < len(self._best.instructions):
             instructions = self._best.instructions
-            for smaller in _smaller(instructions[position]):
-                if self._try([*instructions[:position], smaller, *instructions[position + 1 :]]):
+            for simpler in _simpler(instructions[position]):
+                if self._try([*instructions[:position], simpler, *instructions[position + 1 :]]):
                     break
             else:
                 position += 1
@@ -108,21 +119,22 @@ class _Shrinker:
 
 
 def _weight(instructions: Iterable[Instruction]) -> tuple[int, int]:
-    """What shrinking makes smaller: the instructions first, then the counts in them."""
+    """What shrinking makes smaller: the instructions first, then the counts and modes in them."""
     instructions = list(instructions)
-    return len(instructions), sum(count for instruction in instructions for _, count in _counts(instruction))
+    return len(instructions), sum(count for instruction in instructions for _, count in _fields(instruction))
 
 
-def _counts(instruction: Instruction) -> Iterator[tuple[str, int]]:
+def _fields(instruction: Instruction) -> Iterator[tuple[str, int]]:
     for name, value in instruction.values.items():
-        if name in SHRINKABLE_FIELDS:
+        if name in (*SHRINKABLE_FIELDS, *MODE_FIELDS):
             yield name, value
 
 
-def _smaller(instruction: Instruction) -> Iterator[Instruction]:
-    """The instruction with smaller counts, the smallest first."""
-    for name, value in _counts(instruction):
-        if value > 1:
+def _simpler(instruction: Instruction) -> Iterator[Instruction]:
+    """The instruction with one field made smaller, as much as possible first."""
+    for name, value in _fields(instruction):
+        least = 0 if name in MODE_FIELDS else 1
+        if value > least:
             field = instruction.format.field(name)
-            for count in sorted({1, value // 2, value - 1} - {0}):
-                yield Instruction(instruction.word & ~field.mask | field.insert(count))
+            for smaller in sorted({least, max(least, value // 2), value - 1}):
+                yield Instruction(instruction.word & ~field.mask | field.insert(smaller))

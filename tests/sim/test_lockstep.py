@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter, Management
-from openmxu.arch.isa import Opcode, OutputFormat, encode_program, format_named
+from openmxu.arch.isa import Opcode, OutputFormat, Register, encode_program, format_named
+from openmxu.arch.numerics import operand
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang
 from openmxu.sim.interpreter import Interpreter
@@ -18,23 +19,65 @@ from openmxu.sim.lockstep.case import HALT
 
 ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
 
-VERILATED = [configurations(2)[2], configurations(4)[1], configurations(8)[0], configurations(16)[2]]
+VERILATED = [configurations(2)[2], configurations(4)[1], configurations(8)[0], configurations(16)[3]]
 """Each is a build of its own, so only one configuration for each size; scripts/lockstep.py runs all of them."""
 
 
 class ForgetsToWait(Interpreter):
-    """Activates a row too few when the rows are those of the last MatrixMultiply: a lost interlock."""
+    """Activates a row too few when the rows are those of the last multiplication: a lost interlock."""
 
-    fresh: tuple[int, int] | None = None
+    fresh: int | None = None
 
-    def _matrix_multiply(self, values):
-        super()._matrix_multiply(values)
-        self.fresh = values["accumulator"], values["rows"]
+    def _multiply(self, values, inputs):
+        super()._multiply(values, inputs)
+        self.fresh = values["accumulator"]
 
     def _activate(self, values):
-        if self.fresh and self.fresh[0] == values["accumulator"]:
+        if not values["from_unified_buffer"] and self.fresh == values["source"]:
             values = {**values, "rows": max(1, values["rows"] - 1)}
         super()._activate(values)
+
+
+class PadsBeforeTheZeroPoint(Interpreter):
+    """Takes a convolution's padding for bytes that are 0, from which the zero point is subtracted."""
+
+    def _multiply(self, values, inputs):
+        if "height" in values and not values["wide_input"]:
+            zero_point = self._checker.register(Register.INPUT_FORMAT)["zero_point"]
+            inputs = np.where(inputs.any(axis=1, keepdims=True), inputs, np.int32(-zero_point))
+        super()._multiply(values, inputs)
+
+
+class KeepsTheLowTile(Interpreter):
+    """Leaves the tile of the low bytes in the array."""
+
+    def _multiply(self, values, inputs):
+        low = None
+        if values["wide_weights"]:
+            address, zero_point, signed = self._queued[0]
+            tile = self._weights[address : address + self.config.tile_bytes]
+            low = operand(tile, zero_point, signed).reshape(self.config.size, self.config.size)
+        super()._multiply(values, inputs)
+        self._tile = self._tile if low is None else low
+
+
+class LoadsTheTableTooLate(Interpreter):
+    """Looks up in the table of before, once."""
+
+    fresh: np.ndarray | None = None
+
+    def _load_table(self):
+        before = self.table.copy()
+        super()._load_table()
+        self.fresh = before
+
+    def _activate(self, values):
+        if self.fresh is not None and values["table"]:
+            self.table, self.fresh = self.fresh, self.table
+            super()._activate(values)
+            self.table, self.fresh = self.fresh, None
+        else:
+            super()._activate(values)
 
 
 class KeepsTilesOverHalt(Interpreter):
@@ -90,6 +133,9 @@ class CountsACycleTwice(Interpreter):
     ("broken", "what", "longest"),
     [
         (ForgetsToWait, {"unified buffer", "host memory"}, 8),
+        (PadsBeforeTheZeroPoint, {"accumulators", "unified buffer"}, 6),
+        (KeepsTheLowTile, {"accumulators", "unified buffer"}, 6),
+        (LoadsTheTableTooLate, {"unified buffer", "host memory"}, 8),
         (KeepsTilesOverHalt, {"accumulators"}, 8),
         (BreaksTheLastRow, {"unified buffer"}, 2),
         (WritesOutsideItsRow, {"host memory"}, 2),
@@ -139,15 +185,24 @@ def test_what_follows_a_fault_runs_in_a_call_of_its_own():
 
 def test_shrinking_keeps_programs_legal():
     case = generate(configurations(8)[2], 11, 80)
+    wanted = {Opcode.ACTIVATE: 3, Opcode.CONVOLVE: 1}
     seen: list[Case] = []
 
-    def has_three_activates(candidate: Case) -> bool:
+    def has_enough(candidate: Case) -> bool:
         seen.append(candidate)
-        return sum(i.format.opcode is Opcode.ACTIVATE for i in candidate.instructions) >= 3
+        opcodes = [instruction.format.opcode for instruction in candidate.instructions]
+        return all(opcodes.count(opcode) >= count for opcode, count in wanted.items())
 
-    short = shrink(case, has_three_activates)
-    assert [i.format.name for i in short.instructions] == ["Activate"] * 3 + ["Halt"]
-    assert [i["rows"] for i in short.instructions[:3]] == [1, 1, 1]
+    short = shrink(case, has_enough)
+    counts = [
+        {name: i[name] for name in ("rows", "height", "width", "tiles") if name in i.values} for i in short.instructions
+    ]
+    names = [instruction.format.name for instruction in short.instructions]
+    assert names.count("Activate") == 3
+    assert names.count("Convolve") == 1
+    # What is left besides makes them legal: planes, formats, a tile and who takes it.
+    assert set(names) <= {"Activate", "Convolve", "MatrixMultiply", "Read_Weights", "Set_Configuration", "Halt"}
+    assert {count for fields in counts for count in fields.values()} == {1}
     assert all(candidate.faults() == [] for candidate in seen)
     assert len(seen) > 10
 

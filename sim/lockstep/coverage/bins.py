@@ -1,0 +1,80 @@
+"""Declared bins, how often they were hit, and the report of both."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+__all__ = ["Bin", "Coverage"]
+
+Bin = tuple[str, str]
+"""Name of a group, name of a bin in it."""
+
+
+class Coverage:
+    """Counts hits of bins that are declared beforehand.
+
+    Parameters
+    ----------
+    groups
+        The names of the bins of each group.
+    """
+
+    def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
+        self._hits: dict[str, dict[str, int]] = {group: dict.fromkeys(bins, 0) for group, bins in groups.items()}
+
+    def add(self, hits: Mapping[Bin, int]) -> None:
+        """Count hits.
+
+        Raises
+        ------
+        KeyError
+            A bin is not declared: the declaration forgets something that happens.
+        """
+        for (group, name), count in hits.items():
+            if name not in self._hits.get(group, {}):
+                raise KeyError(f"coverage group {group!r} has no bin {name!r}")
+            self._hits[group][name] += count
+
+    def hits(self, group: str) -> Mapping[str, int]:
+        """The bins of a group with their hits."""
+        return self._hits[group]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups."""
+        return tuple(self._hits)
+
+    def unreached(self) -> list[Bin]:
+        """Bins without a hit."""
+        return [(group, name) for group, bins in self._hits.items() for name, count in bins.items() if count == 0]
+
+    def summary(self) -> str:
+        """One line: how many bins were reached."""
+        total = sum(len(bins) for bins in self._hits.values())
+        return f"coverage: {total - len(self.unreached())} of {total} bins in {len(self._hits)} groups reached"
+
+    def as_json(self) -> str:
+        """All bins with their hits."""
+        return json.dumps(self._hits, indent=1, ensure_ascii=False) + "\n"
+
+    def as_markdown(self, title: str) -> str:
+        """A report to read: an overview, the bins that were not reached, and all bins with their hits."""
+        lines = [
+            f"# {title}",
+            "",
+            self.summary(),
+            "",
+            "| group | bins | reached | fewest hits |",
+            "| --- | --- | --- | --- |",
+        ]
+        for group, bins in self._hits.items():
+            counts = Counter(bins.values())
+            lines.append(f"| {group} | {len(bins)} | {len(bins) - counts[0]} | {min(bins.values(), default=0)} |")
+        unreached = self.unreached()
+        lines += ["", "## Not reached", "", *([f"- {group}: {name}" for group, name in unreached] or ["None."])]
+        for group, bins in self._hits.items():
+            lines += ["", f"## {group}", "", "| bin | hits |", "| --- | --- |"]
+            lines += [f"| {name} | {count} |" for name, count in bins.items()]
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,80 @@
+"""Every fault of every instruction, and what is under way when it comes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from openmxu.arch.config import Config
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import FORMATS, REGISTERS, Opcode, Unit, register_format
+from openmxu.sim.lockstep.coverage.bins import Bin
+from openmxu.sim.lockstep.footprint import unit_of
+from openmxu.sim.lockstep.steps import Step
+
+__all__ = ["FAULTS", "Faults"]
+
+FAULTS = "faults"
+
+_NEAR = 4
+"""Units that were given work by so many instructions before are likely still busy."""
+
+_TRANSFERS = [format.name for format in FORMATS if "Host_Memory" in format.name]
+_MULTIPLICATIONS = ["MatrixMultiply", "Convolve"]
+_PLACES: dict[FaultCode, list[str]] = {
+    FaultCode.UNKNOWN_OPCODE: ["a word"],
+    # Halt marks the end of a program for the host, by its opcode alone.
+    FaultCode.RESERVED_BITS: [format.name for format in FORMATS if format.opcode is not Opcode.HALT],
+    FaultCode.UNIMPLEMENTED: ["Activate"],
+    FaultCode.ILLEGAL_VALUE: [
+        *_TRANSFERS,
+        *_MULTIPLICATIONS,
+        "Activate",
+        "Read_Weights",
+        "Synchronize",
+        "an unknown register",
+        *(register.name for register in REGISTERS if register.used_mask.bit_length() < 64),
+    ],
+    FaultCode.UNIFIED_BUFFER_RANGE: [*_TRANSFERS, *_MULTIPLICATIONS, "Activate", "LOAD_PARAMETERS", "LOAD_TABLE"],
+    FaultCode.ACCUMULATOR_RANGE: [*_MULTIPLICATIONS, "Activate"],
+    FaultCode.PARAMETER_RANGE: ["Activate", "LOAD_PARAMETERS"],
+    FaultCode.HOST_WINDOW: _TRANSFERS,
+    FaultCode.WEIGHT_WINDOW: ["Read_Weights"],
+    FaultCode.NO_TILE: _MULTIPLICATIONS,
+    FaultCode.WEIGHT_QUEUE_FULL: ["Read_Weights"],
+    FaultCode.UNIFIED_BUFFER_OVERLAP: ["Activate"],
+}
+
+
+class Faults:
+    """Watches a case."""
+
+    def __init__(self) -> None:
+        self._recent: deque[Unit | None] = deque(maxlen=_NEAR)
+
+    @staticmethod
+    def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
+        """The bins."""
+        return {
+            FAULTS: [f"{code.name} of {place}" for code, places in _PLACES.items() for place in places],
+            "work under way at a fault": [unit.name for unit in Unit],
+        }
+
+    def observe(self, step: Step) -> Iterator[Bin]:
+        """The bins that an instruction hits."""
+        if step.fault is FaultCode.NONE:
+            self._recent.append(unit_of(step.instruction))
+            return
+        yield FAULTS, f"{step.fault.name} of {_place(step)}"
+        for unit in set(self._recent) - {None}:
+            yield "work under way at a fault", unit.name
+        self._recent.clear()
+
+
+def _place(step: Step) -> str:
+    if step.fault is FaultCode.UNKNOWN_OPCODE:
+        return "a word"
+    if step.opcode is Opcode.SET_CONFIGURATION and step.fault is not FaultCode.RESERVED_BITS:
+        register = register_format(step.values["register"])
+        return "an unknown register" if register is None else register.name
+    return step.instruction.format.name

@@ -1,0 +1,68 @@
+"""What surrounds the device while it runs a case: how its streams stall, and how far away memory is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["LATENCIES", "STALL_KINDS", "STREAMS", "Environment", "environment"]
+
+STREAMS = (
+    "INSTRUCTIONS",
+    "HOST_READ_REQUEST",
+    "HOST_READ_DATA",
+    "HOST_WRITE_REQUEST",
+    "HOST_WRITE_DATA",
+    "HOST_WRITE_DONE",
+    "WEIGHTS_REQUEST",
+    "WEIGHTS_DATA",
+    "EVENTS",
+)
+"""Names of the core's streams that are in use while a program runs, as :class:`openmxu.sim.verilator.library.Port`."""
+
+STALL_KINDS = ("none", "10 %", "30 %", "70 %", "bursts", "one stream")
+"""Kinds of stalls: all streams in each cycle with some probability; all of them for a long time and then not; one of
+them nearly always."""
+
+LATENCIES = (1, 4, 30)
+"""Cycles between a request and its first beat."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Parameters of a :class:`~openmxu.sim.verilated.VerilatedDevice`.
+
+    Attributes
+    ----------
+    stalls
+        One of ``STALL_KINDS``.
+    probability, cycles
+        The part of the time that streams stall, and how long at a time.
+    streams
+        Which of ``STREAMS`` stall.
+    latency
+        Of the memories, in cycles.
+    """
+
+    stalls: str
+    probability: float = 0.0
+    cycles: int = 1
+    streams: tuple[str, ...] = STREAMS
+    latency: int = 4
+
+
+def environment(seed: int) -> Environment:
+    """The surroundings of the case with this seed."""
+    rng = np.random.default_rng((seed, 1))
+    latency = int(rng.choice(LATENCIES))
+    kind = str(rng.choice(STALL_KINDS, p=[0.16, 0.15, 0.2, 0.15, 0.17, 0.17]))
+    match kind:
+        case "none":
+            return Environment(kind, latency=latency)
+        case "bursts":
+            return Environment(kind, 0.5, int(rng.choice([8, 40, 200])), latency=latency)
+        case "one stream":
+            return Environment(kind, 0.9, int(rng.choice([1, 20])), (str(rng.choice(STREAMS)),), latency)
+        case _:
+            return Environment(kind, int(kind.removesuffix(" %")) / 100, latency=latency)

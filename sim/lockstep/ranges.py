@@ -1,0 +1,56 @@
+"""Random ranges of a memory, biased towards those that overlapping hardware gets wrong."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+__all__ = ["Ranges"]
+
+_REMEMBERED = 6
+
+
+class Ranges:
+    """Ranges of a memory's places: on, beside and across recent ones, at both ends, around few fixed places.
+
+    Parameters
+    ----------
+    places
+        Size of the memory.
+    rng
+        Where the choices come from.
+    """
+
+    def __init__(self, places: int, rng: np.random.Generator) -> None:
+        self.places = places
+        self._rng = rng
+        self._hot = rng.integers(0, places, 2)
+        self._recent: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+
+    def choose(self, count: int, alignment: int = 1) -> int:
+        """The first of ``count`` places, a multiple of ``alignment``; remembers the range."""
+        first = self.draw(count, alignment)
+        self.remember(first, count)
+        return first
+
+    def draw(self, count: int, alignment: int = 1) -> int:
+        """The same, but it remembers nothing."""
+        rng = self._rng
+        last = self.places - count
+        jitter = int(rng.integers(-3, 4)) * alignment
+        kind = rng.random()
+        if kind < 0.55 and self._recent:
+            near, length = self._recent[rng.integers(len(self._recent))]
+            first = near + int(rng.choice([0, 0, jitter, length, length - alignment, alignment - count, -count]))
+        elif kind < 0.7:
+            first = abs(jitter)
+        elif kind < 0.85:
+            first = last - max(0, jitter)
+        else:
+            first = int(rng.choice(self._hot)) + jitter
+        return min(max(first, 0), last) // alignment * alignment
+
+    def remember(self, first: int, count: int) -> None:
+        """Take a range as one of the recent ones."""
+        self._recent.append((first, count))
