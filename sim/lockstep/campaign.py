@@ -111,8 +111,8 @@ def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
         yield generate(configs[number % len(configs)], case_seed, length, fault_probability=FAULT_PROBABILITY)
 
 
-def verilated_device(case: Case) -> LockstepDevice:
-    """A Verilated device for ``case``, whose memories stall as its seed says."""
+def verilated_device(case: Case, **options: object) -> LockstepDevice:
+    """A Verilated device for ``case``, whose memories stall as its seed says; ``options`` are further arguments."""
     # Here, for everything else in this module needs neither Amaranth nor Verilator.
     from openmxu.sim.verilated import VerilatedDevice
     from openmxu.sim.verilator.library import Port
@@ -125,6 +125,7 @@ def verilated_device(case: Case) -> LockstepDevice:
         stall_cycles=surroundings.cycles,
         stalled_ports=[Port[name] for name in surroundings.streams],
         memory_latency=surroundings.latency,
+        **options,
     )
 
 
