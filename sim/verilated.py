@@ -19,6 +19,7 @@ from openmxu.sim.interpreter import check_memory, check_program
 from openmxu.sim.verilator import CORE, BusError, Design, library_path
 from openmxu.sim.verilator.build import COVERAGE, TRACES
 from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
+from openmxu.sim.verilator.patience import Patience
 from openmxu.sim.verilator.progress import ProgressHook
 
 __all__ = ["VerilatedDevice"]
@@ -134,7 +135,8 @@ class VerilatedDevice(Device):
         if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
             raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
         self.config = config
-        self._watchdog = _longest_silence(config) if watchdog is None else watchdog
+        self._patience = Patience(config) if watchdog is None else None
+        self._watchdog = self._patience.cycles([]) if watchdog is None else watchdog
         self._design = design
         self._bases = (host_base, weight_base)
         self._cycles_per_second = 0.0
@@ -172,6 +174,8 @@ class VerilatedDevice(Device):
         instructions = check_program(program)
         self._check_memories(host_memory, weight_memory)
         model = self._ready_model()
+        if self._patience is not None:
+            self._watchdog = self._patience.cycles(instructions)
         self._broken = "the last run was interrupted"  # until it has ended one way or the other
         model.attach(host_memory, weight_memory, self._bases)
         self._set_windows(host_memory.size, weight_memory.size)
@@ -357,11 +361,6 @@ def _interleave(banks: list[NDArray]) -> NDArray:
     """Element r of the result is element r // n of bank r % n."""
     stacked = np.stack(banks, axis=1)
     return stacked.reshape(-1, *stacked.shape[2:])
-
-
-def _longest_silence(config: Config) -> int:
-    """More cycles than any instruction works without a transfer: an Activate of all accumulators in four bytes each."""
-    return max(50_000, 8 * config.accumulator_rows * config.column_groups, 8 * config.tile_bytes)
 
 
 def _trace_format(path: Path) -> str:

@@ -1,0 +1,48 @@
+"""How long a core may work without a sign of life: what tells a long instruction from a hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Register
+from openmxu.arch.legality import OUTPUT_BYTES
+
+__all__ = ["Patience"]
+
+_LEAST = 50_000
+_MOST = 1 << 62
+"""Cycles that nobody waits for, but that the harness can count."""
+
+
+class Patience:
+    """Follows the programs of one device.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._positions = 1
+
+    def cycles(self, program: Iterable[Instruction]) -> int:
+        """More cycles than any instruction of ``program`` works without a transfer.
+
+        The longest is an Activate that goes over windows: it tells nothing before its last result.
+        """
+        config = self._config
+        pooled = 0
+        for instruction in program:
+            opcode = instruction.word & 0xFF
+            if opcode == Opcode.SET_CONFIGURATION and instruction["register"] == Register.POOLING_WINDOW:
+                window = REGISTERS[Register.POOLING_WINDOW].unpack(instruction["value"])
+                # Registers keep their values: the largest window of any program counts.
+                self._positions = max(self._positions, window["height"] * window["width"])
+            elif opcode == Opcode.ACTIVATE and instruction["pooling"]:
+                pooled = max(pooled, min(instruction["rows"], config.unified_buffer_rows))
+        rows = max(config.accumulator_rows, config.unified_buffer_rows)
+        results = max(OUTPUT_BYTES.values()) * max(rows, pooled * self._positions)
+        return min(max(_LEAST, 2 * results * config.column_groups, 8 * config.tile_bytes), _MOST)
