@@ -70,7 +70,7 @@ class ActivationDatapath(wiring.Component):
     beat
         See :func:`openmxu.rtl.activation_sequencer.beat_layout`.
     low, high
-        The rows of its elements' bytes.
+        The rows of its pass's elements.
     values
         Of the accumulators: for the beat ``read_latency(config)`` cycles before.
     operand_scales, finishes

@@ -86,7 +86,7 @@ class ActivationSequencer(wiring.Component):
     read
         Of the accumulators, in the cycle of the pass's first beat.
     beat
-        See :func:`beat_layout`; the bytes of its elements are in the group's columns of the pass's rows.
+        See :func:`beat_layout`; its pass is still offered.
     written
         A result has left.
     """

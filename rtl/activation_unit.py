@@ -79,21 +79,27 @@ class ActivationUnit(wiring.Component):
         in_flight = Signal(range(config.command_queue_depth + 1))
         is_activate = Signal()
         begins = Signal()
+        has_begun = Signal()
         loads = Signal()
         loaded = Signal()
         m.d.comb += [
-            is_activate.eq(command.kind == ActivationKind.ACTIVATE),
-            walker.walks.valid.eq(self.commands.valid & is_activate & (in_flight != config.command_queue_depth)),
+            is_activate.eq(self.commands.valid & (command.kind == ActivationKind.ACTIVATE)),
+            begins.eq(is_activate & ~has_begun & (in_flight != config.command_queue_depth)),
+            walker.walks.valid.eq(is_activate & has_begun),
             walker.walks.payload.eq(command.walk),
-            begins.eq(walker.walks.valid & walker.walks.ready),
             loads.eq(self.commands.valid & ~is_activate & (in_flight == 0)),
             loaded.eq(loader.loads.valid & loader.loads.ready),
-            self.commands.ready.eq(begins | loaded),
+            self.commands.ready.eq((walker.walks.valid & walker.walks.ready) | loaded),
             self.done.eq(writer.done | loaded),
         ]
         m.d.sync += in_flight.eq(in_flight + begins - writer.done)
+        with m.If(begins):
+            m.d.sync += has_begun.eq(1)
+        with m.Elif(self.commands.ready):
+            m.d.sync += has_begun.eq(0)
 
-        # Each part takes what it needs of a command when the command's rows come to it.
+        # Each part takes what it needs of a command when the command's rows come to it. The queues are filled before
+        # the walker takes the command, because that is known late in a cycle.
         fetches = self._queue(m, "fetches", begins, fetch_layout(config), fetcher.commands)
         sequences = self._queue(m, "sequences", begins, sequence_layout(config), sequencer.sequences)
         scales = self._queue(m, "scales", begins, 32, datapath.operand_scales)
@@ -122,8 +128,8 @@ class ActivationUnit(wiring.Component):
         connect(m, writer.results, flipped(self.results))
         m.d.comb += [
             datapath.beat.eq(sequencer.beat),
-            datapath.low.eq(fetcher.passes.p.low),
-            datapath.high.eq(fetcher.passes.p.high),
+            datapath.low.eq(fetcher.low),
+            datapath.high.eq(fetcher.high),
             datapath.values.eq(self.values),
             writer.bytes.eq(datapath.results),
             sequencer.written.eq(writer.written),

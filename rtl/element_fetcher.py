@@ -28,20 +28,6 @@ def fetch_layout(config: Config) -> data.StructLayout:
     )
 
 
-def _members(config: Config) -> dict:
-    return {
-        "row": config.accumulator_address_width,
-        "from_accumulators": 1,
-        "from_elements": 1,
-        "format": ElementFormat,
-        "operand": Operand,
-        "begins": 1,
-        "completes": 1,
-        "last": 1,
-        "repeat": 2,
-    }
-
-
 def pass_layout(config: Config) -> data.StructLayout:
     """One row of values through the lanes.
 
@@ -49,9 +35,9 @@ def pass_layout(config: Config) -> data.StructLayout:
     -------
     row, from_accumulators
         The values are those of this row of the accumulators.
-    from_elements, format, low, high
-        The values are the elements whose bytes are in row ``low`` and, if wide, in row ``high``. Without either the
-        position lies outside the plane.
+    from_elements, format
+        The values are elements of the unified buffer, in this format. If neither is set, the position lies outside the
+        plane.
     operand
         The values are the second operand, to be used like this, or ``NONE``: they belong to the source's window.
     begins
@@ -61,7 +47,19 @@ def pass_layout(config: Config) -> data.StructLayout:
     repeat
         How many times the result's window has been walked before.
     """
-    return data.StructLayout({**_members(config), "low": row_layout(config), "high": row_layout(config)})
+    return data.StructLayout(
+        {
+            "row": config.accumulator_address_width,
+            "from_accumulators": 1,
+            "from_elements": 1,
+            "format": ElementFormat,
+            "operand": Operand,
+            "begins": 1,
+            "completes": 1,
+            "last": 1,
+            "repeat": 2,
+        }
+    )
 
 
 class ElementFetcher(wiring.Component):
@@ -80,6 +78,8 @@ class ElementFetcher(wiring.Component):
         Read port of the unified buffer.
     passes
         See :func:`pass_layout`.
+    low, high
+        The bytes of the elements of the pass that is offered: their row, or if they are wide both of their rows.
     """
 
     passes_ahead = 8
@@ -87,7 +87,6 @@ class ElementFetcher(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._pass = data.StructLayout(_members(config))
         address_width = activation_walk(config)["address"].shape
         super().__init__(
             {
@@ -95,6 +94,8 @@ class ElementFetcher(wiring.Component):
                 "steps": In(stream.Signature(step_layout(address_width, windows=True))),
                 "rows": Out(unified_buffer.ReadPortSignature(config)),
                 "passes": Out(stream.Signature(pass_layout(config))),
+                "low": Out(row_layout(config)),
+                "high": Out(row_layout(config)),
             }
         )
 
@@ -102,7 +103,7 @@ class ElementFetcher(wiring.Component):
         m = Module()
         config = self._config
         # A row's place is free because its pass is put into the queue together with its request.
-        m.submodules.queue = queue = StreamFIFO(self._pass, self.passes_ahead)
+        m.submodules.queue = queue = StreamFIFO(pass_layout(config), self.passes_ahead)
         m.submodules.low = low = StreamFIFO(row_layout(config), self.passes_ahead)
         m.submodules.high = high = StreamFIFO(row_layout(config), self.passes_ahead)
 
@@ -111,11 +112,10 @@ class ElementFetcher(wiring.Component):
 
         head = queue.output.p
         is_wide = head.from_elements & head.format.wide
-        for member, _ in self._pass:
-            m.d.comb += self.passes.p[member].eq(head[member])
         m.d.comb += [
-            self.passes.p.low.eq(low.output.payload),
-            self.passes.p.high.eq(high.output.payload),
+            self.low.eq(low.output.payload),
+            self.high.eq(high.output.payload),
+            self.passes.payload.eq(head),
             self.passes.valid.eq(
                 queue.output.valid & (~head.from_elements | low.output.valid) & (~is_wide | high.output.valid)
             ),
@@ -129,7 +129,7 @@ class ElementFetcher(wiring.Component):
         """Passes, each with the address of its first unified buffer row."""
         config = self._config
         width = config.unified_buffer_address_width
-        layout = data.StructLayout({"content": self._pass, "address": width})
+        layout = data.StructLayout({"content": pass_layout(config), "address": width})
         passes = stream.Signature(layout).create(path=("made",))
         step, command, made = self.steps.p, self.commands.p, passes.p.content
         has_operand = Signal()

@@ -10,12 +10,12 @@ from openmxu.arch import isa
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.rtl.accumulators import read_latency
 from openmxu.rtl.unified_buffer import UnifiedBuffer
-from openmxu.sim.lockstep.contents import random_parameters
 from tb.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowReader, RowWriter
 from tb.payloads import pack_lanes
 from tb.pulses import Pulses
+from tb.scales import random_scales, random_totals
 
 COMMANDS = 60
 
@@ -86,8 +86,15 @@ def make_accumulators(rng):
 
 
 def make_rows(rng):
-    blocks = [random_parameters(CONFIG, rng) for _ in range(-(-CONFIG.unified_buffer_rows // PARAMETER_ROWS))]
-    return np.concatenate(blocks)[: CONFIG.unified_buffer_rows].copy()
+    """Parameter sets, which are as good as any other elements."""
+    sets = -(-CONFIG.unified_buffer_rows // PARAMETER_ROWS)
+    shape = (sets, CONFIG.size)
+    ordinary = rng.random(sets) < 0.8
+    biases = np.where(ordinary[:, np.newaxis], rng.integers(-10000, 10000, shape), random_totals(rng, shape))
+    spread = (10.0 ** rng.uniform(-5, -1, shape) * rng.choice([-1, 1], shape)).astype(np.float32).view(np.uint32)
+    scales = np.where(ordinary[:, np.newaxis], spread, random_scales(rng, shape).view(np.uint32))
+    columns = np.stack([biases.astype("<u4"), scales.astype("<u4")], axis=-1).view(np.uint8)
+    return columns.transpose(0, 2, 1).reshape(-1, CONFIG.size)[: CONFIG.unified_buffer_rows].copy()
 
 
 def first_loads():

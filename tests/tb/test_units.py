@@ -70,8 +70,9 @@ DATA = {
 }
 
 ACTIVATION = {
-    "memories": ("parameter_memory", "table_memory", "row_loader"),
+    "memories": ("parameter_memory", "table_memory", "row_loader", "result_writer"),
     "arithmetic": ("pooler", "element_multiplier", "scaler", "requantizer"),
+    "passes": ("element_fetcher", "activation_sequencer"),
     "unit": ("activation_unit",),
 }
 
