@@ -122,13 +122,15 @@ class PlaneWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         new = self.walks.p
-        walk = Signal(self._layout, reset_less=True)
+        # Where it begins in y, and how many outputs it has, is only asked when it begins.
+        kept = {name: field.shape for name, field in self._layout if name not in ("y", "rows")}
+        walk = Signal(data.StructLayout(kept), reset_less=True)
         valid = Signal()
         proceeds = Signal()
         finishes = Signal()
 
         # The output that is walked; `walk` keeps where the current row of outputs began.
-        rows_left = Signal.like(walk.rows, reset_less=True)
+        rows_left = Signal.like(new.rows, reset_less=True)
         columns_left = Signal.like(walk.width, reset_less=True)
         output = Signal(
             data.StructLayout({name: self._layout.members[name] for name in ("address", "y", "x")}), reset_less=True
@@ -164,7 +166,7 @@ class PlaneWalker(wiring.Component):
         with m.If(self.walks.valid & self.walks.ready):
             m.d.sync += [
                 valid.eq(1),
-                walk.eq(new),
+                *(walk[name].eq(new[name]) for name in kept),
                 rows_left.eq(new.rows),
                 columns_left.eq(new.width),
                 output.address.eq(new.address),
