@@ -115,30 +115,44 @@ class ActivationDatapath(wiring.Component):
         at_finish = at_value - Requantizer.output_lead
         at_byte = at_value + TableMemory.read_latency
 
-        def delayed(value: Value, cycles: int) -> Value:
-            return _delayed(m, value, cycles, "delayed")
+        def delayed(value: Value, cycles: int, name: str) -> Value:
+            return _delayed(m, value, cycles, name)
 
-        # Most members are needed in the first cycles only; registers that nobody reads disappear in synthesis.
-        beats = [self.beat]
-        for cycle in range(1, at_byte + 1):
-            beat = Signal(beat_layout(config), name=f"beat_{cycle}")
-            m.d.sync += beat.eq(beats[-1])
-            beats.append(beat)
+        active = self._delayed_activity(m, at_byte)
+        beats = self._delayed_beats(
+            m,
+            {
+                "format": 1,
+                "from_accumulators": at_values,
+                "from_elements": at_values,
+                "maximum": at_values,
+                "operation": at_pooler,
+                "repeat": at_product,
+                "parameters": at_scale - _SCALE - ParameterMemory.read_latency,
+                "is_int32": at_scale - _SCALE,
+                "group": at_addition,
+                "operand": at_addition,
+                "completes": at_byte,
+                "ends_pass": at_byte,
+                "ends_walk": at_byte,
+            },
+        )
 
         m.submodules.parameters = parameters = ParameterMemory(config)
         scales = self.operand_scales
         finishes = self.finishes
         own_scale = Signal()
-        is_word = delayed(finishes.p.is_word, at_value - at_finish)
-        looks_up = delayed(finishes.p.table, at_byte - at_finish)
+        is_word = delayed(finishes.p.is_word, at_value - at_finish, "is_word")
+        is_odd_byte = delayed(beats[at_product].repeat[0], at_value - at_product, "is_odd_byte")
+        looks_up = delayed(finishes.p.table, at_byte - at_finish, "looks_up")
         m.d.comb += [
             parameters.write.eq(self.parameters),
             parameters.bias_address.eq(beats[at_bias - ParameterMemory.read_latency].parameters),
             parameters.scale_address.eq(beats[at_scale - _SCALE - ParameterMemory.read_latency].parameters),
             own_scale.eq((beats[at_scale - _SCALE].operand == Operand.ADD) | beats[at_scale - _SCALE].is_int32),
-            scales.ready.eq(beats[at_scale - _SCALE].active & beats[at_scale - _SCALE].ends_walk),
-            finishes.ready.eq(beats[at_finish].active & beats[at_finish].ends_walk),
-            self.results.active.eq(beats[at_byte].active & beats[at_byte].completes),
+            scales.ready.eq(active[at_scale - _SCALE] & beats[at_scale - _SCALE].ends_walk),
+            finishes.ready.eq(active[at_finish] & beats[at_finish].ends_walk),
+            self.results.active.eq(active[at_byte] & beats[at_byte].completes),
             self.results.ends_row.eq(beats[at_byte].ends_pass),
             self.results.ends_walk.eq(beats[at_byte].ends_walk),
         ]
@@ -161,38 +175,58 @@ class ActivationDatapath(wiring.Component):
             # What is not multiplied by an element is multiplied by 1.
             m.d.comb += factor.eq(Mux(beats[at_values].operand == Operand.MULTIPLY, element, 1))
             m.d.comb += [
-                pooler.value.eq(delayed(value, _ENTRY)),
-                pooler.enable.eq(beats[at_pooler].active),
+                pooler.value.eq(delayed(value, _ENTRY, f"entry_{lane}")),
+                pooler.enable.eq(active[at_pooler]),
                 pooler.group.eq(beats[at_pooler].group),
                 pooler.operation.eq(beats[at_pooler].operation),
             ]
 
             bias = Mux(beats[at_bias].operand == Operand.ADD, 0, parameters.biases[lane])
             m.d.comb += [
-                multiplier.total.eq(delayed((pooler.pooled + bias)[:32].as_signed(), _TOTAL)),
-                multiplier.element.eq(delayed(factor, at_total - at_values)),
+                multiplier.total.eq(delayed((pooler.pooled + bias)[:32].as_signed(), _TOTAL, f"total_{lane}")),
+                multiplier.element.eq(delayed(factor, at_total - at_values, f"factor_{lane}")),
             ]
 
             # A byte of the total passes the requantizer unchanged: scaled by 1, with the limits of a byte.
             byte = multiplier.product.word_select(beats[at_product].repeat, 8)
-            selected = Mux(beats[at_product].is_int32, byte.as_unsigned(), multiplier.product)
+            selected = Mux(beats[at_product].is_int32, byte, multiplier.product)[:32].as_signed()
+            scale = Mux(own_scale, scales.payload, parameters.scales[lane])
             m.d.comb += [
-                requantizer.total.eq(delayed(selected[:32].as_signed(), _SELECTED)),
-                requantizer.scale.eq(delayed(Mux(own_scale, scales.payload, parameters.scales[lane]), _SCALE)),
-                requantizer.enable.eq(beats[at_addition].active),
+                requantizer.total.eq(delayed(selected, _SELECTED, f"selected_{lane}")),
+                requantizer.scale.eq(delayed(scale, _SCALE, f"scale_{lane}")),
+                requantizer.enable.eq(active[at_addition]),
                 requantizer.group.eq(beats[at_addition].group),
                 requantizer.adds.eq(beats[at_addition].operand == Operand.ADD),
                 requantizer.output.eq(finishes.p.output),
             ]
 
-            is_high_byte = is_word & beats[at_value].repeat[0]
-            result = Mux(is_high_byte, requantizer.value[8:16], requantizer.value[:8])
+            result = Mux(is_word & is_odd_byte, requantizer.value[8:], requantizer.value[:8])
+            plain = delayed(result, TableMemory.read_latency, f"result_{lane}")
             m.d.comb += [
                 table.write.eq(self.table),
                 table.index.eq(result),
-                self.results.bytes[lane].eq(Mux(looks_up, table.value, delayed(result, TableMemory.read_latency))),
+                self.results.bytes[lane].eq(Mux(looks_up, table.value, plain)),
             ]
         return m
+
+    def _delayed_activity(self, m: Module, cycles: int) -> list[Signal]:
+        """Whether there was a beat 0, 1, 2, … cycles ago."""
+        active = [self.beat.active]
+        for cycle in range(1, cycles + 1):
+            active.append(Signal(name=f"active_{cycle}"))
+            m.d.sync += active[-1].eq(active[-2])
+        return active
+
+    def _delayed_beats(self, m: Module, last_cycles: dict[str, int]) -> list[data.View]:
+        """What the beat was 0, 1, 2, … cycles ago, each member up to the cycle in which it is needed last."""
+        layout = beat_layout(self._config)
+        beats = [self.beat]
+        for cycle in range(1, max(last_cycles.values()) + 1):
+            members = {name: layout[name].shape for name, last in last_cycles.items() if cycle <= last}
+            beat = Signal(data.StructLayout(members), name=f"beat_{cycle}", reset_less=True)
+            m.d.sync += [beat[name].eq(beats[-1][name]) for name in members]
+            beats.append(beat)
+        return beats
 
     def _element(self, m: Module, lane: int, format: data.View) -> Value:
         """A lane's element, there when the accumulators' values are; its beat has the given format a cycle later."""

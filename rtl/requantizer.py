@@ -36,7 +36,7 @@ class Requantizer(wiring.Component):
     output
         Zero point and limits of the value that leaves ``output_lead`` cycles later.
     value
-        The result, ``latency`` cycles after its total.
+        The lower 16 bits of the result, ``latency`` cycles after its total.
     """
 
     scale_delay = Scaler.scale_delay
@@ -58,7 +58,7 @@ class Requantizer(wiring.Component):
                 "group": In(range(groups)),
                 "adds": In(1),
                 "output": In(OutputLayout),
-                "value": Out(signed(18)),
+                "value": Out(16),
             }
         )
 
@@ -66,7 +66,7 @@ class Requantizer(wiring.Component):
     def compute(
         totals: NDArray[np.int32], scales: NDArray[np.float32], zero_point: int, minimum: int, maximum: int
     ) -> NDArray[np.int32]:
-        """What becomes of totals that are not added, for arrays that broadcast."""
+        """The results of totals that are not added, for arrays that broadcast."""
         return requantize(totals, scales, zero_point, minimum, maximum)
 
     @staticmethod
@@ -79,7 +79,7 @@ class Requantizer(wiring.Component):
         minimum: int,
         maximum: int,
     ) -> NDArray[np.int32]:
-        """What becomes of two totals that are added, for arrays that broadcast."""
+        """The results of two totals that are added, for arrays that broadcast."""
         return add_scaled(first, first_scale, second, second_scale, zero_point, minimum, maximum)
 
     def elaborate(self, platform: object) -> Module:

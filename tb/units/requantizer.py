@@ -71,7 +71,7 @@ async def every_value_is_exact(dut, adds):
         },
         ["value"],
     )
-    got = unpack_lanes(seen["value"][Requantizer.latency :], 1, 18, signed=True)[:, 0]
+    got = unpack_lanes(seen["value"][Requantizer.latency :], 1, 16, signed=True)[:, 0]
     got = got.reshape(PASSES, 2, groups)[:, 1].reshape(-1)
     alone = [
         Requantizer.compute(second[i : i + 1], second_scale[i : i + 1], *row)[0]
@@ -83,7 +83,7 @@ async def every_value_is_exact(dut, adds):
         )[0]
         for i, row in enumerate(zip(*limits.values(), strict=True))
     ]
-    expected = np.where(is_sum, summed, alone)
+    expected = np.where(is_sum, summed, alone).astype(np.int16)
     wrong = np.flatnonzero(got != expected)
     assert wrong.size == 0, [
         (is_sum[i], first[i], first_scale[i], second[i], second_scale[i], got[i], expected[i]) for i in wrong[:3]
@@ -116,5 +116,5 @@ async def pauses_keep_the_first_operand(dut):
         },
         ["value"],
     )
-    got = unpack_lanes(seen["value"][Requantizer.latency + groups + pause :], 1, 18, signed=True)[:groups, 0]
+    got = unpack_lanes(seen["value"][Requantizer.latency + groups + pause :], 1, 16, signed=True)[:groups, 0]
     assert got.tolist() == (first + second).tolist()

@@ -18,8 +18,6 @@ CONFIG = Config(size=4, activation_lanes=2)
 
 IDLE_REGISTERS = {
     r"accumulators\.tag_6\[11\]": "the last tag only tells that an instruction ends, not whether it accumulated",
-    r"activation_unit\.held\[\d+\]": "repeated bytes of a row keep some fields of their step, which has others anew",
-    r"activation_unit\.lane_\d+\.value\[(8|9|1\d)\]": "the clamp leaves 8 bits, whose sign is the reader's business",
     r"array\.element_\d_3\.(swap|shift)\[0\]": "the last column has no neighbour",
     r"dispatcher\.check\.word\[[0-7]\]": "the opcode is decoded beside the word",
     r"dispatcher\.queues\.scoreboard\.access_(host_read|host_write|matrix|activation)_\d\[\d+\]": (
