@@ -1,0 +1,150 @@
+"""What the test suite checks with programs on the simulated core, for scripts that change the core or watch it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.events import Event
+from openmxu.arch.isa import Instruction
+from openmxu.device import DeviceError, DeviceFault, Snapshot
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import Case, cases, run_case
+from openmxu.sim.lockstep.campaign import verilated_device
+from tests.sim.address_checks import check_high_addresses, check_registers
+from tests.sim.conftest import DEFAULT_COUNT, DEFAULT_SEED
+from tests.sim.cycle_counts import expected, measure_layers, measure_pairs
+from tests.sim.directed_cases import single_bits, sums
+from tests.sim.test_directed import DIRECTED, LOADS
+from tests.sim.test_lockstep import VERILATED
+
+__all__ = ["Check", "Options", "checks", "configurations"]
+
+Options = Mapping[str, object]
+"""Keyword arguments of :class:`VerilatedDevice` that a check adds to its own."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that the suite checks.
+
+    Attributes
+    ----------
+    name
+        Which it is.
+    run
+        Tells in one line what is wrong with devices that are made with the given options, or ``None``.
+    """
+
+    name: str
+    run: Callable[[Options], str | None]
+
+
+def configurations(sizes: Iterable[int]) -> list[Config]:
+    """Those configurations of the suite's lockstep tests that have one of the sizes."""
+    return [config for config in VERILATED if config.size in sizes]
+
+
+def checks(config: Config) -> list[Check]:
+    """Everything that the suite checks with programs on the simulated core of a configuration; quick checks first."""
+    random = (case for case in cases(DEFAULT_SEED, DEFAULT_COUNT, VERILATED) if case.config == config)
+    every = [
+        Check("layers", functools.partial(_layers, config)),
+        *(_case_check(f"lockstep seed {case.seed}", case) for case in random),
+        Check("registers", functools.partial(_raises, check_registers, config)),
+    ]
+    if config in DIRECTED:
+        every += [_case_check("sums", case) for case in sums(config, 1, LOADS)]
+        every += [
+            Check("high addresses", functools.partial(_raises, check_high_addresses, config)),
+            Check("pairs", functools.partial(_pairs, config)),
+        ]
+        every += [_case_check(f"single bits {number}", case) for number, case in enumerate(single_bits(config, 1))]
+    return every
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What the interpreter leaves behind after a call of ``execute``."""
+
+    outcome: list[Event] | DeviceFault
+    host_memory: NDArray[np.uint8]
+    snapshot: Snapshot
+
+
+class _Replay:
+    """A device that does again what the interpreter did with a case: the reference for every run of it."""
+
+    def __init__(self, steps: list[_Step]) -> None:
+        self._steps = iter(steps)
+
+    def execute(
+        self, program: Iterable[Instruction], host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]
+    ) -> list[Event]:
+        self._step = next(self._steps)
+        host_memory[:] = self._step.host_memory
+        if isinstance(self._step.outcome, DeviceFault):
+            raise self._step.outcome
+        return self._step.outcome
+
+    def snapshot(self) -> Snapshot:
+        return self._step.snapshot
+
+    @property
+    def counters(self) -> dict:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+def _record(case: Case) -> list[_Step]:
+    steps, device, host = [], Interpreter(case.config), case.host_memory.copy()
+    for program in case.executions():
+        try:
+            outcome = device.execute(program, host, case.weight_memory)
+        except DeviceFault as fault:
+            outcome = fault.with_traceback(None)
+        steps.append(_Step(outcome, host.copy(), device.snapshot()))
+    return steps
+
+
+def _case_check(name: str, case: Case) -> Check:
+    return Check(name, functools.partial(_lockstep, case, _record(case)))
+
+
+def _lockstep(case: Case, steps: list[_Step], options: Options) -> str | None:
+    try:
+        with verilated_device(case, **options) as device:
+            mismatch = run_case(case, device, _Replay(steps))
+    except DeviceError as error:
+        return f"{type(error).__name__}: {error}"
+    return None if mismatch is None else str(mismatch)
+
+
+def _layers(config: Config, options: Options) -> str | None:
+    return _raises(_compare, measure_layers, config, expected(config)["layers"], options)
+
+
+def _pairs(config: Config, options: Options) -> str | None:
+    return _raises(_compare, measure_pairs, config, expected(config)["pairs"], options)
+
+
+def _compare(measure: Callable, config: Config, known: dict, options: Options) -> None:
+    measured = measure(config, options)
+    for name, value in measured.items():
+        assert value == known[name], f"{name}: other cycles than are written down"
+
+
+def _raises(function: Callable, *arguments: object) -> str | None:
+    """What is wrong according to a function that raises; it gets the options last."""
+    try:
+        function(*arguments)
+    except (AssertionError, DeviceError) as error:
+        return f"{type(error).__name__}: {error}"
+    return None

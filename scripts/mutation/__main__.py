@@ -1,0 +1,106 @@
+"""Plant single faults in the netlist of the core, and count those that the test suite's programs notice.
+
+    python -m scripts.mutation --count 600 --seed 1
+
+Every unit of openmxu.rtl gets faults by its number of cells. Each runs, in a process of its own, what the suite runs on
+the simulated core of that configuration, up to the first check that fails. Exit status 1 below the required share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from openmxu.sim.verilator import BuildError, MissingToolError
+from scripts.core_checks import Check, checks, configurations
+from scripts.mutation.bench import Verdict, run
+from scripts.mutation.netlist import Planted, plant
+from scripts.mutation.report import Report
+from scripts.synthesize import SynthesisError
+
+LEAST = 9
+"""Faults that even the smallest unit gets, over all configurations."""
+
+
+def main() -> int:
+    options = _parse_options()
+    console = Console(stderr=True)
+    try:
+        report = Report(options.count, options.seed, _run(options, console))
+    except (BuildError, MissingToolError, SynthesisError) as error:
+        print(f"mutation: error: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(report.as_dict(), indent=1) if options.json else report)
+    if report.share < options.require / 100:
+        print(f"mutation: error: {report.share:.2%} is below {options.require} %", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, list[Verdict]]]:
+    configs = configurations(options.sizes)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    results = []
+    # No thread of its own: the processes are forks of this one.
+    with Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, auto_refresh=False
+    ) as progress:
+        for config in configs:
+            task = progress.add_task(f"S = {config.size}: planting", total=None)
+            progress.refresh()
+            directory = options.output / f"S{config.size}"
+            directory.mkdir(parents=True, exist_ok=True)
+            planted = plant(config, options.count // len(configs), -(-LEAST // len(configs)), options.seed, directory)
+            mutants = [mutant for mutant in planted.mutants if not options.unit or mutant.unit in options.unit]
+            progress.update(task, description=f"S = {config.size}: building", refresh=True)
+            every = checks(config)
+            _check_original(planted, every)
+            survivors = 0
+
+            def show(verdict: Verdict, task=task, size=config.size) -> None:
+                nonlocal survivors
+                survivors += verdict.check is None
+                progress.update(task, advance=1, description=f"S = {size}: {survivors} survive", refresh=True)
+
+            progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
+            results.append((planted, run(planted, every, mutants, options.jobs, show)))
+    return results
+
+
+def _check_original(planted: Planted, every: Sequence[Check]) -> None:
+    """The netlist without a fault passes every check; builds the model besides."""
+    for check in every:
+        if message := check.run({"design": planted.design}):
+            raise SynthesisError(f"the netlist without a fault fails {check.name}: {message}")
+
+
+def _parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.mutation",
+        description=__doc__.partition("\n")[0],
+        epilog="example: python -m scripts.mutation --unit scoreboard --count 1000 --sizes 4",
+    )
+    parser.add_argument("--count", type=int, default=600, help="faults, about (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the choice of faults (default %(default)s)")
+    parser.add_argument("--unit", action="append", help="only the faults of this unit; may be given several times")
+    parser.add_argument(
+        "--sizes",
+        type=lambda text: tuple(map(int, text.split(","))),
+        default=(2, 4, 8),
+        help="array sizes, each an equal share of the faults (default 2,4,8)",
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default %(default)s)")
+    parser.add_argument("--require", type=float, default=95.0, help="percent to be noticed (default %(default)s)")
+    parser.add_argument("--output", type=Path, default=Path("build/mutation"), help="folder of the netlists")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

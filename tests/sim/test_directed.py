@@ -1,0 +1,54 @@
+"""What random programs seldom reach, on the Verilated device and the interpreter."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Opcode
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import run_case
+from openmxu.sim.verilated import VerilatedDevice
+from tests.sim.address_checks import check_high_addresses, check_registers
+from tests.sim.directed_cases import single_bits, sums
+from tests.sim.test_lockstep import VERILATED
+
+DIRECTED = VERILATED[:2]
+"""The smallest are enough for what does not depend on the size."""
+
+LOADS = 400
+"""How often parameters are loaded for sums of every size."""
+
+CONFIGURATIONS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")
+
+
+def run(case):
+    with VerilatedDevice(case.config) as device:
+        return run_case(case, device, Interpreter(case.config))
+
+
+@CONFIGURATIONS
+def test_every_bit_of_every_instruction(config):
+    cases = list(single_bits(config, 1))
+    opcodes = {instruction.format.opcode for case in cases for instruction in case.instructions if instruction.format}
+    assert opcodes == set(Opcode)
+    faults = {fault for case in cases for _, fault in case.faults()}
+    assert faults >= {FaultCode.UNKNOWN_OPCODE, FaultCode.RESERVED_BITS, FaultCode.ILLEGAL_VALUE, FaultCode.HOST_WINDOW}
+    for case in cases:
+        assert run(case) is None
+
+
+@CONFIGURATIONS
+def test_sums_of_every_size(config):
+    for case in sums(config, 1, LOADS):
+        assert run(case) is None
+
+
+@CONFIGURATIONS
+def test_memories_at_high_addresses(config):
+    check_high_addresses(config, {})
+
+
+@CONFIGURATIONS
+def test_management_registers(config):
+    check_registers(config, {})

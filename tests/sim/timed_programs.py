@@ -1,0 +1,263 @@
+"""Fixed programs whose cycles are counted: pairs of instructions that meet in a memory, and whole layers.
+
+Each fits every configuration of the lockstep tests. Nothing in them is random, and their memories never stall, so that
+their counters are facts of the hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named, register_format
+from openmxu.arch.legality import PARAMETER_ROWS
+
+__all__ = ["PLACES", "accumulator_pairs", "host_memory", "layers", "setup", "unified_buffer_pairs", "weight_memory"]
+
+HALT = format_named("halt")()
+
+ROWS = 4
+"""Rows of every access of a pair."""
+
+PLACES = {"far": 2 * ROWS, "behind": ROWS, "last": ROWS - 1, "same": 0, "first": 1 - ROWS, "before": -ROWS}
+"""Where the second access of a pair begins, from where the first one does. In ``last``, ``same`` and ``first`` they
+meet."""
+
+_TILES = 8
+
+
+def host_memory(config: Config) -> NDArray[np.uint8]:
+    """Host memory for every program here."""
+    return np.random.default_rng(1).integers(0, 256, 64 * 16 * config.size, np.uint8)
+
+
+def weight_memory(config: Config) -> NDArray[np.uint8]:
+    """Weight memory for every program here."""
+    return np.random.default_rng(2).integers(0, 256, _TILES * config.tile_bytes, np.uint8)
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An instruction with an access of ``ROWS`` rows that moves while its other accesses stay where nobody else is."""
+
+    name: str
+    make: Callable[[int], Instruction]
+
+
+def _set(register: Register, **values: int) -> Instruction:
+    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
+
+
+def _synchronize(*units: Unit) -> Instruction:
+    return format_named("synchronize")(units=sum(1 << unit for unit in units or Unit))
+
+
+def setup() -> list[Instruction]:
+    """The program to run before pairs: it sets the registers."""
+    return [
+        _set(Register.INPUT_FORMAT, zero_point=3),
+        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
+        _set(Register.CONVOLUTION_PLANE, height=2, width=ROWS // 2, stride_y=1, stride_x=1),
+        _set(Register.POOLING_PLANE, height=2, width=ROWS // 2, output_width=ROWS // 2),
+        _set(Register.POOLING_WINDOW, height=2, width=1, stride_y=1, stride_x=1),
+        _set(Register.OPERAND_ADDRESS, unified_buffer=0),
+        _set(Register.OPERAND_SCALE, scale=0x3F000000),
+        HALT,
+    ]
+
+
+def _prelude(config: Config) -> list[Instruction]:
+    """Brings a tile into the array, for Halt forgets it."""
+    return [
+        format_named("read_weights")(tiles=1),
+        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=config.accumulator_rows - 1),
+        _synchronize(),
+    ]
+
+
+def unified_buffer_pairs(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
+    """Two instructions that use neighbouring or common unified buffer rows, in all of ``PLACES``: names and program."""
+    activate, multiply = format_named("activate"), format_named("matrixmultiply")
+    other = config.unified_buffer_rows - ROWS  # rows for whatever else a reader writes
+    accesses = [
+        _Access("host_read", lambda row: format_named("read_host_memory")(unified_buffer=row, rows=ROWS)),
+        _Access("host_write", lambda row: format_named("write_host_memory")(unified_buffer=row, rows=ROWS)),
+        _Access("multiply", lambda row: multiply(unified_buffer=row, rows=ROWS)),
+        _Access("convolve", lambda row: format_named("convolve")(unified_buffer=row, height=2, width=ROWS // 2)),
+        _Access("activate", lambda row: activate(unified_buffer=row, source=ROWS, rows=ROWS)),
+        _Access("source", lambda row: activate(unified_buffer=other, source=row, rows=ROWS, from_unified_buffer=1)),
+        _Access(
+            "pooled",
+            lambda row: activate(unified_buffer=other, source=row, rows=2, from_unified_buffer=1, pooling=Pooling.MAX),
+        ),
+        _Access("operand", lambda row: _set(Register.OPERAND_ADDRESS, unified_buffer=row)),
+        _Access("parameters", lambda row: _set(Register.LOAD_PARAMETERS, unified_buffer=row, count=1)),
+    ]
+    base = 2 * ROWS
+    for first in accesses:
+        for second in accesses:
+            for distance in PLACES.values():
+                program = [*_use(first, base, other), *_use(second, base + distance, other)]
+                yield f"{first.name} {second.name}", [*_prelude(config), *program, HALT]
+
+
+def _use(access: _Access, row: int, other: int) -> list[Instruction]:
+    instruction = access.make(row)
+    if access.name != "operand":
+        return [instruction]
+    # The register alone reads nothing; the instruction behind it does.
+    return [
+        instruction,
+        format_named("activate")(unified_buffer=other, source=ROWS, rows=ROWS, operand=Operand.MULTIPLY),
+    ]
+
+
+def accumulator_pairs(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
+    """The same in the accumulators, of which each instruction uses two rows."""
+    rows = 2
+    multiply, convolve, activate = (format_named(name) for name in ("matrixmultiply", "convolve", "activate"))
+    accesses = [
+        _Access("overwrite", lambda row: multiply(accumulator=row, rows=rows)),
+        _Access("accumulate", lambda row: multiply(accumulator=row, rows=rows, accumulate=1)),
+        _Access("next_tile", lambda row: multiply(accumulator=row, rows=rows, next_tile=1)),
+        _Access("convolve", lambda row: convolve(accumulator=row, height=2, width=1, accumulate=1)),
+        _Access("wide", lambda row: multiply(accumulator=row, rows=rows, wide_input=1)),
+        _Access("activate", lambda row: activate(unified_buffer=12, source=row, rows=rows)),
+        _Access(
+            "int32", lambda row: activate(unified_buffer=3 * ROWS, source=row, rows=rows, output=OutputFormat.INT32)
+        ),
+    ]
+    distances = (2 * rows, rows, rows - 1, 0, 1 - rows, -rows)
+    for first in accesses:
+        for second in accesses:
+            for distance in distances:
+                weights = [format_named("read_weights")(tiles=2, weights=config.tile_bytes), _synchronize()]
+                program = [*weights, first.make(3), second.make(3 + distance), HALT]
+                yield f"{first.name} {second.name}", [*_prelude(config), *program]
+
+
+def layers(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
+    """Programs in which everything overlaps that can."""
+    yield "product", _product(config, wide=False)
+    yield "wide product", _product(config, wide=True)
+    yield "convolution", _convolution(config)
+    yield "element-wise", _element_wise(config)
+    yield "transfers", _transfers(config)
+
+
+def _product(config: Config, *, wide: bool) -> list[Instruction]:
+    """Blocks of rows through two tiles each, double-buffered in every memory."""
+    rows = 4
+    input_rows = rows << wide
+    program = [
+        _set(Register.INPUT_FORMAT, zero_point=-5, signed=1),
+        _set(Register.WEIGHT_FORMAT, wide=1) if wide else _set(Register.WEIGHT_FORMAT, zero_point=7),
+        _set(Register.OUTPUT_FORMAT, zero_point=10, minimum=0, maximum=255),
+        format_named("read_host_memory")(unified_buffer=0, rows=PARAMETER_ROWS),
+        _set(Register.LOAD_PARAMETERS, unified_buffer=0, count=1),
+    ]
+    for block in range(6):
+        half = block % 2
+        inputs, outputs, sums = half * input_rows, 20 + half * 2 * rows, half * rows
+        program += [
+            format_named("read_host_memory")(unified_buffer=inputs, rows=input_rows, host=block * 8 * config.size),
+            format_named("read_weights")(tiles=2, weights=block % 3 * 2 * config.tile_bytes),
+            *(
+                format_named("matrixmultiply")(
+                    unified_buffer=inputs,
+                    accumulator=sums,
+                    rows=rows,
+                    next_tile=1,
+                    accumulate=number,
+                    wide_input=wide,
+                    wide_weights=wide,
+                )
+                for number in range(1 if wide else 2)
+            ),
+            format_named("activate")(
+                unified_buffer=outputs, source=sums, rows=rows, output=OutputFormat.WORD if wide else OutputFormat.BYTE
+            ),
+            format_named("write_host_memory")(
+                unified_buffer=outputs, rows=rows << wide, host=(64 + block * 16) * config.size
+            ),
+        ]
+    return [*program, HALT]
+
+
+def _convolution(config: Config) -> list[Instruction]:
+    """A 3 × 3 convolution with padding over a small plane, then average pooling, several times over."""
+    height, width = 4, 2
+    program = [
+        _set(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1),
+        _set(Register.POOLING_PLANE, height=height, width=width, output_width=1),
+        _set(Register.POOLING_WINDOW, height=2, width=2, stride_y=2, stride_x=1),
+        _set(Register.OUTPUT_FORMAT, zero_point=-3, minimum=-128, maximum=100),
+    ]
+    for image in range(3):
+        program.append(
+            format_named("read_host_memory")(unified_buffer=8 * image, rows=height * width, host=32 * config.size)
+        )
+        for kernel_row in (-1, 0, 1):
+            program.append(format_named("read_weights")(tiles=3, weights=kernel_row % 2 * config.tile_bytes))
+            program += [
+                format_named("convolve")(
+                    unified_buffer=8 * image,
+                    accumulator=0,
+                    height=height,
+                    width=width,
+                    dy=kernel_row,
+                    dx=column,
+                    next_tile=1,
+                    accumulate=(kernel_row, column) != (-1, -1),
+                )
+                for column in (-1, 0, 1)
+            ]
+        program.append(
+            format_named("activate")(
+                unified_buffer=30 + 2 * image, source=0, rows=2, pooling=Pooling.AVERAGE, output=OutputFormat.BYTE
+            )
+        )
+    return [*program, format_named("write_host_memory")(unified_buffer=30, rows=6), HALT]
+
+
+def _element_wise(config: Config) -> list[Instruction]:
+    """Sums and products of unified buffer rows in every width."""
+    program = [
+        format_named("read_host_memory")(unified_buffer=0, rows=24),
+        _set(Register.OPERAND_SCALE, scale=0x3E800000),
+        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-30000, maximum=30000),
+        _set(Register.OPERAND_ADDRESS, unified_buffer=8),
+        _set(Register.LOAD_PARAMETERS, unified_buffer=16, count=1),
+    ]
+    for number, (source_wide, operand_wide) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
+        program += [
+            _set(Register.SOURCE_FORMAT, zero_point=9, wide=source_wide),
+            _set(Register.OPERAND_FORMAT, zero_point=-9, signed=1, wide=operand_wide),
+        ]
+        for output in OutputFormat:
+            operand = Operand.MULTIPLY if output is OutputFormat.INT32 else (Operand.ADD, Operand.MULTIPLY)[number % 2]
+            program.append(
+                format_named("activate")(
+                    unified_buffer=24, source=0, rows=4, from_unified_buffer=1, output=output, operand=operand
+                )
+            )
+        program.append(format_named("write_host_memory")(unified_buffer=24, rows=16, host=8 * config.size))
+    return [*program, format_named("debug_tag")(tag=3), format_named("interrupt_host")(tag=4), HALT]
+
+
+def _transfers(config: Config) -> list[Instruction]:
+    """Host transfers of every kind and length, next to each other and across each other."""
+    program = [_set(Register.HOST_STRIDE, stride=3 * config.size)]
+    for length in (1, 2, 3, 7, 12):
+        program += [
+            format_named("read_host_memory")(unified_buffer=1, rows=length, host=config.host_alignment),
+            format_named("read_host_memory_alternate")(unified_buffer=13, rows=length, host=4 * config.size),
+            format_named("write_host_memory_alternate")(unified_buffer=1, rows=length, host=100 * config.size),
+            format_named("write_host_memory")(unified_buffer=2, rows=length + 12, host=60 * config.size),
+            format_named("host_synchronize")(tag=length),
+        ]
+    return [*program, HALT]
