@@ -21,13 +21,13 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.device import Device
 from openmxu.disassembler import disassemble
-from openmxu.host_tensor import HostTensor
+from openmxu.host_tensor import HostTensor, Packing
 from openmxu.program_file import ProgramFileError, write_atomically
 
 __all__ = ["InputError", "Program"]
 
 FORMAT = "openmxu program"
-VERSION = 1
+VERSION = 2
 _ARRAYS = ("header", "instructions", "weights", "constants")
 _STORED = ("uint8", "int8", "int32")
 _DTYPES = (*_STORED, "float32")
@@ -265,18 +265,24 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
 
 def _decode_tensor(item: dict[str, object]) -> HostTensor:
     scale = item["scale"]
-    tensor = HostTensor(**{**item, "shape": tuple(item["shape"]), "scale": None if scale is None else tuple(scale)})
+    packing = None if item["packing"] is None else Packing(**item["packing"])
+    changes = {"shape": tuple(item["shape"]), "scale": None if scale is None else tuple(scale), "packing": packing}
+    tensor = HostTensor(**{**item, **changes})
     if not isinstance(tensor.name, str):
         raise ValueError(f"a tensor's name is {tensor.name!r}")
     for what, value, known in (("type", tensor.dtype, _DTYPES), ("stored type", tensor.stored, _STORED)):
         if value not in known:
             raise ValueError(f"the {what} of {tensor.name} is {value!r}")
+    if type(tensor.channels_first) is not bool:
+        raise ValueError(f"channels_first of {tensor.name} is {tensor.channels_first!r}")
     numbers = {"columns": (tensor.columns, 1), "offset": (tensor.offset, 0)}
     numbers |= {f"dimension {axis}": (length, 1) for axis, length in enumerate(tensor.shape)}
     for what, (value, minimum) in numbers.items():
         _check_number(f"{what} of {tensor.name}", value, minimum)
     if math.prod(tensor.shape) % tensor.columns:
         raise ValueError(f"{tensor.name} of shape {tensor.shape} has no rows of {tensor.columns}")
+    if packing is not None:
+        _check_packing(tensor, packing)
     limits = np.iinfo(tensor.stored)
     _check_number(f"zero point of {tensor.name}", tensor.zero_point, int(limits.min), int(limits.max))
     if tensor.scale is not None:
@@ -287,6 +293,17 @@ def _decode_tensor(item: dict[str, object]) -> HostTensor:
     return tensor
 
 
-def _check_number(what: str, value: object, minimum: int, maximum: int | None = None) -> None:
-    if type(value) is not int or value < minimum or (maximum is not None and value > maximum):
+def _check_packing(tensor: HostTensor, packing: Packing) -> None:
+    for field in dataclasses.fields(packing):
+        # Pixels may lie outside the image, before it or behind it.
+        minimum = None if field.name in ("origin_y", "origin_x", "fill") else 1
+        _check_number(f"{field.name} of {tensor.name}", getattr(packing, field.name), minimum)
+    if packing.image_height * packing.image_width != tensor.positions:
+        raise ValueError(f"{tensor.name} of shape {tensor.shape} has no {packing.image_height} × {packing.image_width}")
+    limits = np.iinfo(tensor.stored)
+    _check_number(f"fill of {tensor.name}", packing.fill, int(limits.min), int(limits.max))
+
+
+def _check_number(what: str, value: object, minimum: int | None, maximum: int | None = None) -> None:
+    if type(value) is not int or (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
         raise ValueError(f"{what} is {value!r}")

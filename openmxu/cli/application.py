@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from openmxu.cli.assembly import assemble_command, disassemble_command
-from openmxu.cli.bench import gemm_command
+from openmxu.cli.bench import conv_command, gemm_command
 from openmxu.cli.demo import demo_command
 from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
@@ -60,6 +60,13 @@ _COMMANDS = (
         gemm_command,
         "openmxu bench gemm 64 64 64 --size 8",
         "openmxu bench gemm 512 512 512 --size 16 --device verilator --json",
+    ),
+    (
+        _benches,
+        "conv",
+        conv_command,
+        "openmxu bench conv --size 16 --json",
+        "openmxu bench conv --inputs 3 --outputs 32 --kernel 5 --stride 2 --pool 1 --device interpreter",
     ),
     (application, "assemble", assemble_command, "openmxu assemble program.s --size 8 -o program.bin"),
     (

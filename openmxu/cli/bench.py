@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
+from openmxu.arch import Config
 from openmxu.cli.errors import InputError
 from openmxu.cli.options import DeviceName, DeviceOption, JsonOption, PresetOption, SizeOption, make_config
 from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
-from openmxu.compiler import CompileError, evaluate, gemm, gemm_input, gemm_network
+from openmxu.compiler import (
+    CompileError,
+    compile_network,
+    conv_input,
+    conv_network,
+    evaluate,
+    gemm_input,
+    gemm_network,
+)
+from openmxu.compiler.network import Network
 
-__all__ = ["DEFAULT_LATENCY", "gemm_command"]
+__all__ = ["DEFAULT_LATENCY", "conv_command", "gemm_command"]
 
 DEFAULT_LATENCY = 4
 """Cycles from a request to the first beat of its data."""
+
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of the data and the stalls.")
+]
+LatencyOption = Annotated[
+    int | None,
+    typer.Option(
+        "--memory-latency", metavar="CYCLES", min=1, help=f"From request to data. Default: {DEFAULT_LATENCY}."
+    ),
+]
+StallOption = Annotated[
+    float | None,
+    typer.Option("--stall-probability", metavar="P", help="Of a stall, per cycle and memory port. Default: 0."),
+]
 
 
 def gemm_command(
@@ -26,19 +51,9 @@ def gemm_command(
     device: DeviceOption = DeviceName.VERILATOR,
     size: SizeOption = None,
     preset: PresetOption = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of the data and the stalls.")
-    ] = 0,
-    memory_latency: Annotated[
-        int | None,
-        typer.Option(
-            "--memory-latency", metavar="CYCLES", min=1, help=f"From request to data. Default: {DEFAULT_LATENCY}."
-        ),
-    ] = None,
-    stall_probability: Annotated[
-        float | None,
-        typer.Option("--stall-probability", metavar="P", help="Of a stall, per cycle and memory port. Default: 0."),
-    ] = None,
+    seed: SeedOption = 0,
+    memory_latency: LatencyOption = None,
+    stall_probability: StallOption = None,
     json: JsonOption = False,
 ) -> None:
     """Multiply random matrices: M × K uint8 by K × N int8, requantized to uint8 in host memory.
@@ -46,14 +61,98 @@ def gemm_command(
     The cycles run from the first instruction to the last byte written. Utilization is useful multiply-adds ÷
     (S² × cycles). Mismatches are outputs that differ from a numpy model; there must be none.
     """
-    config = make_config(size, preset)
+    _measure(
+        {"bench": "gemm", "shape": [m, k, n]},
+        "product",
+        f"{m} × {k} × {n}",
+        gemm_network(m, k, n, seed=seed),
+        gemm_input(m, k, seed=seed),
+        make_config(size, preset),
+        device=device,
+        seed=seed,
+        memory_latency=memory_latency,
+        stall_probability=stall_probability,
+        json=json,
+    )
+
+
+def conv_command(
+    inputs: Annotated[int, typer.Option("--inputs", metavar="C", min=1, help="Channels of the image.")] = 64,
+    outputs: Annotated[int, typer.Option("--outputs", metavar="C", min=1, help="Channels of the result.")] = 64,
+    height: Annotated[int, typer.Option("--height", metavar="H", min=1, help="Rows of the image.")] = 32,
+    width: Annotated[int, typer.Option("--width", metavar="W", min=1, help="Columns of the image.")] = 32,
+    kernel: Annotated[
+        int, typer.Option("--kernel", metavar="K", min=1, help="Weights of K × K positions, padded by ⌊K ÷ 2⌋.")
+    ] = 3,
+    stride: Annotated[
+        int, typer.Option("--stride", metavar="N", min=1, max=255, help="Pixels from output to output.")
+    ] = 1,
+    pool: Annotated[
+        int, typer.Option("--pool", metavar="N", min=1, max=255, help="Maximum of N × N outputs; 1 for no pooling.")
+    ] = 2,
+    device: DeviceOption = DeviceName.VERILATOR,
+    size: SizeOption = None,
+    preset: PresetOption = None,
+    seed: SeedOption = 0,
+    memory_latency: LatencyOption = None,
+    stall_probability: StallOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Convolve a random uint8 image with int8 weights, requantize, and take the maximum of windows.
+
+    Image and weights come from memory, the result goes to host memory. The cycles run from the first instruction to the
+    last byte written. Utilization is useful multiply-adds ÷ (S² × cycles). Mismatches are outputs that differ from a
+    numpy model; there must be none.
+    """
+    try:
+        network = conv_network(inputs, outputs, height, width, kernel=kernel, stride=stride, pool=pool, seed=seed)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    description = {
+        "bench": "conv",
+        "channels": [inputs, outputs],
+        "plane": [height, width],
+        "kernel": kernel,
+        "stride": stride,
+        "pool": pool,
+    }
+    pooled = f", maximum of {pool} × {pool}" if pool > 1 else ""
+    _measure(
+        description,
+        "convolution",
+        f"{kernel} × {kernel}, {inputs} → {outputs} channels on {height} × {width}, stride {stride}{pooled}",
+        network,
+        conv_input(inputs, height, width, seed=seed),
+        make_config(size, preset),
+        device=device,
+        seed=seed,
+        memory_latency=memory_latency,
+        stall_probability=stall_probability,
+        json=json,
+    )
+
+
+def _measure(
+    description: dict[str, Any],
+    what: str,
+    text: str,
+    network: Network,
+    values: NDArray[np.uint8],
+    config: Config,
+    *,
+    device: DeviceName,
+    seed: int,
+    memory_latency: int | None,
+    stall_probability: float | None,
+    json: bool,
+) -> None:
+    """Compile, run, compare and report."""
     with working("Preparing"):
         try:
-            program = gemm(m, k, n, config, seed=seed)
+            program = compile_network(network, config)
         except CompileError as error:
             raise InputError(str(error)) from None
-        inputs = gemm_input(m, k, seed=seed)
-        expected = evaluate(gemm_network(m, k, n, seed=seed), inputs)
+        expected = evaluate(network, values)
     clocked = device is DeviceName.VERILATOR
     if clocked and memory_latency is None:
         memory_latency = DEFAULT_LATENCY
@@ -61,11 +160,10 @@ def gemm_command(
     if clocked:
         options["seed"] = seed
     with open_device(device, config, **options) as opened:
-        outputs, measurement = measured_run(program, opened, inputs, f"Running {m} × {k} × {n} on {device.value}")
+        outputs, measurement = measured_run(program, opened, values, f"Running {text} on {device.value}")
     mismatches = int(np.count_nonzero(outputs != expected))
     result = {
-        "bench": "gemm",
-        "shape": [m, k, n],
+        **description,
         "device": device.value,
         "memory_latency": memory_latency,
         "stall_probability": (stall_probability or 0.0) if clocked else None,
@@ -81,7 +179,7 @@ def gemm_command(
     else:
         print_rows(
             [
-                ("product", f"{m} × {k} × {n} on an array of {config.size} × {config.size}"),
+                (what, f"{text} on an array of {config.size} × {config.size}"),
                 ("device", device.value),
                 *([("memory latency", f"{memory_latency} cycles")] if clocked else []),
                 ("outputs that differ", f"{mismatches:,} of {outputs.size:,}"),

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from openmxu.arch.config import Config
-from openmxu.compiler.benchmark import gemm, gemm_input, gemm_network
+from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_input, gemm_network
 from openmxu.compiler.errors import CapacityError, CompileError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.importer import import_model
 from openmxu.compiler.network import evaluate
@@ -23,6 +23,8 @@ __all__ = [
     "UnsupportedOperatorError",
     "compile",
     "compile_network",
+    "conv_input",
+    "conv_network",
     "evaluate",
     "gemm",
     "gemm_input",
@@ -34,14 +36,18 @@ __all__ = [
 def compile(
     model: str | os.PathLike[str] | bytes | onnx.ModelProto, config: Config, *, batch: int | None = None
 ) -> Program:
-    """Compile a quantized dense network.
+    """Compile a quantized network.
 
-    The model is a chain from one input to one output: QLinearMatMul, MatMulInteger, or MatMul and Gemm between
-    DequantizeLinear and QuantizeLinear, with constant bias, Relu and Clip; int8 and uint8 activations and weights, any
-    zero points, scales per tensor or per output column. The host does QuantizeLinear of a float32 input,
-    DequantizeLinear of the output, and the scaling of int32 sums that end the model (Gemm without QuantizeLinear;
-    MatMulInteger, Cast, Mul). Every integer is that of ONNX Runtime's integer kernels. A real-valued bias
-    is rounded to a multiple of input scale × weight scale.
+    Operators: QLinearConv, ConvInteger, QLinearMatMul, MatMulInteger, MaxPool; ONNX Runtime's QLinearAdd, QLinearMul,
+    QLinearAveragePool, QLinearGlobalAveragePool, QLinearSigmoid and QLinearLeakyRelu; and between DequantizeLinear and
+    QuantizeLinear Conv, Gemm, MatMul, MaxPool, AveragePool, GlobalAveragePool, Add, Mul, Relu, Clip and every function
+    of one real number. int8 and uint8 activations and weights, any zero points, scales of weights per tensor or per
+    output channel; convolutions with groups, strides, dilations and any padding. ``docs/compiler.md`` has the details.
+
+    The host does QuantizeLinear of float32 inputs, DequantizeLinear of outputs, and the scaling of int32 sums that end
+    the model (Gemm without QuantizeLinear; MatMulInteger, Cast, Mul). Every integer is that of ONNX Runtime's integer
+    kernels, but sums, products and averages may differ by 1. A real-valued bias is rounded to a multiple of
+    input scale × weight scale.
 
     Parameters
     ----------
@@ -50,8 +56,8 @@ def compile(
     config
         The configuration to run on.
     batch
-        Batch elements of one execution. Without it the model's own batch, or 64 where the model leaves it open.
-        :meth:`Program.run` takes any number.
+        Batch elements of one execution. Without it the model's own batch; where the model leaves it open one, or 64 of
+        a model without images. :meth:`Program.run` takes any number.
 
     Raises
     ------

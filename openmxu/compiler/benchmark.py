@@ -1,4 +1,4 @@
-"""Matrix products as programs, for benches."""
+"""Matrix products and convolutions of random numbers, for benches."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.compiler.network import DenseLayer, Network
+from openmxu.compiler.network import Network, Port, Tensor
+from openmxu.compiler.operations import Convolution, Pooling, Result
 from openmxu.compiler.translate import compile_network
+from openmxu.compiler.window import Window
 from openmxu.host_tensor import HostTensor
 from openmxu.program import Program
 
-__all__ = ["gemm", "gemm_input", "gemm_network"]
+__all__ = ["conv_input", "conv_network", "gemm", "gemm_input", "gemm_network"]
 
 
 def gemm_network(m: int, k: int, n: int, *, seed: int = 0) -> Network:
@@ -28,17 +30,22 @@ def gemm_network(m: int, k: int, n: int, *, seed: int = 0) -> Network:
     weights = random.integers(-128, 128, (k, n)).astype(np.int16)
     # Sums of k products spread over about 74 · 74 · √k; the scale brings them to the range of a byte.
     scale = (random.uniform(0.5, 1.5, n) * 32 / (74 * 74 * np.sqrt(k))).astype(np.float32)
-    layer = DenseLayer(
+    layer = Convolution(
         name="gemm",
-        weights=weights,
+        sources=("a",),
+        target="y",
+        weights=np.ascontiguousarray(weights.T)[:, :, np.newaxis, np.newaxis],
         bias=np.zeros(n, np.int32),
-        scale=scale,
         input_signed=False,
-        input_zero_point=int(random.integers(96, 160)),
         zero_point=int(random.integers(96, 160)),
+        result=Result(scale, int(random.integers(96, 160)), 0, 255),
     )
     return Network(
-        HostTensor("a", "uint8", (k,), k, "uint8"), HostTensor("y", "uint8", (n,), n, "uint8"), (layer,), batch=m
+        inputs=(Port(HostTensor("a", "uint8", (k,), k, "uint8"), "a"),),
+        outputs=(Port(HostTensor("y", "uint8", (n,), n, "uint8"), "y"),),
+        tensors={"a": Tensor(1, 1, k, False), "y": Tensor(1, 1, n, False)},
+        operations=(layer,),
+        batch=m,
     )
 
 
@@ -53,3 +60,78 @@ def gemm(m: int, k: int, n: int, config: Config, *, seed: int = 0) -> Program:
     ``evaluate(gemm_network(m, k, n, seed=seed), a)`` is what it must compute.
     """
     return compile_network(gemm_network(m, k, n, seed=seed), config)
+
+
+def conv_network(
+    inputs: int, outputs: int, height: int, width: int, *, kernel: int, stride: int, pool: int, seed: int = 0
+) -> Network:
+    """A QLinearConv of random uint8 images and int8 weights, with a scale for each channel, and a maximum behind it.
+
+    Parameters
+    ----------
+    inputs, outputs
+        Channels.
+    height, width
+        Of the image.
+    kernel, stride
+        Of the convolution, whose padding is ⌊kernel ÷ 2⌋ on every side.
+    pool
+        Of each window of ``pool`` × ``pool`` results the maximum stays; 1 for no pooling.
+
+    Raises
+    ------
+    ValueError
+        A number is less than 1, or no output is left.
+    """
+    if min(inputs, outputs, height, width, kernel, stride, pool) < 1:
+        raise ValueError("channels, dimensions, kernel, stride and pool must be at least 1")
+    random = np.random.default_rng(seed)
+    products = inputs * kernel * kernel
+    pad = kernel // 2
+    window = Window(kernel, kernel, stride, stride, top=pad, left=pad, bottom=pad, right=pad)
+    pooling = Window(pool, pool, pool, pool)
+    sums = window.outputs(height, width)
+    results = pooling.outputs(*sums)
+    if min(*sums, *results) < 1:
+        raise ValueError(f"nothing is left of {height} × {width} by a kernel of {kernel} and pooling of {pool}")
+    convolution = Convolution(
+        name="conv",
+        sources=("x",),
+        target="sums",
+        weights=random.integers(-128, 128, (outputs, inputs, kernel, kernel)).astype(np.int16),
+        bias=random.integers(-10_000, 10_001, outputs).astype(np.int32),
+        window=window,
+        input_signed=False,
+        zero_point=int(random.integers(96, 160)),
+        result=Result(
+            (random.uniform(0.5, 1.5, outputs) * 32 / (74 * 74 * np.sqrt(products))).astype(np.float32),
+            int(random.integers(96, 160)),
+            0,
+            255,
+        ),
+    )
+    maximum = Pooling(
+        name="pool",
+        sources=("sums",),
+        target="y",
+        window=pooling,
+        maximum=True,
+        input_signed=False,
+        result=Result(np.ones((), np.float32), 0, 0, 255),
+    )
+    return Network(
+        inputs=(Port(HostTensor("x", "uint8", (inputs, height, width), inputs, "uint8", channels_first=True), "x"),),
+        outputs=(Port(HostTensor("y", "uint8", (outputs, *results), outputs, "uint8", channels_first=True), "y"),),
+        tensors={
+            "x": Tensor(height, width, inputs, False),
+            "sums": Tensor(*sums, outputs, False),
+            "y": Tensor(*results, outputs, False),
+        },
+        operations=(convolution, maximum),
+        batch=1,
+    )
+
+
+def conv_input(inputs: int, height: int, width: int, *, seed: int = 0) -> NDArray[np.uint8]:
+    """A random image for :func:`conv_network`."""
+    return np.random.default_rng(seed + 1).integers(0, 256, (1, inputs, height, width)).astype(np.uint8)

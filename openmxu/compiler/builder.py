@@ -1,22 +1,26 @@
-"""The network under construction, and the arithmetic that turns quantization parameters into layers."""
+"""The network under construction, and the arithmetic that turns quantization parameters into results."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
-from openmxu.compiler.network import DenseLayer
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.network import Port, Tensor
+from openmxu.compiler.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
 from openmxu.compiler.values import Integers, Sums, Value
-from openmxu.host_tensor import quantize
+from openmxu.compiler.window import Window
+from openmxu.host_tensor import HostTensor, quantize
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Builder", "check_scale", "node_name", "per_column", "quantized_limits"]
+__all__ = ["Builder", "Input", "byte_limits", "check_scale", "node_name", "per_column", "quantized_limits"]
 
 _SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 
@@ -40,6 +44,21 @@ def check_scale(node: str, what: str, scale: NDArray[np.float32]) -> None:
         raise ModelError(f"node {node!r}: {what} must be a positive, finite, normal float32 number, not {value}")
 
 
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """An input of the graph: the shape that the caller gives, and the QuantizeLinear that the host does.
+
+    ``stored`` is the type of its integers; ``scale`` is ``None`` where it is given as integers.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    stored: str
+    scale: float | None = None
+    zero_point: int = 0
+
+
 @dataclasses.dataclass
 class Builder:
     """What the importer knows so far.
@@ -47,102 +66,156 @@ class Builder:
     Attributes
     ----------
     values
-        Of every tensor made so far, by name.
+        Of every tensor of the graph made so far, by name.
     opset
         Version of the model's operators.
     batch
-        The input's fixed batch, or ``None``.
-    layers
-        Finished layers.
-    input_quantization
-        dtype, scale and zero point of the QuantizeLinear that the host does.
+        The inputs' fixed batch, or ``None``.
+    operations
+        Finished ones.
+    tensors
+        Of the network; those of inputs appear when an operation first decides what the input's columns are.
+    channels_first
+        For each of the tensors, whether the graph has channels before positions.
+    inputs
+        By the names of their tensors.
+    constants
+        As in a network.
     """
 
     values: dict[str, Value]
     opset: int
     batch: int | None
-    layers: list[DenseLayer] = dataclasses.field(default_factory=list)
-    input_quantization: tuple[str, tuple[float, ...], int] | None = None
+    operations: list[Operation] = dataclasses.field(default_factory=list)
+    tensors: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    channels_first: dict[str, bool] = dataclasses.field(default_factory=dict)
+    inputs: dict[str, Input] = dataclasses.field(default_factory=dict)
+    constants: dict[str, NDArray[np.int32]] = dataclasses.field(default_factory=dict)
 
-    def start_sums(
-        self,
-        node: str,
-        rows: Integers,
-        zero_point: int,
-        weights: NDArray[np.integer],
-        weight_zero_point: NDArray[np.integer],
-        scale: NDArray[np.float32] | None,
-    ) -> Sums:
-        """The sums of integers times weights, ``weights`` of shape (K, N).
+    def is_open(self, value: Integers) -> bool:
+        """Whether no operation has said yet what the columns of this input are."""
+        return value.tensor not in self.tensors
 
-        Raises
-        ------
-        ModelError
-            Shapes do not fit, or a matrix is empty.
-        """
-        if weights.ndim != 2 or 0 in weights.shape:
-            raise ModelError(f"node {node!r}: the weights must be a matrix that is not empty, not {weights.shape}")
-        if rows.shape[-1] != weights.shape[0]:
-            raise ModelError(
-                f"node {node!r}: input rows have {rows.shape[-1]} values, but the weights' shape is {weights.shape}"
+    def as_matrix(self, value: Integers) -> None:
+        """Make the last dimension of an open input its columns."""
+        rows = math.prod(value.shape[:-1])
+        self._place(value.tensor, Tensor(rows, 1, value.shape[-1], value.dtype == "int8"), channels_first=False)
+
+    def as_image(self, value: Integers) -> None:
+        """Make the first of an open input's two or three dimensions its channels."""
+        channels, *plane = value.shape
+        height, width = (1, *plane) if len(plane) == 1 else plane
+        self._place(value.tensor, Tensor(height, width, channels, value.dtype == "int8"), channels_first=True)
+
+    def _place(self, name: str, tensor: Tensor, channels_first: bool) -> None:
+        self.tensors[name], self.channels_first[name] = tensor, channels_first
+
+    def image_shape(self, name: str) -> tuple[int, ...] | None:
+        """Channels, height and width of an image; ``None`` where the tensor is a matrix."""
+        tensor = self.tensors[name]
+        return (tensor.channels, tensor.height, tensor.width) if self.channels_first[name] else None
+
+    def constant(self, name: str, array: NDArray[np.integer], like: str) -> None:
+        """A tensor of constants in the shape of tensor ``like``; ``array`` in the order in which the graph sees it."""
+        other = self.tensors[like]
+        rows = array.astype(np.int32)
+        if self.channels_first[like]:
+            rows = rows.reshape(other.channels, other.positions).T
+        self.constants[name] = np.ascontiguousarray(rows).reshape(other.height, other.width, other.channels)
+        signed = array.dtype == np.int8
+        self._place(name, dataclasses.replace(other, signed=signed, item=1), self.channels_first[like])
+
+    def input_ports(self) -> tuple[Port, ...]:
+        """What the host gives."""
+        return tuple(
+            Port(
+                HostTensor(
+                    name=item.name,
+                    dtype=item.dtype,
+                    shape=item.shape,
+                    columns=self.tensors[tensor].channels,
+                    stored=item.stored,
+                    scale=None if item.scale is None else (item.scale,),
+                    zero_point=item.zero_point,
+                    channels_first=self.channels_first[tensor],
+                ),
+                tensor,
             )
-        outputs = weights.shape[1]
-        zero_points = per_column(node, "the weight zero point", weight_zero_point, outputs)
-        return Sums(
-            shape=(*rows.shape[:-1], outputs),
-            node=node,
-            input_signed=rows.dtype == "int8",
-            input_zero_point=zero_point,
-            weights=weights.astype(np.int16) - zero_points.astype(np.int16),
-            bias=np.zeros(outputs, np.int32),
-            scale=None if scale is None else per_column(node, "the weight scale", scale, outputs),
+            for tensor, item in self.inputs.items()
         )
 
-    def close_sums(self, sums: Sums) -> None:
-        """Finish a layer whose outputs are the sums themselves."""
-        self.layers.append(
-            DenseLayer(sums.node, sums.weights, sums.bias, None, sums.input_signed, sums.input_zero_point)
-        )
+    def add(self, operation: Operation, tensor: Tensor, channels_first: bool) -> None:
+        """Append a finished operation that makes ``tensor``."""
+        self.operations.append(operation)
+        self._place(operation.target, tensor, channels_first)
 
-    def close_layer(self, sums: Sums, scale: np.float32, zero_point: int, dtype: str) -> Integers:
-        """Finish a layer with the quantization of its outputs.
+    def add_lookup(self, node: str, value: Integers, target: str, table: NDArray[np.integer]) -> Integers:
+        """The bytes of ``value`` through a table of int8 or uint8; ``value`` itself where nothing changes."""
+        dtype = table.dtype.name
+        if dtype == value.dtype and (byte_table(table) == np.arange(256)).all():
+            return value
+        if self.is_open(value):
+            (self.as_image if len(value.shape) == 3 else self.as_matrix)(value)
+        tensor = dataclasses.replace(self.tensors[value.tensor], signed=dtype == "int8")
+        self.add(lookup(node, value.tensor, target, byte_table(table)), tensor, self.channels_first[value.tensor])
+        return Integers(target, value.shape, dtype)
+
+    def close_sums(self, sums: Sums, target: str) -> None:
+        """Finish an operation whose results are the sums themselves."""
+        tensor = dataclasses.replace(sums.tensor, signed=True, item=4)
+        self.add(dataclasses.replace(sums.operation, target=target), tensor, sums.channels_first)
+
+    def close(self, sums: Sums, target: str, scale: np.float32, zero_point: int, dtype: str) -> Integers:
+        """Finish an operation with the quantization of its results.
 
         Raises
         ------
         ModelError
-            The resulting scale is no normal number.
+            A resulting scale is no normal number.
         """
-        with np.errstate(over="ignore", under="ignore"):
-            factors = np.broadcast_to(sums.scale / np.float32(scale), sums.bias.shape).astype(np.float32)
-        check_scale(sums.node, "input scale × weight scale ÷ output scale", factors)
+        operation, name = sums.operation, sums.operation.name
         low, high = quantized_limits(sums.low, sums.high, scale, zero_point, dtype)
-        layer = DenseLayer(
-            name=sums.node,
-            weights=sums.weights,
-            bias=sums.bias,
-            scale=factors,
-            input_signed=sums.input_signed,
-            input_zero_point=sums.input_zero_point,
-            zero_point=zero_point,
-            minimum=low,
-            maximum=high,
+        with np.errstate(over="ignore", under="ignore"):
+            factors = [np.asarray(item / np.float32(scale), np.float32) for item in sums.scales]
+        for factor in factors:
+            check_scale(name, "input scale × weight scale ÷ output scale", factor)
+        result = Result(factors[0], zero_point, low, high)
+        changes = {}
+        match operation:
+            case Convolution():
+                result = dataclasses.replace(result, scale=np.broadcast_to(factors[0], operation.bias.shape).copy())
+            case Pooling():
+                changes = {"input_scale": np.float32(sums.scales[0]), "output_scale": np.float32(scale)}
+            case Combination(multiplies=False):
+                changes = {"second_scale": np.float32(factors[1])}
+        tensor = dataclasses.replace(sums.tensor, signed=dtype == "int8")
+        names = [f"{target} before pooling {index}" for index in range(len(sums.pooling))] + [target]
+        operation = dataclasses.replace(operation, target=names[0], result=result, **changes)
+        self.add(operation, tensor, sums.channels_first)
+        for window, (source, pooled) in zip(sums.pooling, itertools.pairwise(names), strict=True):
+            self.add_maximum(name, source, pooled, window)
+        return Integers(target, sums.shape, dtype)
+
+    def add_maximum(self, node: str, source: str, target: str, window: Window) -> None:
+        """Append a maximum over windows of bytes."""
+        tensor = self.tensors[source]
+        height, width = window.outputs(tensor.height, tensor.width)
+        limits = byte_limits(tensor.signed)
+        operation = Pooling(
+            name=node,
+            sources=(source,),
+            target=target,
+            result=Result(np.ones((), np.float32), 0, *limits),
+            window=window,
+            maximum=True,
+            input_signed=tensor.signed,
         )
-        self.layers.append(layer)
-        return Integers(sums.shape, dtype)
+        self.add(operation, dataclasses.replace(tensor, height=height, width=width), self.channels_first[source])
 
-    def clamp_layer(self, node: str, operator: str, low: int, high: int) -> None:
-        """Limit the bytes of the last layer; ``high`` wins where limits contradict, as in ONNX.
 
-        Raises
-        ------
-        UnsupportedOperatorError
-            There is no layer yet.
-        """
-        if not self.layers:
-            raise UnsupportedOperatorError(node, operator, "supported after a dense layer, not on the model's input")
-        layer = self.layers[-1]
-        minimum, maximum = (min(max(limit, low), high) for limit in (layer.minimum, layer.maximum))
-        self.layers[-1] = dataclasses.replace(layer, minimum=minimum, maximum=maximum)
+def byte_limits(signed: bool) -> tuple[int, int]:
+    """Smallest and largest value of int8 or uint8."""
+    return (-128, 127) if signed else (0, 255)
 
 
 def quantized_limits(low: float, high: float, scale: np.float32, zero_point: int, dtype: str) -> tuple[int, int]:

@@ -43,6 +43,10 @@ class Emitter:
             self._registers[register] = value
             self._emit(_SET, register=register, value=value)
 
+    def append(self, instruction: Instruction) -> None:
+        """An instruction that uses what is configured."""
+        self.instructions.append(instruction)
+
     def read(self, unified_buffer: int, host: int, rows: int) -> None:
         """Rows of host memory to the unified buffer."""
         self._emit(_READ, unified_buffer=unified_buffer, host=host, rows=rows)

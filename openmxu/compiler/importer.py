@@ -6,13 +6,11 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from openmxu.compiler.builder import Builder, node_name
+from openmxu.compiler.builder import Builder, Input, node_name
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
-from openmxu.compiler.network import Network
-from openmxu.compiler.operators import OPERATORS, visit
-from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealConstant, RealSums, Sums
+from openmxu.compiler.network import Network, Port
+from openmxu.compiler.operators import OPERATORS, operator_name, visit
+from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealSums, Sums, Value
 from openmxu.host_tensor import HostTensor
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Net
     ModelError
         The model is damaged or invalid.
     UnsupportedOperatorError
-        The model is valid, but more than a chain of quantized dense layers.
+        The model is valid, but an operator in it is not supported.
     OSError
         The file cannot be read.
     """
@@ -65,9 +63,8 @@ def _load(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.Model
 def _check_operators(graph: onnx.GraphProto) -> None:
     """Find unknown operators before ONNX's checker does, which would not say what is supported."""
     for node in graph.node:
-        known = node.domain in ("", "ai.onnx") and node.op_type in OPERATORS
-        if not known:
-            operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        operator = operator_name(node)
+        if operator not in OPERATORS:
             raise UnsupportedOperatorError(
                 node_name(node), operator, f"the operator is not supported; supported: {', '.join(sorted(OPERATORS))}"
             )
@@ -109,14 +106,16 @@ class _Walk:
             except (ValueError, TypeError) as error:
                 raise ModelError(f"the constant {item.name!r} cannot be read: {_first_line(error)}") from None
         inputs = [item for item in graph.input if item.name not in constants]
-        if len(inputs) != 1 or len(graph.output) != 1:
-            raise ModelError(f"the model must have one input and one output, not {len(inputs)} and {len(graph.output)}")
-        self._name = inputs[0].name
-        self._batch, shape = _input_shape(inputs[0])
-        self._dtype = _input_dtype(inputs[0])
-        first = FloatInput(shape) if self._dtype == "float32" else Integers(shape, self._dtype)
-        self._first = first
-        self._builder = Builder({**constants, self._name: first}, opset, self._batch)
+        if not inputs or not graph.output:
+            raise ModelError(f"the model must have inputs and outputs, not {len(inputs)} and {len(graph.output)}")
+        shapes = [_input_shape(item) for item in inputs]
+        batches = {batch for batch, _ in shapes}
+        if len(batches) != 1:
+            raise ModelError("all inputs must have the same batch")
+        self._names = [item.name for item in inputs]
+        self._builder = Builder(dict(constants), opset, batches.pop())
+        for item, (_, shape) in zip(inputs, shapes, strict=True):
+            self._builder.values[item.name] = self._input(item.name, _input_dtype(item), shape)
 
     def network(self) -> Network:
         builder = self._builder
@@ -124,60 +123,73 @@ class _Walk:
             for name in node.input:
                 if name and name not in builder.values:
                     raise ModelError(f"node {node_name(node)!r} ({node.op_type}) uses {name!r} before it is made")
-                self._check_chain(node, name)
+                self._check_uses(node, name)
             visit(builder, node)
-        name = self._graph.output[0].name
-        if name not in builder.values:
-            raise ModelError(f"no node makes the output {name!r}")
-        output = self._output(name)
-        if not builder.layers:
-            raise ModelError("the model has no dense layer")
-        return Network(self._input(), output, tuple(builder.layers), self._batch)
+        outputs = tuple(self._output(item.name) for item in self._graph.output)
+        self._check_inputs()
+        return Network(
+            inputs=builder.input_ports(),
+            outputs=outputs,
+            tensors=builder.tensors,
+            operations=tuple(builder.operations),
+            constants=builder.constants,
+            batch=builder.batch,
+        )
 
-    def _check_chain(self, node: onnx.NodeProto, name: str) -> None:
+    def _check_inputs(self) -> None:
+        """Every input must reach an operation; only then it has a place."""
+        builder = self._builder
+        used = {source for operation in builder.operations for source in operation.sources}
+        names = {builder.inputs[tensor].name for tensor in used & builder.inputs.keys()}
+        unused = [name for name in self._names if name not in names]
+        if unused:
+            raise ModelError(f"no supported operation uses the input {unused[0]!r}")
+
+    def _check_uses(self, node: onnx.NodeProto, name: str) -> None:
         value = self._builder.values.get(name)
-        if self._uses[name] > 1 and value is not None and not isinstance(value, (Constant, RealConstant)):
+        if self._uses[name] > 1 and isinstance(value, (Sums, RealSums)):
             raise UnsupportedOperatorError(
                 node_name(node),
                 node.op_type,
-                f"its input {name!r} is used {self._uses[name]} times; supported: chains of layers without branches",
+                f"its input {name!r} is used {self._uses[name]} times; supported between quantized tensors only",
             )
 
-    def _input(self) -> HostTensor:
-        builder = self._builder
-        quantization = builder.input_quantization
-        stored, scale, zero_point = (self._dtype, None, 0) if quantization is None else quantization
-        return HostTensor(
-            self._name, self._dtype, self._first.shape, builder.layers[0].inputs, stored, scale, zero_point
-        )
+    def _input(self, name: str, dtype: str, shape: tuple[int, ...]) -> Value:
+        if dtype == "float32":
+            return FloatInput(name, shape, shape)
+        self._builder.inputs[name] = Input(name, dtype, shape, dtype)
+        return Integers(name, shape, dtype)
 
-    def _output(self, name: str) -> HostTensor:
+    def _output(self, name: str) -> Port:
         builder = self._builder
-        value = builder.values[name]
+        value = builder.values.get(name)
+        scale, zero_point = None, 0
         match value:
+            case None:
+                raise ModelError(f"no node makes the output {name!r}")
             case Integers():
-                dtype, stored, scale, zero_point = value.dtype, value.dtype, None, 0
-            case Real() if not np.isfinite([value.low, value.high]).any():
-                dtype, stored = "float32", value.integers.dtype
+                tensor, dtype, stored = value.tensor, value.dtype, value.dtype
+            case Real(nodes=()):
+                tensor, dtype, stored = value.integers.tensor, "float32", value.integers.dtype
                 scale, zero_point = (float(value.scale),), value.zero_point
-            case Sums(scale=None):
-                builder.close_sums(value)
-                dtype, stored, scale, zero_point = "int32", "int32", None, 0
-            case Sums() if not np.isfinite([value.low, value.high]).any():
-                builder.close_sums(value)
-                scale = tuple(float(item) for item in value.scale.reshape(-1))
-                dtype, stored, zero_point = "float32", "int32", 0
-            case RealSums():
-                builder.close_sums(value.sums)
-                scale = tuple(float(item) for item in value.scale.reshape(-1))
-                dtype, stored, zero_point = "float32", "int32", 0
+            case Sums(scales=()):
+                builder.close_sums(value, name)
+                tensor, dtype, stored = name, "int32", "int32"
+            case Sums() | RealSums():
+                sums = value.sums if isinstance(value, RealSums) else value
+                if sums.is_limited or not sums.is_from_array:
+                    raise UnsupportedOperatorError(name, "output", "this float32 output needs QuantizeLinear before it")
+                builder.close_sums(sums, name)
+                factors = value.scale if isinstance(value, RealSums) else value.scales[0]
+                tensor, dtype, stored = name, "float32", "int32"
+                scale = tuple(float(item) for item in factors.reshape(-1))
             case _:
-                raise UnsupportedOperatorError(
-                    name, "output", "a limited float32 output needs QuantizeLinear before it"
-                )
-        if not builder.layers:
-            raise ModelError("the model has no dense layer")
-        return HostTensor(name, dtype, value.shape, builder.layers[-1].outputs, stored, scale, zero_point)
+                raise UnsupportedOperatorError(name, "output", "this float32 output needs QuantizeLinear before it")
+        if tensor in builder.inputs:
+            raise ModelError(f"nothing computes the output {name!r}: it is an input")
+        columns, channels_first = builder.tensors[tensor].channels, builder.channels_first[tensor]
+        host = HostTensor(name, dtype, value.shape, columns, stored, scale, zero_point, channels_first=channels_first)
+        return Port(host, tensor)
 
 
 def _input_shape(item: onnx.ValueInfoProto) -> tuple[int | None, tuple[int, ...]]:

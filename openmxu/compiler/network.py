@@ -1,88 +1,108 @@
-"""What the compiler makes of a model before it thinks about hardware: a chain of dense layers in integers."""
+"""What the compiler makes of a model before it thinks about hardware: a graph of operations in integers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.arch.numerics import requantize
+from openmxu.compiler.operations import Operation
 from openmxu.host_tensor import HostTensor
 
-__all__ = ["DenseLayer", "Network", "evaluate"]
+__all__ = ["Network", "Port", "Tensor", "evaluate"]
 
 
 @dataclass(frozen=True)
-class DenseLayer:
-    """``y = requantize(x' @ weights + bias)`` where ``x'`` is the input minus its zero point.
+class Tensor:
+    """Integers of one batch element: a plane of ``height`` × ``width`` positions for each channel.
 
-    Attributes
-    ----------
-    name
-        Of the node it comes from.
-    weights : int16 array, (K, N)
-        Zero points subtracted; from -255 to 255.
-    bias : int32 array, (N,)
-    scale : float32 array, (N,), or None
-        Positive and normal. ``None``: the outputs are the int32 sums.
-    input_signed, input_zero_point
-        How input bytes are read.
-    zero_point, minimum, maximum
-        Of the output bytes, in the range of int8 or uint8.
+    A matrix has a width of 1 and its columns as channels. Elements are bytes, or int32 where ``item`` is 4.
     """
 
-    name: str
-    weights: NDArray[np.int16]
-    bias: NDArray[np.int32]
-    scale: NDArray[np.float32] | None
-    input_signed: bool
-    input_zero_point: int
-    zero_point: int = 0
-    minimum: int = 0
-    maximum: int = 255
+    height: int
+    width: int
+    channels: int
+    signed: bool
+    item: int = 1
 
     @property
-    def inputs(self) -> int:
-        """K, the length of an input row."""
-        return self.weights.shape[0]
+    def positions(self) -> int:
+        """Of each plane."""
+        return self.height * self.width
 
-    @property
-    def outputs(self) -> int:
-        """N, the length of an output row."""
-        return self.weights.shape[1]
 
-    def compute(self, rows: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Integers out of integers in, ``rows`` of shape (M, K): the layer's definition."""
-        sums = (rows.astype(np.int64) - self.input_zero_point) @ self.weights.astype(np.int64) + self.bias
-        sums = sums.astype(np.int32)  # wraps, as the accumulators do
-        if self.scale is None:
-            return sums
-        return requantize(sums, self.scale, self.zero_point, self.minimum, self.maximum)
+@dataclass(frozen=True)
+class Port:
+    """An input or output: what the host exchanges with its caller, not yet placed in host memory, and its tensor."""
+
+    host: HostTensor
+    tensor: str
 
 
 @dataclass(frozen=True)
 class Network:
-    """A chain of layers between one input and one output.
+    """Operations between inputs and outputs.
 
     Attributes
     ----------
-    input, output
-        What the host exchanges with its caller; not yet placed in host memory.
-    layers
-        In order; there is at least one, and only the last one may have no ``scale``.
+    inputs, outputs
+    tensors
+        Every tensor by name, inputs and constants included.
+    operations
+        Each behind those that make its sources.
+    constants
+        Values of constant tensors, int32 of shape (height, width, channels), the same for every batch element.
     batch
         The model's fixed batch, ``None`` where it is left open.
     """
 
-    input: HostTensor
-    output: HostTensor
-    layers: tuple[DenseLayer, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    tensors: Mapping[str, Tensor]
+    operations: tuple[Operation, ...]
+    constants: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     batch: int | None = None
 
+    def uses(self, name: str) -> int:
+        """How often a tensor is read, by operations and as an output."""
+        reads = sum(operation.sources.count(name) for operation in self.operations)
+        return reads + sum(output.tensor == name for output in self.outputs)
 
-def evaluate(network: Network, rows: NDArray[np.integer]) -> NDArray[np.int32]:
-    """The integers of the output for the integers of the input, both as matrices; the reference without a device."""
-    for layer in network.layers:
-        rows = layer.compute(rows)
-    return rows
+    @property
+    def multiply_adds(self) -> int:
+        """Useful multiplications for one batch element."""
+        sources = [self.tensors[operation.sources[0]] for operation in self.operations]
+        pairs = zip(self.operations, sources, strict=True)
+        return sum(operation.multiply_adds(source.height, source.width) for operation, source in pairs)
+
+
+def evaluate(
+    network: Network, inputs: NDArray[np.integer] | Mapping[str, NDArray[np.integer]]
+) -> NDArray[np.int32] | dict[str, NDArray[np.int32]]:
+    """The integers of the outputs for the integers of the inputs; the reference without a device.
+
+    Parameters
+    ----------
+    inputs
+        The only input or every input by name, each of shape (batch, *shape), quantized already.
+
+    Returns
+    -------
+    The only output, or every output by name, each of shape (batch, *shape), not dequantized.
+    """
+    given = inputs if isinstance(inputs, Mapping) else {network.inputs[0].host.name: inputs}
+    values = {name: array[np.newaxis] for name, array in network.constants.items()}
+    for port in network.inputs:
+        tensor = network.tensors[port.tensor]
+        rows = port.host.to_rows(np.asarray(given[port.host.name]).astype(np.int32))
+        values[port.tensor] = rows.reshape(-1, tensor.height, tensor.width, tensor.channels)
+    for operation in network.operations:
+        sources = [values[name] for name in operation.sources]
+        values[operation.target] = operation.compute(sources, network.tensors[operation.target].signed)
+    results = {}
+    for port in network.outputs:
+        rows = values[port.tensor].reshape(-1, port.host.positions, port.host.columns)
+        results[port.host.name] = port.host.from_rows(rows)
+    return results if len(results) > 1 else next(iter(results.values()))

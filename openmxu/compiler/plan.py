@@ -14,7 +14,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.compiler.errors import CapacityError
 
-__all__ = ["LayerShape", "Plan", "Segment", "fetch_cycles", "plan_network"]
+__all__ = ["LayerShape", "Plan", "Segment", "fetch_cycles", "plan_network", "plan_staging"]
 
 _BLOCKS = 8
 """Blocks of a batch that goes through several layers, where it has rows enough: while one block waits for the
@@ -110,12 +110,12 @@ def plan_network(shapes: Sequence[LayerShape], rows: int, config: Config) -> Pla
     CapacityError
         The unified buffer does not even hold one row of everything that a layer needs at a time.
     """
-    load_sets, staging_slots = _plan_staging(sum(shape.tiles for shape in shapes), config)
+    load_sets, staging_slots = plan_staging(sum(shape.tiles for shape in shapes), config)
     planner = _Planner(shapes, rows, config, load_sets * staging_slots * PARAMETER_ROWS)
     return Plan(planner.segments(), load_sets, staging_slots)
 
 
-def _plan_staging(tiles: int, config: Config) -> tuple[int, int]:
+def plan_staging(tiles: int, config: Config) -> tuple[int, int]:
     """Parameter sets of one load and the number of loads in the unified buffer: at most an eighth of it."""
     room = config.unified_buffer_rows // 8 // PARAMETER_ROWS
     sets = max(1, min(tiles, _LOADS, room // 2, config.parameter_sets // 2))

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction, OutputFormat, Register
+from openmxu.compiler.chain import DenseLayer
 from openmxu.compiler.emitter import Emitter, ParameterSets, ReadStream, WeightRun, WeightStream
 from openmxu.compiler.inputs import input_address, plan_reads
-from openmxu.compiler.network import DenseLayer
 from openmxu.compiler.plan import LayerShape, Plan, Segment
 from openmxu.compiler.sections import Multiplication, Section, sections
 from openmxu.compiler.weights import ByteFormat

@@ -1,4 +1,4 @@
-"""Operators on constants, and the shapes of what flows between layers."""
+"""Operators on constants, and the shapes of what flows between operations."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def reshaped_constant(
 def activation_shape(
     node: onnx.NodeProto, name: str, builder: Builder, shape: tuple[int, ...], others: Sequence[Value | None]
 ) -> tuple[int, ...]:
-    """The shape, without batch, that Reshape or Flatten gives a tensor of the chain.
+    """The shape, without batch, that Reshape, Flatten, Squeeze or Unsqueeze gives a tensor of the network.
 
     Raises
     ------
     UnsupportedOperatorError
-        The batch does not stay in front, or rows of a layer's output would be cut or joined.
+        The batch does not stay in front.
     """
     if not all(isinstance(item, Constant) for item in others):
         raise UnsupportedOperatorError(name, node.op_type, "the new shape must be a constant")
@@ -91,6 +91,4 @@ def activation_shape(
     result = fold(node, name, builder.opset, inputs).shape
     if len(result) < 2 or result[0] != batch:
         raise UnsupportedOperatorError(name, node.op_type, "the batch must stay the first dimension")
-    if builder.layers and result[-1] != shape[-1]:
-        raise UnsupportedOperatorError(name, node.op_type, "supported after a layer only where its rows stay whole")
     return tuple(result[1:])

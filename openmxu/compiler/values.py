@@ -1,11 +1,19 @@
-"""What a tensor of the graph can be while the importer walks over it."""
+"""What a tensor of the graph can be while the importer walks over it. Shapes are without the batch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from openmxu.compiler.network import Tensor
+from openmxu.compiler.operations import Convolution, Operation
+from openmxu.compiler.window import Window
+
+if TYPE_CHECKING:
+    import onnx
 
 __all__ = ["Constant", "FloatInput", "Integers", "Real", "RealConstant", "RealSums", "Sums", "Value"]
 
@@ -39,28 +47,30 @@ class RealConstant:
 
 @dataclass(frozen=True)
 class FloatInput:
-    """The graph's float32 input; ``shape`` is without the batch here and below."""
+    """The float32 input ``name`` of the graph, given in ``given_shape`` and seen in ``shape``."""
 
+    name: str
+    given_shape: tuple[int, ...]
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Integers:
-    """int8 or uint8 values: the network's input, or what its last layer so far makes."""
+    """int8 or uint8 values of the network's tensor ``tensor``, in the shape in which the graph sees them here."""
 
+    tensor: str
     shape: tuple[int, ...]
     dtype: str
 
 
 @dataclass(frozen=True)
 class Real:
-    """What DequantizeLinear makes of ``integers``, limited to ``low`` … ``high``."""
+    """What DequantizeLinear makes of ``integers``, and then ``nodes`` one value at a time."""
 
     integers: Integers
     scale: np.float32
     zero_point: int
-    low: float = -np.inf
-    high: float = np.inf
+    nodes: tuple[onnx.NodeProto, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,29 +80,41 @@ class Real:
 
 @dataclass(frozen=True)
 class Sums:
-    """int32 sums that wait for the end of their layer: QuantizeLinear, or the graph's output.
+    """Results of an operation that wait for their scale: QuantizeLinear, or the graph's output.
 
     Attributes
     ----------
-    node
-        Name of the multiplication.
-    weights, bias
-        As in a layer.
-    scale
-        What a sum of 1 means as a real number, scalar or (N,); ``None`` where the sums themselves are meant.
+    operation
+        Without target and result.
+    tensor, channels_first
+        What it makes, and how the graph sees it.
+    scales
+        What a sum of 1 means as a real number: scalar, or one for each channel. Two for the sum of two tensors, which
+        have a scale each; none where the sums themselves are meant.
     low, high
         Limits of the real number.
+    pooling
+        Windows of which the maximum is taken, one after the other.
     """
 
     shape: tuple[int, ...]
-    node: str
-    input_signed: bool
-    input_zero_point: int
-    weights: NDArray[np.int16]
-    bias: NDArray[np.int32]
-    scale: NDArray[np.float32] | None
+    operation: Operation
+    tensor: Tensor
+    channels_first: bool
+    scales: tuple[NDArray[np.float32], ...]
     low: float = -np.inf
     high: float = np.inf
+    pooling: tuple[Window, ...] = ()
+
+    @property
+    def is_from_array(self) -> bool:
+        """Whether the sums are those of the array, to which a bias can be added."""
+        return isinstance(self.operation, Convolution)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether more than a scale comes behind the sums."""
+        return bool(np.isfinite([self.low, self.high]).any() or self.pooling)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from openmxu.compiler.builder import Builder, check_scale
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
-from openmxu.compiler.values import Constant, Value
+from openmxu.compiler.network import Tensor
+from openmxu.compiler.values import Constant, Integers, Value
 
 if TYPE_CHECKING:
     import onnx
@@ -28,9 +29,21 @@ class Visit:
     attributes: dict[str, object]
     inputs: list[Value | None]
 
+    @property
+    def output(self) -> str:
+        """Name of what the node makes."""
+        return self.node.output[0]
+
     def input(self, index: int) -> Value | None:
         """Input number ``index``, ``None`` where it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
+
+    def integers(self, index: int) -> Integers:
+        """An input that is an int8 or uint8 tensor of the network."""
+        value = self.input(index)
+        if not isinstance(value, Integers):
+            raise self.unsupported(f"input {index} must be an int8 or uint8 tensor that is no constant")
+        return value
 
     def constant(self, index: int, what: str) -> NDArray[np.generic]:
         """The array of a constant input."""
@@ -54,6 +67,13 @@ class Visit:
         check_scale(self.name, what, array)
         return array
 
+    def product_of_scales(self, what: str, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray:
+        """A float32 product of scales that is a scale itself."""
+        with np.errstate(over="ignore", under="ignore"):
+            product = np.asarray(first * second, np.float32)
+        check_scale(self.name, what, product)
+        return product
+
     def zero_point(self, index: int, what: str, dtype: str) -> int:
         """A constant zero point of the given type; 0 where the input is absent."""
         if self.input(index) is None:
@@ -62,6 +82,27 @@ class Visit:
         if array.dtype.name != dtype:
             raise ModelError(f"node {self.name!r}: {what} must be {dtype} like its tensor, not {array.dtype}")
         return int(array)
+
+    def output_zero_point(self, index: int, what: str, default: str) -> tuple[int, str]:
+        """The zero point of the output and the output's type, which it decides; ``default`` where it is absent."""
+        if self.input(index) is None:
+            return 0, default
+        array = self.scalar(index, what)
+        if array.dtype not in (np.int8, np.uint8):
+            raise self.unsupported(f"the output must be int8 or uint8, not {array.dtype}")
+        return int(array), array.dtype.name
+
+    def image(self, value: Integers) -> Tensor:
+        """The tensor of an input that must be an image: channels, then one or two dimensions."""
+        builder = self.builder
+        if builder.is_open(value):
+            if len(value.shape) not in (2, 3):
+                raise self.unsupported(f"the input must have one or two dimensions behind its channels: {value.shape}")
+            builder.as_image(value)
+        shape = builder.image_shape(value.tensor)
+        if shape is None or tuple(value.shape) not in (shape, (shape[0], *shape[2:])[: 2 if shape[1] == 1 else 0]):
+            raise self.unsupported(f"its input of shape {value.shape} must still have its channels first")
+        return builder.tensors[value.tensor]
 
     def unsupported(self, reason: str) -> UnsupportedOperatorError:
         """The error that says why this node is not translated."""

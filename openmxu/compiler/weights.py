@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ByteFormat", "EncodedWeights", "encode_weights"]
+__all__ = ["ByteFormat", "EncodedWeights", "byte_parts", "encode_weights"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ class EncodedWeights:
     format
         How the bytes are read.
     parts : uint8 array, (parts, planes * S, tiles * S)
-        Matrices that add up to the weights once their zero point is subtracted. More than one only where columns
-        have zero points so far apart that one byte does not hold every weight minus its column's zero point.
+        Matrices that add up to the weights once their zero point is subtracted.
     size
         S.
     """
@@ -63,24 +61,28 @@ def _byte_format(low: int, high: int) -> ByteFormat | None:
     return None
 
 
-def _byte_parts(weights: NDArray[np.int16]) -> Iterable[NDArray[np.int16]]:
-    """int8 matrices that add up to ``weights``."""
+def byte_parts(weights: NDArray[np.int16]) -> tuple[ByteFormat, list[NDArray[np.int16]]]:
+    """Arrays that add up to weights from -255 to 255, and a format of bytes that holds every value of them and 0.
+
+    There is more than one only where channels have zero points so far apart that one byte does not hold every weight
+    minus its channel's zero point.
+    """
+    format = _byte_format(min(0, int(weights.min())), max(0, int(weights.max())))
+    if format is not None:
+        return format, [weights]
+    parts = []
     while weights.any():
-        part = np.clip(weights, -128, 127)
-        yield part
-        weights = weights - part
+        parts.append(np.clip(weights, -128, 127))
+        weights = weights - parts[-1]
+    return ByteFormat(True, 0), parts
 
 
 def encode_weights(weights: NDArray[np.int16], size: int) -> EncodedWeights:
-    """Find bytes for weights from -255 to 255, and pad with bytes that stand for 0.
+    """Find bytes for a matrix of weights from -255 to 255, and pad with bytes that stand for 0.
 
     Padding rows meet unused lanes of the unified buffer, which hold anything: only zero weights keep them out.
     """
-    format = _byte_format(min(0, int(weights.min())), max(0, int(weights.max())))
-    if format is None:
-        format, parts = ByteFormat(True, 0), list(_byte_parts(weights))
-    else:
-        parts = [weights]
+    format, parts = byte_parts(weights)
     inputs, outputs = weights.shape
     shape = (len(parts), -(-inputs // size) * size, -(-outputs // size) * size)
     encoded = np.full(shape, format.zero_point & 0xFF, np.uint8)

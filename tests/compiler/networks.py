@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 import openmxu
 from openmxu.compiler import compile_network, evaluate
-from openmxu.compiler.network import DenseLayer, Network
+from openmxu.compiler.network import Network, Port, Tensor
+from openmxu.compiler.operations import Convolution, Result
 from openmxu.host_tensor import HostTensor
 
 WEIGHT_RANGES = ((-128, 127), (0, 255), (-10, 3), (-255, 255), (-255, 0))
@@ -19,6 +20,8 @@ def random_network(random: np.random.Generator, dimensions: tuple[int, ...]) -> 
     """Layers of the given widths; types, zero points, limits and the format of the output at random."""
     signed = first_signed = bool(random.integers(2))
     layers = []
+    names = ["x", *(f"hidden{index}" for index in range(len(dimensions) - 2)), "y"]
+    tensors = {"x": Tensor(1, 1, dimensions[0], signed)}
     for index, (inputs, outputs) in enumerate(itertools.pairwise(dimensions)):
         low, high = WEIGHT_RANGES[random.integers(len(WEIGHT_RANGES))]
         last = index == len(dimensions) - 2
@@ -29,33 +32,37 @@ def random_network(random: np.random.Generator, dimensions: tuple[int, ...]) -> 
         if random.integers(2):
             limits = sorted(int(limit) for limit in random.integers(output_low, output_low + 256, 2))
         scale = (random.uniform(0.2, 2, outputs) * 60 / (5000 * np.sqrt(inputs))).astype(np.float32)
+        weights = random.integers(low, high + 1, (inputs, outputs)).astype(np.int16)
+        result = Result(scale, int(random.integers(output_low, output_low + 256)), *limits)
         layers.append(
-            DenseLayer(
+            Convolution(
                 name=f"layer{index}",
-                weights=random.integers(low, high + 1, (inputs, outputs)).astype(np.int16),
+                sources=(names[index],),
+                target=names[index + 1],
+                weights=weights.T.reshape(outputs, inputs, 1, 1),
                 bias=random.integers(-5000, 5001, outputs).astype(np.int32),
-                scale=None if last and random.integers(2) else scale,
                 input_signed=signed,
-                input_zero_point=int(random.integers(input_low, input_low + 256)),
-                zero_point=int(random.integers(output_low, output_low + 256)),
-                minimum=limits[0],
-                maximum=limits[1],
+                zero_point=int(random.integers(input_low, input_low + 256)),
+                result=None if last and random.integers(2) else result,
             )
         )
+        tensors[names[index + 1]] = Tensor(1, 1, outputs, output_signed)
         signed = output_signed
-    output = "int32" if layers[-1].scale is None else "int8" if signed else "uint8"
+    output = "int32" if layers[-1].result is None else "int8" if signed else "uint8"
     source = "int8" if first_signed else "uint8"
     return Network(
-        HostTensor("x", source, (dimensions[0],), dimensions[0], source),
-        HostTensor("y", output, (dimensions[-1],), dimensions[-1], output),
-        tuple(layers),
+        inputs=(Port(HostTensor("x", source, (dimensions[0],), dimensions[0], source), "x"),),
+        outputs=(Port(HostTensor("y", output, (dimensions[-1],), dimensions[-1], output), "y"),),
+        tensors=tensors,
+        operations=tuple(layers),
     )
 
 
 def random_rows(random: np.random.Generator, network: Network, rows: int) -> NDArray[np.integer]:
     """An input of ``network``."""
-    limits = np.iinfo(network.input.dtype)
-    return random.integers(limits.min, limits.max + 1, (rows, *network.input.shape)).astype(network.input.dtype)
+    source = network.inputs[0].host
+    limits = np.iinfo(source.dtype)
+    return random.integers(limits.min, limits.max + 1, (rows, *source.shape)).astype(source.dtype)
 
 
 def differing(network: Network, config: openmxu.Config, rows: NDArray[np.integer]) -> int:

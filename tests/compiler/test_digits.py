@@ -44,6 +44,7 @@ def test_quantized_model_of_given_weights() -> None:
     images = random.integers(0, 17, (50, 64)).astype(np.float32)
     model = train_digits.quantized_model(weights, [np.zeros(5), np.zeros(3)], images)
     network = openmxu.compiler.import_model(model)
-    for layer, matrix in zip(network.layers, integers, strict=True):
-        assert (layer.weights == matrix).all()
-    assert (network.layers[0].zero_point, network.layers[0].minimum) == (0, 0)
+    for layer, matrix in zip(network.operations, integers, strict=True):
+        assert (layer.weights[:, :, 0, 0].T == matrix).all()
+    result = network.operations[0].result
+    assert (result.zero_point, result.minimum) == (0, 0)

@@ -58,8 +58,8 @@ def test_weights_that_no_byte_holds() -> None:
     """The extremes of uint8 weights with zero points 0 and 255 in different columns need three tiles each."""
     random = np.random.default_rng(0)
     network = random_network(random, (20, 12))
-    layer = network.layers[0]
-    layer.weights[:, ::2], layer.weights[:, 1::2] = 255, -255
+    layer = network.operations[0]
+    layer.weights[::2], layer.weights[1::2] = 255, -255
     assert differing(network, Config(), random_rows(random, network, 9)) == 0
 
 
@@ -94,7 +94,7 @@ def test_intermediate_tensors_stay_in_the_unified_buffer() -> None:
         for opcode in (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY)
     }
     parameter_rows = 8 * (8 + 8 + 1)
-    output_rows = 40 * (4 if network.layers[-1].scale is None else 1)
+    output_rows = 40 * (4 if network.operations[-1].result is None else 1)
     assert moved == {Opcode.READ_HOST_MEMORY: 2 * 40 + parameter_rows, Opcode.WRITE_HOST_MEMORY: output_rows}
 
 

@@ -1,0 +1,198 @@
+"""Convolutions and matrix products as tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from openmxu.arch.isa import Pooling as PoolingMode
+from openmxu.arch.isa import Register
+from openmxu.compiler.bands import Piece
+from openmxu.compiler.buffers import Buffer
+from openmxu.compiler.operations import Convolution
+from openmxu.compiler.strip import Strip
+from openmxu.compiler.tasks import Rows, WeightTile
+from openmxu.compiler.tiles import KernelTiles
+from openmxu.compiler.window import Window
+
+__all__ = ["ConvolutionTasks", "pooling_registers"]
+
+
+@dataclass(frozen=True)
+class ConvolutionTasks:
+    """Makes the tasks of one convolution for the bands of a strip.
+
+    A band of input rows is a plane of its own to the hardware: it begins with the first row that the band's windows
+    touch and has as many rows as they need. So an instruction waits only for those rows to be read.
+
+    Parameters
+    ----------
+    index
+        The operation's number.
+    tiles
+        Its weights; the first one's number in weight memory is ``first_tile``.
+    """
+
+    index: int
+    operation: Convolution
+    tiles: KernelTiles
+    first_tile: int
+    strip: Strip
+
+    @property
+    def _source(self) -> Buffer:
+        return self.strip.buffers[self.operation.sources[0]]
+
+    @property
+    def _target(self) -> Buffer:
+        return self.strip.buffers[self.operation.target]
+
+    def band(self, pieces: tuple[Piece, ...]) -> None:
+        """Every output tile of some pieces: sum up, activate, write."""
+        count = sum(piece.positions for piece in pieces)
+        number = self.first_tile
+        for tile in range(self.tiles.tiles):
+            sums = self.strip.machine.take_sums(count)
+            steps = list(self.tiles.steps(tile))
+            for position, step in enumerate(steps):
+                if position == len(steps) - 1:
+                    # Behind everything that the first sums of a program need to be read.
+                    self.strip.machine.parameters.require(self.index, tile)
+                self._load(pieces, step.plane)
+                weights = WeightTile(number, self.tiles.format)
+                self._sum(pieces, sums, step.plane, step.ky, step.kx, weights, accumulate=position > 0)
+                number += 1
+            self._activate(pieces, sums, tile)
+
+    def _load(self, pieces: tuple[Piece, ...], plane: int) -> None:
+        for piece in pieces:
+            rows, first = self._input_rows(piece, plane)
+            self.strip.need(self.operation.sources[0], first, first + len(rows) * self._source.width)
+
+    def _input_rows(self, piece: Piece, plane: int) -> tuple[range, int]:
+        """The input rows that a piece needs, and the first element of them in a plane."""
+        rows = self.operation.window.rows(piece.rows, self._source.tensor.height)
+        return rows, self._source.element(plane, piece.image, rows.start, self._source.region.columns.start)
+
+    def _sum(
+        self,
+        pieces: tuple[Piece, ...],
+        sums: int,
+        plane: int,
+        ky: int,
+        kx: int,
+        weights: WeightTile,
+        accumulate: bool,
+    ) -> None:
+        """One kernel position and tile; the tile is taken by the first instruction and used again by the others."""
+        tasks, operation = self.strip.machine.tasks, self.operation
+        format = {"signed": operation.input_signed, "zero_point": operation.zero_point}
+        next_tile: WeightTile | None = weights
+        if operation.window.is_point and all(self._is_contiguous(piece) for piece in pieces):
+            for start, count, first in self._point_runs(pieces, sums, plane):
+                tasks.multiply(
+                    source=self._source.rows(start, count),
+                    accumulators=Rows(first, count),
+                    accumulate=accumulate,
+                    tile=next_tile,
+                    registers={Register.INPUT_FORMAT: format},
+                )
+                next_tile = None
+            return
+        window, source = operation.window, self._source
+        for piece in pieces:
+            rows, first = self._input_rows(piece, plane)
+            geometry = {
+                "height": len(rows),
+                "width": source.width,
+                "stride_y": window.stride_y,
+                "stride_x": window.stride_x,
+            }
+            tasks.convolve(
+                source=source.rows(first, len(rows) * source.width),
+                accumulators=Rows(sums, piece.positions),
+                accumulate=accumulate,
+                tile=next_tile,
+                registers={Register.INPUT_FORMAT: format, Register.CONVOLUTION_PLANE: geometry},
+                height=len(piece.rows),
+                width=len(piece.columns),
+                dy=piece.rows.start * window.stride_y + ky * window.dilation_y - window.top - rows.start,
+                dx=piece.columns.start * window.stride_x
+                + kx * window.dilation_x
+                - window.left
+                - source.region.columns.start,
+            )
+            sums += piece.positions
+            next_tile = None
+
+    def _is_contiguous(self, piece: Piece) -> bool:
+        """Whether the input of a piece for a window of one position is a run of elements."""
+        return len(piece.rows) == 1 or len(piece.columns) == self._source.width
+
+    def _point_runs(self, pieces: tuple[Piece, ...], sums: int, plane: int) -> Iterator[tuple[int, int, int]]:
+        """For windows of one position: first element, number of elements, first accumulator row."""
+        start = stop = -1
+        for piece in pieces:
+            element = self._source.element(plane, piece.image, piece.rows.start, piece.columns.start)
+            if element != stop:
+                if start >= 0:
+                    yield start, stop - start, sums
+                    sums += stop - start
+                start = element
+            stop = element + piece.positions
+        yield start, stop - start, sums
+
+    def _activate(self, pieces: tuple[Piece, ...], sums: int, tile: int) -> None:
+        pooling = self.operation.pooling
+        if pooling is None:
+            for start, count, first in self._target_runs(pieces, sums, tile):
+                self.strip.activate(
+                    self.index, self.operation, tile, start, count, source=Rows(first, count), from_unified_buffer=False
+                )
+            return
+        for piece in pieces:
+            self.strip.activate(
+                self.index,
+                self.operation,
+                tile,
+                self._target.element(tile, piece.image, piece.target_rows.start, piece.target_columns.start),
+                piece.results,
+                source=Rows(sums, piece.positions),
+                from_unified_buffer=False,
+                positions=pooling.height * pooling.width,
+                registers=pooling_registers(
+                    pooling, piece.rows, piece.columns, piece.target_rows, piece.target_columns
+                ),
+                pooling=PoolingMode.MAX,
+            )
+            sums += piece.positions
+
+    def _target_runs(self, pieces: tuple[Piece, ...], sums: int, tile: int) -> Iterator[tuple[int, int, int]]:
+        """Results that follow each other: first element, number of elements, first accumulator row."""
+        start = stop = -1
+        for piece in pieces:
+            element = self._target.element(tile, piece.image, piece.rows.start, piece.columns.start)
+            if element != stop:
+                if start >= 0:
+                    yield start, stop - start, sums
+                    sums += stop - start
+                start = element
+            stop = element + piece.positions
+        yield start, stop - start, sums
+
+
+def pooling_registers(
+    window: Window, rows: range, columns: range, target_rows: range, target_columns: range
+) -> Mapping[Register, Mapping[str, int]]:
+    """Pooling of ``rows`` × ``columns`` of a plane into ``target_rows`` × ``target_columns``."""
+    return {
+        Register.POOLING_WINDOW: {
+            "height": window.height,
+            "width": window.width,
+            "stride_y": window.stride_y,
+            "stride_x": window.stride_x,
+            "pad_top": rows.start + window.top - target_rows.start * window.stride_y,
+            "pad_left": columns.start + window.left - target_columns.start * window.stride_x,
+        },
+        Register.POOLING_PLANE: {"height": len(rows), "width": len(columns), "output_width": len(target_columns)},
+    }

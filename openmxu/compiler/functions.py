@@ -1,0 +1,74 @@
+"""Values of real functions, for tables.
+
+A table must hold what ONNX Runtime computes, whose float32 exponentials are its own approximations: where it is
+installed, it is asked. Otherwise ONNX's reference evaluator answers; its results may differ in the last bit of a
+float32, and so a table's entry by one where the function comes that close to the middle between two integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.compiler.builder import Builder, node_name
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.values import Constant
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["evaluate_function"]
+
+_IR_VERSION = 8
+"""Old enough for every ONNX Runtime that is supported."""
+
+
+def evaluate_function(
+    nodes: Sequence[onnx.NodeProto], values: NDArray[np.float32], builder: Builder
+) -> NDArray[np.float32]:
+    """What ``nodes`` make of a vector; inputs that are neither constants nor made by other nodes are that vector.
+
+    Raises
+    ------
+    ModelError
+        The nodes cannot be computed.
+    """
+    from onnx import TensorProto, helper, numpy_helper
+
+    made = {name for node in nodes for name in node.output}
+    used = {name for node in nodes for name in node.input if name} - made
+    constants = {name for name in used if isinstance(builder.values.get(name), Constant)}
+    inputs = sorted(used - constants)
+    output = nodes[-1].output[0]
+    graph = helper.make_graph(
+        list(nodes),
+        "function",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [values.size]) for name in inputs],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+        # Without dimensions, of which a constant of one value may have more than the vector.
+        [numpy_helper.from_array(builder.values[name].array.reshape(()), name) for name in sorted(constants)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", builder.opset)], ir_version=_IR_VERSION)
+    try:
+        result = _run(model, dict.fromkeys(inputs, values))
+    except Exception as error:  # both evaluators raise whatever they like
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"node {node_name(nodes[-1])!r} ({nodes[-1].op_type}) cannot be computed: {reason}") from None
+    return np.broadcast_to(np.asarray(result, np.float32).reshape(-1), values.shape)
+
+
+def _run(model: onnx.ModelProto, inputs: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    try:
+        import onnxruntime
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        return ReferenceEvaluator(model).run(None, inputs)[0]
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)[0]

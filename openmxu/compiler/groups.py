@@ -1,0 +1,267 @@
+"""How a network is cut to fit the unified buffer.
+
+A *group* of consecutive operations works on one *strip* after the other without leaving the unified buffer: a strip is
+some images of the batch, or where not even one image fits, some rows or columns of what a single operation makes.
+Between groups tensors lie in host memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from openmxu.arch.config import Config
+from openmxu.compiler.buffers import Buffer, Region
+from openmxu.compiler.errors import CapacityError
+from openmxu.compiler.network import Network, Tensor
+from openmxu.compiler.operations import Convolution, Operation, Pooling
+from openmxu.compiler.plan import fetch_cycles
+from openmxu.compiler.window import Window
+
+__all__ = ["Group", "plan_groups", "strip_buffers"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations that work strip by strip.
+
+    Attributes
+    ----------
+    operations
+        Their numbers in the network.
+    strips
+        Regions of the target of the last one.
+    slots
+        1, or 2 where one strip can be read while another is worked on.
+    slot_rows
+        Unified buffer rows of a slot.
+    addresses
+        Of each tensor, from the beginning of its slot.
+    sources, targets
+        Tensors that come from host memory and that go there.
+    """
+
+    operations: range
+    strips: tuple[Region, ...]
+    slots: int
+    slot_rows: int
+    addresses: Mapping[str, int]
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+def _source_region(operation: Operation, target: Region, source: Tensor) -> Region:
+    """What an operation reads of a source to make a region of its target."""
+    rows, columns = target.rows, target.columns
+    for window, plane in reversed(_windows(operation, source)):
+        rows, columns = window.rows(rows, plane[0]), window.columns(columns, plane[1])
+    return Region(target.images, rows, columns)
+
+
+def _windows(operation: Operation, source: Tensor) -> list[tuple[Window, tuple[int, int]]]:
+    """The windows that an operation applies one after the other, each with the plane that it reads."""
+    plane = (source.height, source.width)
+    match operation:
+        case Convolution(pooling=None) | Pooling():
+            return [(operation.window, plane)]
+        case Convolution():
+            return [(operation.window, plane), (operation.pooling, operation.window.outputs(*plane))]
+    return []
+
+
+def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
+    """Cut a network into groups that have the unified buffer rows from ``base`` on.
+
+    Raises
+    ------
+    CapacityError
+        The unified buffer does not even hold what one output of some operation needs.
+    """
+    planner = _Planner(network, batch, config, config.unified_buffer_rows - base)
+    groups = []
+    first = 0
+    while first < len(network.operations):
+        best = planner.single(first)
+        for stop in range(first + 2, len(network.operations) + 1):
+            longer = planner.whole(range(first, stop))
+            if longer is None or len(longer.strips[0].images) < min(
+                planner.wanted_images(longer.operations), len(best.strips[0].images)
+            ):
+                break
+            best = longer
+        groups.append(best)
+        first = best.operations.stop
+    return tuple(groups)
+
+
+@dataclass(frozen=True)
+class _Planner:
+    network: Network
+    batch: int
+    config: Config
+    available: int
+
+    def wanted_images(self, operations: range) -> int:
+        """Images that give every convolution rows enough to hide the fetch of its weights."""
+        wanted = 1
+        for index in operations:
+            operation = self.network.operations[index]
+            if isinstance(operation, Convolution):
+                rows = max(2 * self.config.size, fetch_cycles(self.config))
+                wanted = max(wanted, -(-rows // self.network.tensors[operation.target].positions))
+        return min(wanted, self.batch)
+
+    def single(self, index: int) -> Group:
+        """One operation, its strips as large as possible."""
+        operations = range(index, index + 1)
+        group = self.whole(operations)
+        if group is not None:
+            return group
+        target = self.network.tensors[self.network.operations[index].target]
+        for slots in (2, 1):
+            for rows, columns in _shrinking(target.height, target.width):
+                strips = tuple(
+                    Region(range(image, image + 1), part, other)
+                    for image in range(self.batch)
+                    for part in _parts(target.height, rows)
+                    for other in _parts(target.width, columns)
+                )
+                group = self._group(operations, strips, slots)
+                if group is not None:
+                    return group
+        name = self.network.operations[index].name
+        needed = self.config.unified_buffer_rows - self.available + self._slot(operations, strips)[0]
+        raise CapacityError(
+            f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}"
+        )
+
+    def whole(self, operations: range) -> Group | None:
+        """Operations on whole images, as many at a time as possible; ``None`` where not even one fits."""
+        target = self.network.tensors[self.network.operations[operations[-1]].target]
+        for images in sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True):
+            strips = tuple(
+                Region(part, range(target.height), range(target.width)) for part in _parts(self.batch, images)
+            )
+            # A single image may have the whole buffer; of more, one strip is read while another is worked on.
+            group = self._group(operations, strips, slots=1 if images == 1 else 2)
+            if group is not None:
+                return group
+        return None
+
+    def _group(self, operations: range, strips: tuple[Region, ...], slots: int) -> Group | None:
+        """A group with at least so many slots, unless there is only one strip; ``None`` where they do not fit."""
+        rows, addresses = self._slot(operations, strips)
+        possible = 1 if len(strips) == 1 else min(2, self.available // rows)
+        if possible * rows > self.available or possible < min(slots, len(strips)):
+            return None
+        return Group(operations, strips, possible, rows, addresses, *self._ends(operations))
+
+    def _ends(self, operations: range) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tensors that come from host memory and that go there."""
+        network = self.network
+        own = [network.operations[index] for index in operations]
+        made = [operation.target for operation in own]
+        read = [name for operation in own for name in operation.sources if name not in made]
+        inside = Counter(name for operation in own for name in operation.sources)
+        leaving = tuple(name for name in made if network.uses(name) > inside[name])
+        return tuple(dict.fromkeys(read)), leaving
+
+    def _slot(self, operations: range, strips: tuple[Region, ...]) -> tuple[int, dict[str, int]]:
+        """Rows of a slot for any of the strips, and where in it tensors lie."""
+        sizes: dict[str, int] = {}
+        for strip in _distinct(strips):
+            for name, buffer in strip_buffers(self.network, operations, strip, {}, self.config.size).items():
+                rows = buffer.elements * buffer.tensor.item + self._guard(operations, name, buffer)
+                sizes[name] = max(sizes.get(name, 0), rows)
+        lifetimes = {name: _lifetime(self.network, operations, name) for name in sizes}
+        return _first_fit(sizes, lifetimes)
+
+    def _guard(self, operations: range, name: str, buffer: Buffer) -> int:
+        """Rows behind a tensor that averages may seem to read: their planes begin in the middle of a row."""
+        averages = any(
+            isinstance(operation, Pooling) and not operation.maximum and name in operation.sources
+            for operation in (self.network.operations[index] for index in operations)
+        )
+        return buffer.width if averages else 0
+
+
+def strip_buffers(
+    network: Network, operations: range, strip: Region, addresses: Mapping[str, int], size: int
+) -> dict[str, Buffer]:
+    """The buffers of a group's tensors for one strip, by name; ``addresses`` are their first rows, 0 where missing."""
+    buffers: dict[str, Buffer] = {}
+
+    def place(name: str, region: Region) -> None:
+        tensor, shared = network.tensors[name], name in network.constants
+        if shared:
+            region = Region(range(1), region.rows, region.columns)
+        planes = -(-tensor.channels // size)
+        buffers.setdefault(name, Buffer(tensor, planes, region, addresses.get(name, 0), shared))
+
+    for index in reversed(operations):
+        operation = network.operations[index]
+        is_whole = len(operations) > 1
+        tensor = network.tensors[operation.target]
+        region = strip
+        if is_whole:
+            region = Region(strip.images, range(tensor.height), range(tensor.width))
+        place(operation.target, region)
+        for name in operation.sources:
+            source = network.tensors[name]
+            if is_whole:
+                place(name, Region(strip.images, range(source.height), range(source.width)))
+            else:
+                place(name, _source_region(operation, region, source))
+    return buffers
+
+
+def _lifetime(network: Network, operations: range, name: str) -> range:
+    """The operations of a group during which a tensor is in the unified buffer."""
+    uses = [
+        index
+        for index in operations
+        if name in network.operations[index].sources or network.operations[index].target == name
+    ]
+    return range(uses[0], uses[-1] + 1)
+
+
+def _first_fit(sizes: Mapping[str, int], lifetimes: Mapping[str, range]) -> tuple[int, dict[str, int]]:
+    """Addresses at which no two tensors that live at the same time overlap, and where the last one ends."""
+    addresses: dict[str, int] = {}
+    for name in sorted(sizes, key=lambda name: lifetimes[name].start):
+        others = sorted(
+            (addresses[other], addresses[other] + sizes[other])
+            for other in addresses
+            if lifetimes[other].start < lifetimes[name].stop and lifetimes[name].start < lifetimes[other].stop
+        )
+        address = 0
+        for start, stop in others:
+            if address + sizes[name] <= start:
+                break
+            address = max(address, stop)
+        addresses[name] = address
+    return max(addresses[name] + sizes[name] for name in sizes), addresses
+
+
+def _distinct(strips: tuple[Region, ...]) -> Iterator[Region]:
+    """Strips without those that differ from another one in their images only."""
+    seen = set()
+    for strip in strips:
+        key = (len(strip.images), strip.rows, strip.columns)
+        if key not in seen:
+            seen.add(key)
+            yield strip
+
+
+def _parts(length: int, part: int) -> list[range]:
+    return [range(start, min(start + part, length)) for start in range(0, length, part)]
+
+
+def _shrinking(height: int, width: int) -> Iterator[tuple[int, int]]:
+    """Rows and columns of ever smaller strips of a plane."""
+    for count in range(2, height + 1):
+        yield -(-height // count), width
+    for count in range(2, width + 1):
+        yield 1, -(-width // count)
+    yield 1, 1

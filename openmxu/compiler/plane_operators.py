@@ -1,0 +1,135 @@
+"""Operators that take the maximum or the average of windows."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.geometry import read_window
+from openmxu.compiler.network import Tensor
+from openmxu.compiler.operations import Pooling
+from openmxu.compiler.values import Integers, Real, Sums, Value
+from openmxu.compiler.visit import Visit
+from openmxu.compiler.window import Window
+
+__all__ = ["average_pool", "global_average_pool", "max_pool", "qlinear_average_pool", "qlinear_global_average_pool"]
+
+_MOST_PADDING = 255
+
+
+def max_pool(here: Visit) -> Value:
+    """MaxPool of integers, of real numbers just dequantized, or of sums."""
+    if len(here.node.output) > 1 and here.node.output[1]:
+        raise here.unsupported("the indices of the maxima are not supported")
+    source = here.input(0)
+    match source:
+        case Sums(channels_first=True) if source.scales:
+            before = source.tensor
+            for window in source.pooling:
+                height, width = window.outputs(before.height, before.width)
+                before = dataclasses.replace(before, height=height, width=width)
+            window = _pooling_window(here, before, len(source.shape) - 1)
+            shape = _pooled_shape(source.shape, window, before)
+            return dataclasses.replace(source, shape=shape, pooling=(*source.pooling, window))
+        case Integers():
+            return _maximum(here, source)
+        case Real(nodes=()):
+            return dataclasses.replace(source, integers=_maximum(here, source.integers))
+    raise here.unsupported("supported on int8 and uint8, behind DequantizeLinear and behind Conv")
+
+
+def average_pool(here: Visit) -> Value:
+    """AveragePool between DequantizeLinear and QuantizeLinear."""
+    source = _real(here)
+    return _average(here, source.integers, source.zero_point, source.scale)
+
+
+def global_average_pool(here: Visit) -> Value:
+    """GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
+    source = _real(here)
+    return _average(here, source.integers, source.zero_point, source.scale, whole=True)
+
+
+def qlinear_average_pool(here: Visit) -> Value:
+    """com.microsoft.QLinearAveragePool."""
+    return _qlinear(here, whole=False)
+
+
+def qlinear_global_average_pool(here: Visit) -> Value:
+    """com.microsoft.QLinearGlobalAveragePool."""
+    return _qlinear(here, whole=True)
+
+
+def _qlinear(here: Visit, whole: bool) -> Value:
+    if here.attributes.get("channels_last", 0):
+        raise here.unsupported("channels_last is not supported")
+    source = here.integers(0)
+    zero_point = here.zero_point(2, "x_zero_point", source.dtype)
+    sums = _average(here, source, zero_point, np.float32(here.scale(1, "x_scale")), whole)
+    output, dtype = here.output_zero_point(4, "y_zero_point", source.dtype)
+    return here.builder.close(sums, here.output, np.float32(here.scale(3, "y_scale")), output, dtype)
+
+
+def _real(here: Visit) -> Real:
+    source = here.input(0)
+    if not isinstance(source, Real) or source.nodes:
+        raise here.unsupported("the input must be int8 or uint8 through DequantizeLinear")
+    return source
+
+
+def _maximum(here: Visit, source: Integers) -> Integers:
+    image = here.image(source)
+    window = _pooling_window(here, image, len(source.shape) - 1)
+    here.builder.add_maximum(here.name, source.tensor, here.output, window)
+    return Integers(here.output, _pooled_shape(source.shape, window, image), source.dtype)
+
+
+def _average(here: Visit, source: Integers, zero_point: int, scale: np.float32, whole: bool = False) -> Sums:
+    image = here.image(source)
+    if whole:
+        window, counts_padding = Window(image.height, image.width), False
+    else:
+        window = _pooling_window(here, image, len(source.shape) - 1)
+        counts_padding = bool(here.attributes.get("count_include_pad", 0))
+        if counts_padding and here.attributes.get("ceil_mode", 0):
+            raise here.unsupported("count_include_pad and ceil_mode exclude each other")
+    operation = Pooling(
+        name=here.name,
+        sources=(source.tensor,),
+        target="",
+        result=None,
+        window=window,
+        maximum=False,
+        counts_padding=counts_padding,
+        input_signed=source.dtype == "int8",
+        zero_point=zero_point,
+    )
+    height, width = window.outputs(image.height, image.width)
+    tensor = Tensor(height, width, image.channels, False)
+    shape = _pooled_shape(source.shape, window, image)
+    return Sums(shape, operation, tensor, True, (np.asarray(scale, np.float32),))
+
+
+def _pooling_window(here: Visit, image: Tensor, dimensions: int) -> Window:
+    kernel = list(here.attributes.get("kernel_shape", ()))
+    if len(kernel) != dimensions:
+        raise ModelError(f"node {here.name!r}: kernel_shape must have {dimensions} values, not {len(kernel)}")
+    window = read_window(here, [1] * (2 - dimensions) + kernel, image, dimensions)
+    if max(window.dilation_y, window.dilation_x) > 1:
+        raise here.unsupported("pooling with dilations is not supported")
+    if max(window.top, window.left) > _MOST_PADDING:
+        raise here.unsupported(f"pooling with more than {_MOST_PADDING} rows or columns of padding is not supported")
+    for outputs, stride, before, size, length in (
+        (window.outputs(image.height, image.width)[0], window.stride_y, window.top, window.height, image.height),
+        (window.outputs(image.height, image.width)[1], window.stride_x, window.left, window.width, image.width),
+    ):
+        if before >= size or (outputs - 1) * stride - before >= length:
+            raise here.unsupported("windows that lie in the padding as a whole are not supported")
+    return window
+
+
+def _pooled_shape(shape: tuple[int, ...], window: Window, image: Tensor) -> tuple[int, ...]:
+    height, width = window.outputs(image.height, image.width)
+    return (shape[0], height, width) if len(shape) == 3 else (shape[0], width)

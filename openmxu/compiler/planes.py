@@ -1,0 +1,187 @@
+"""Networks of convolutions, pooling and element-wise operations to programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction
+from openmxu.arch.legality import PARAMETER_ROWS, table_rows
+from openmxu.compiler.activate import element_tasks, pooling_tasks
+from openmxu.compiler.bands import bands
+from openmxu.compiler.buffers import HostPlace
+from openmxu.compiler.constants import Constants
+from openmxu.compiler.convolve import ConvolutionTasks
+from openmxu.compiler.emitter import ParameterSets
+from openmxu.compiler.errors import CapacityError
+from openmxu.compiler.groups import Group, plan_groups, strip_buffers
+from openmxu.compiler.memory import ALIGNMENT, check_addresses
+from openmxu.compiler.network import Network, Port
+from openmxu.compiler.operations import Convolution, Pooling
+from openmxu.compiler.packing import pack_inputs
+from openmxu.compiler.plan import plan_staging
+from openmxu.compiler.strip import Machine, Strip, Tables
+from openmxu.compiler.tasks import TaskList
+from openmxu.compiler.tiles import KernelTiles, kernel_tiles
+from openmxu.compiler.weave import weave
+from openmxu.host_tensor import HostTensor
+from openmxu.program import Program
+
+__all__ = ["compile_planes"]
+
+
+def compile_planes(network: Network, config: Config, batch: int) -> Program:
+    """Compile a network.
+
+    Raises
+    ------
+    CapacityError
+        The configuration's memories are too small.
+    """
+    network = pack_inputs(network, config.size)
+    weights = _Weights.of(network, config.size)
+    constants = Constants.of(network, config.size)
+    staging = _Staging.of(constants, config)
+    groups = plan_groups(network, batch, staging.rows, config)
+    places, host_bytes = _place_tensors(network, groups, constants, batch, config.size)
+    memory = weights.bytes()
+    check_addresses(host_bytes, memory.size, config)
+
+    def placed(port: Port) -> HostTensor:
+        return dataclasses.replace(port.host, offset=places[port.tensor].address)
+
+    return Program(
+        config=config,
+        batch=batch,
+        inputs=tuple(placed(port) for port in network.inputs),
+        outputs=tuple(placed(port) for port in network.outputs),
+        instructions=_Scheduler(network, groups, weights, constants, staging, places, config).instructions(),
+        weights=memory,
+        constants=constants.data,
+        constants_offset=0,
+        host_bytes=host_bytes,
+        multiply_adds=batch * network.multiply_adds,
+    )
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory."""
+
+    tiles: Mapping[int, KernelTiles]
+    first: Mapping[int, int]
+
+    @classmethod
+    def of(cls, network: Network, size: int) -> _Weights:
+        tiles, first, count = {}, {}, 0
+        for index, operation in enumerate(network.operations):
+            if isinstance(operation, Convolution):
+                tiles[index], first[index] = kernel_tiles(operation, size), count
+                count += tiles[index].count()
+        return cls(tiles, first)
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """Weight memory."""
+        tiles = [tile.reshape(-1) for kernel in self.tiles.values() for tile in kernel.bytes()]
+        return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """The unified buffer rows in front of all tensors: parameter sets, then a table, on their way into the hardware."""
+
+    load_sets: int
+    slots: int
+    table: int
+    rows: int
+
+    @classmethod
+    def of(cls, constants: Constants, config: Config) -> _Staging:
+        load_sets, slots = plan_staging(sum(constants.sets), config)
+        table = load_sets * slots * PARAMETER_ROWS
+        rows = table + (table_rows(config.size) if constants.tables else 0)
+        if rows >= config.unified_buffer_rows:
+            raise CapacityError(
+                f"unified_buffer_rows is {config.unified_buffer_rows}, but parameters and tables alone need {rows}"
+            )
+        return cls(load_sets, slots, table, rows)
+
+
+def _place_tensors(
+    network: Network, groups: Sequence[Group], constants: Constants, batch: int, size: int
+) -> tuple[dict[str, HostPlace], int]:
+    """The tensors in host memory: constants, inputs, outputs, and what goes from one group to another."""
+    places = {name: HostPlace(address, 1) for name, address in constants.tensors.items()}
+    end = constants.data.size
+    for name in dict.fromkeys(name for group in groups for name in (*group.sources, *group.targets)):
+        if name not in places:
+            places[name] = HostPlace(end, batch)
+            tensor = network.tensors[name]
+            length = -(-tensor.channels // size) * batch * tensor.positions * tensor.item * size
+            end += -(-length // ALIGNMENT) * ALIGNMENT
+    return places, end
+
+
+@dataclass(frozen=True)
+class _Scheduler:
+    network: Network
+    groups: Sequence[Group]
+    weights: _Weights
+    constants: Constants
+    staging: _Staging
+    places: Mapping[str, HostPlace]
+    config: Config
+
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The program, ended by Halt."""
+        constants, staging, config = self.constants, self.staging, self.config
+        tasks = TaskList(config)
+        parameters = ParameterSets(
+            tasks, config, constants.parameters, constants.sets, staging.load_sets, staging.slots
+        )
+        tables = Tables(tasks, staging.table, constants.tables, config.size)
+        machine = Machine(config, tasks, parameters, tables)
+        for group in self.groups:
+            for number in range(len(group.strips)):
+                strip = self._strip(machine, group, number)
+                for index in group.operations:
+                    self._operate(index, strip, is_last=number == len(group.strips) - 1, is_first=number == 0)
+        return weave(tasks.tasks, config)
+
+    def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
+        base = self.staging.rows + number % group.slots * group.slot_rows
+        addresses = {name: base + address for name, address in group.addresses.items()}
+        region = group.strips[number]
+        return Strip(
+            machine=machine,
+            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size),
+            sources={name: self.places[name] for name in group.sources},
+            targets={name: self.places[name] for name in group.targets},
+        )
+
+    def _operate(self, index: int, strip: Strip, is_first: bool, is_last: bool) -> None:
+        """The tasks of one operation for one strip."""
+        operation = self.network.operations[index]
+        if isinstance(operation, Pooling):
+            pooling_tasks(index, operation, strip)
+            return
+        if not isinstance(operation, Convolution):
+            element_tasks(index, operation, strip)
+            return
+        source = strip.buffers[operation.sources[0]].tensor
+        emission = ConvolutionTasks(index, operation, self.weights.tiles[index], self.weights.first[index], strip)
+        numbers = list(self.weights.tiles)
+        for pieces in bands(
+            operation,
+            strip.buffers[operation.target].region,
+            operation.window.outputs(source.height, source.width),
+            self.config,
+            ramp=is_first and index == numbers[0],
+            taper=is_last and index == numbers[-1],
+        ):
+            emission.band(pieces)
