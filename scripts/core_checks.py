@@ -19,8 +19,7 @@ from openmxu.sim.lockstep.campaign import verilated_device
 from tests.sim.address_checks import check_high_addresses, check_registers
 from tests.sim.conftest import DEFAULT_COUNT, DEFAULT_SEED
 from tests.sim.cycle_counts import expected, measure_layers, measure_pairs
-from tests.sim.directed_cases import single_bits, sums
-from tests.sim.test_directed import DIRECTED, LOADS
+from tests.sim.directed_cases import DIRECTED, LOADS, single_bits, sums
 from tests.sim.test_lockstep import VERILATED
 
 __all__ = ["Check", "Options", "checks", "configurations"]

@@ -7,13 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, Register, format_named
+from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, OutputFormat, Register, format_named
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.sim.lockstep import Case, generate
 from openmxu.sim.lockstep.case import HALT
 from openmxu.sim.lockstep.steps import steps
+from tests.sim.test_lockstep import VERILATED
 
-__all__ = ["single_bits", "sums"]
+__all__ = ["DIRECTED", "LOADS", "single_bits", "sums"]
+
+DIRECTED = VERILATED[:2]
+"""The configurations to run them on: the smallest are enough for what does not depend on the size."""
+
+LOADS = 400
+"""How often parameters are loaded for sums of every size."""
 
 _TAKES_TILES = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
 _ACTIONS = (Register.LOAD_PARAMETERS, Register.LOAD_TABLE)
@@ -71,7 +78,7 @@ def sums(config: Config, seed: int, loads: int) -> Iterator[Case]:
             format_named("read_host_memory")(unified_buffer=0, rows=rows, host=load * rows * config.size),
             configure(register=Register.LOAD_PARAMETERS, value=sets << 40),
             *(
-                activate(unified_buffer=rows + 2 * number, rows=1, parameters=number, output=1)
+                activate(unified_buffer=rows + 2 * number, rows=1, parameters=number, output=OutputFormat.WORD)
                 for number in range(sets)
             ),
             HALT,

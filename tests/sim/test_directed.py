@@ -10,14 +10,7 @@ from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.lockstep import run_case
 from openmxu.sim.verilated import VerilatedDevice
 from tests.sim.address_checks import check_high_addresses, check_registers
-from tests.sim.directed_cases import single_bits, sums
-from tests.sim.test_lockstep import VERILATED
-
-DIRECTED = VERILATED[:2]
-"""The smallest are enough for what does not depend on the size."""
-
-LOADS = 400
-"""How often parameters are loaded for sums of every size."""
+from tests.sim.directed_cases import DIRECTED, LOADS, single_bits, sums
 
 CONFIGURATIONS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")
 
