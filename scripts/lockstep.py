@@ -81,7 +81,9 @@ def main() -> int:
         highlight=False,
         soft_wrap=True,
     )
-    _report(coverage, options, console)
+    _report(
+        coverage, f"Functional coverage of {run.total()} random programs from seed {options.seed} on", options, console
+    )
     return 1 if failures else 0
 
 
@@ -103,7 +105,7 @@ def _run(work: tuple[int, Config]) -> _Result:
     return _Result(seed, config, len(case.instructions), len(case.faults()), observe(case), failure)
 
 
-def _report(coverage: Coverage, options: argparse.Namespace, console: Console) -> None:
+def _report(coverage: Coverage, title: str, options: argparse.Namespace, console: Console) -> None:
     """Say what was covered; write the whole of it where that is wanted."""
     unreached = coverage.unreached()
     lines = [coverage.summary(), *(f"  not reached: {group}: {name}" for group, name in unreached[:_SHOWN_BINS])]
@@ -111,7 +113,6 @@ def _report(coverage: Coverage, options: argparse.Namespace, console: Console) -
         lines.append(f"  and {len(unreached) - _SHOWN_BINS} more")
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
     if path := options.coverage_report:
-        title = f"Functional coverage of {options.count} random programs from seed {options.seed} on"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(coverage.as_json() if path.suffix == ".json" else coverage.as_markdown(title), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Every fault of every instruction, and what is under way when it comes."""
+"""Every fault of every instruction, and what is under way when an instruction waits or faults."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from openmxu.sim.lockstep.steps import Step
 __all__ = ["FAULTS", "Faults"]
 
 FAULTS = "faults"
+UNDER_WAY = "work under way"
 
 _NEAR = 4
 """Units that were given work by so many instructions before are likely still busy."""
+
+_WAITING = (Opcode.HALT, Opcode.SYNCHRONIZE, Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST)
 
 _TRANSFERS = [format.name for format in FORMATS if "Host_Memory" in format.name]
 _MULTIPLICATIONS = ["MatrixMultiply", "Convolve"]
@@ -57,18 +60,24 @@ class Faults:
         """The bins."""
         return {
             FAULTS: [f"{code.name} of {place}" for code, places in _PLACES.items() for place in places],
-            "work under way at a fault": [unit.name for unit in Unit],
+            UNDER_WAY: [
+                f"{unit.name} at {name}"
+                for unit in Unit
+                for name in ("a fault", *(format.name for format in FORMATS if format.opcode in _WAITING))
+            ],
         }
 
     def observe(self, step: Step) -> Iterator[Bin]:
         """The bins that an instruction hits."""
-        if step.fault is FaultCode.NONE:
+        if step.fault is FaultCode.NONE and step.opcode not in _WAITING:
             self._recent.append(unit_of(step.instruction))
             return
-        yield FAULTS, f"{step.fault.name} of {_place(step)}"
+        name = step.instruction.format.name if step.fault is FaultCode.NONE else "a fault"
         for unit in set(self._recent) - {None}:
-            yield "work under way at a fault", unit.name
+            yield UNDER_WAY, f"{unit.name} at {name}"
         self._recent.clear()
+        if step.fault is not FaultCode.NONE:
+            yield FAULTS, f"{step.fault.name} of {_place(step)}"
 
 
 def _place(step: Step) -> str:
