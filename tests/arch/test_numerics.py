@@ -1,4 +1,4 @@
-"""requantize and operand against a model in exact rational numbers."""
+"""The numerics against models in exact rational numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from openmxu.arch.numerics import operand, requantize
+from openmxu.arch.numerics import add_scaled, elements, fixed_point, operand, pool, requantize
 
 INFINITE = Fraction(2) ** 200
 """Stands for infinity: beyond every float32, and beyond every limit once rounded."""
@@ -44,8 +44,13 @@ def factor_of(bits: int) -> Fraction:
     return sign * (Fraction(1) + Fraction(mantissa, 1 << 23)) * Fraction(2) ** (exponent - 127)
 
 
+def scaled(total: int, bits: int) -> Fraction:
+    """The float32 product of a total and a scale."""
+    return round_to_float32(round_to_float32(Fraction(total)) * factor_of(bits))
+
+
 def model(accumulator: int, bits: int, zero_point: int, minimum: int, maximum: int) -> int:
-    product = round_to_float32(round_to_float32(Fraction(accumulator)) * factor_of(bits))
+    product = scaled(accumulator, bits)
     return min(max(round(product) + zero_point, minimum), maximum)
 
 
@@ -184,3 +189,106 @@ def test_operand_is_the_difference_to_the_zero_point(
     assert result.dtype == np.int32
     assert result.tolist() == [byte - 256 * (signed and byte >= 128) - zero_point for byte in stored]
     assert np.abs(result).max() <= 255
+
+
+def exact_fixed_point(total: int, bits: int) -> int:
+    """The product in units of 2**-24: towards zero, at most 2**18, none below 2**-14."""
+    product = scaled(total, bits)
+    if abs(product) < Fraction(1, 1 << 14):
+        return 0
+    magnitude = int(min(abs(product), Fraction(1 << 18)) * (1 << 24))
+    return magnitude if product > 0 else -magnitude
+
+
+@settings(max_examples=1000)
+@given(ACCUMULATOR, SCALE)
+def test_fixed_point_equals_the_exact_model(total: int, bits: int) -> None:
+    result = fixed_point(np.array([total], np.int32), np.array([bits], np.uint32).view(np.float32))
+    assert result.dtype == np.int64
+    assert result.tolist() == [exact_fixed_point(total, bits)]
+
+
+@pytest.mark.parametrize(
+    ("total", "scale", "expected"),
+    [
+        (1, 2.0**-14, 1 << 10),
+        (-1, 2.0**-14, -(1 << 10)),
+        (1, 2.0**-14 * (1 - 2.0**-24), 0),
+        (-1, 2.0**-15, 0),
+        # Truncated towards zero: the last bits of the mantissa lie below 2**-24.
+        (1, 2.0**-14 * (2 - 2.0**-23), (1 << 11) - 1),
+        (-1, 2.0**-14 * (2 - 2.0**-23), -(1 << 11) + 1),
+        (1, 2.0**18 * (1 - 2.0**-24), (1 << 42) - (1 << 18)),
+        (1, 2.0**18, 1 << 42),
+        (-(2**31), 3.0e38, -(1 << 42)),
+        (0, np.inf, 0),
+    ],
+)
+def test_fixed_point_ends(total: int, scale: float, expected: int) -> None:
+    assert fixed_point(np.array([total], np.int32), np.float32(scale)).tolist() == [expected]
+
+
+@settings(max_examples=1000)
+@given(ACCUMULATOR, SCALE, st.integers(-65535, 65535), SCALE, POINT, POINT, POINT)
+def test_a_sum_equals_the_exact_model(
+    first: int, first_bits: int, second: int, second_bits: int, zero_point: int, minimum: int, maximum: int
+) -> None:
+    scales = np.array([first_bits, second_bits], np.uint32).view(np.float32)
+    operands = np.array([first, second], np.int32)
+    result = add_scaled(operands[:1], scales[:1], operands[1:], scales[1:], zero_point, minimum, maximum)
+    total = Fraction(exact_fixed_point(first, first_bits) + exact_fixed_point(second, second_bits), 1 << 24)
+    assert result.dtype == np.int32
+    assert result.tolist() == [min(max(round(total) + zero_point, minimum), maximum)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(1.5, 1.0, 2), (2.5, 1.0, 4), (-1.5, -1.0, -2), (-2.5, -1.0, -4), (0.25, 0.25, 0), (1.25, 0.25, 2)],
+)
+def test_a_sum_is_rounded_once(first: float, second: float, expected: int) -> None:
+    one = np.ones(1, np.int32)
+    assert add_scaled(one, np.float32(first), one, np.float32(second), 0, -100, 100).tolist() == [expected]
+
+
+def test_operands_cancel_before_they_are_clamped() -> None:
+    large = np.array([1 << 17], np.int32)
+    assert add_scaled(large, np.float32(1.5), large, np.float32(-1.25), 3, -LIMIT, LIMIT - 1).tolist() == [32771]
+
+
+@given(
+    st.lists(st.integers(0, 65535), min_size=1, max_size=20),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 65535),
+)
+def test_elements_are_differences_to_the_zero_point(
+    stored: list[int], signed: bool, wide: bool, zero_point: int
+) -> None:
+    values = 1 << (16 if wide else 8)
+    stored = [value % values for value in stored]
+    zero_point = zero_point % values - signed * values // 2
+    rows = [[value & 0xFF] for value in stored]
+    if wide:
+        rows = [[byte] for value in stored for byte in (value & 0xFF, value >> 8)]
+    result = elements(np.array(rows, np.uint8), zero_point, signed, wide)
+    assert result.dtype == np.int32
+    assert result.shape == (len(stored), 1)
+    wanted = [value - values * (signed and value >= values // 2) - zero_point for value in stored]
+    assert result[:, 0].tolist() == wanted
+    assert np.abs(result).max() < values
+
+
+@given(st.data(), st.booleans(), st.integers(1, 4), st.integers(1, 6), st.integers(1, 3))
+def test_windows_are_pooled(data: st.DataObject, maximum: bool, count: int, positions: int, columns: int) -> None:
+    shape = (count, positions, columns)
+    values = data.draw(st.lists(INT32, min_size=count * positions * columns, max_size=count * positions * columns))
+    inside = data.draw(st.lists(st.booleans(), min_size=count * positions, max_size=count * positions))
+    windows = np.array(values, np.int32).reshape(shape)
+    counts = np.array(inside).reshape(shape[:2])
+    result = pool(windows, counts, maximum)
+    assert result.dtype == np.int32
+    for window in range(count):
+        for column in range(columns):
+            kept = [int(windows[window, place, column]) for place in range(positions) if counts[window, place]]
+            wanted = max(kept, default=-(2**31)) if maximum else (sum(kept) + 2**31) % 2**32 - 2**31
+            assert result[window, column] == wanted
