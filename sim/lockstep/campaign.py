@@ -29,7 +29,7 @@ __all__ = [
 DeviceFactory = Callable[[Case], LockstepDevice]
 """Makes a device for a case, in the state after power-on; the same case gives the same stalls."""
 
-FAULT_PROBABILITY = 0.25
+FAULT_PROBABILITY = 0.35
 _LENGTHS = (8, 30, 80)
 
 

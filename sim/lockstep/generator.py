@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.arch.faults import FaultCode
 from openmxu.sim.lockstep.activations import activate
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.case import HALT, Case
@@ -22,6 +23,9 @@ from openmxu.sim.lockstep.multiplications import multiply, read_weights
 from openmxu.sim.lockstep.transfers import load_parameters, load_table, transfer
 
 __all__ = ["generate"]
+
+_FAULT_WEIGHTS = {FaultCode.RESERVED_BITS: 3, FaultCode.ILLEGAL_VALUE: 5, FaultCode.UNIFIED_BUFFER_RANGE: 2}
+"""Codes that many instructions raise come more often than the others."""
 
 _EVENTS = ("Host_Synchronize", "Interrupt_Host", "Debug_Tag", "Debug_Tag")
 
@@ -89,7 +93,7 @@ def _fill(builder: Builder) -> None:
 
 
 def _fault(builder: Builder) -> None:
-    code = FAULT_CODES[builder.between(0, len(FAULT_CODES) - 1)]
+    code = FaultCode(builder.one_of(*FAULT_CODES, weights=tuple(_FAULT_WEIGHTS.get(code, 1) for code in FAULT_CODES)))
     *before, faulting = faulting_instructions(code, builder.checker, builder.rng)
     for instruction in before:
         builder.append(instruction)
