@@ -130,7 +130,7 @@ class ActivationDatapath(wiring.Component):
                 "repeat": at_product,
                 "parameters": at_scale - _SCALE - ParameterMemory.read_latency,
                 "is_int32": at_scale - _SCALE,
-                "group": at_addition,
+                "group": at_addition - 1,
                 "operand": at_addition,
                 "completes": at_byte,
                 "ends_pass": at_byte,
@@ -177,7 +177,7 @@ class ActivationDatapath(wiring.Component):
             m.d.comb += [
                 pooler.value.eq(delayed(value, _ENTRY, f"entry_{lane}")),
                 pooler.enable.eq(active[at_pooler]),
-                pooler.group.eq(beats[at_pooler].group),
+                pooler.group.eq(beats[at_pooler - 1].group),
                 pooler.operation.eq(beats[at_pooler].operation),
             ]
 
@@ -195,7 +195,7 @@ class ActivationDatapath(wiring.Component):
                 requantizer.total.eq(delayed(selected, _SELECTED, f"selected_{lane}")),
                 requantizer.scale.eq(delayed(scale, _SCALE, f"scale_{lane}")),
                 requantizer.enable.eq(active[at_addition]),
-                requantizer.group.eq(beats[at_addition].group),
+                requantizer.group.eq(beats[at_addition - 1].group),
                 requantizer.adds.eq(beats[at_addition].operand == Operand.ADD),
                 requantizer.output.eq(finishes.p.output),
             ]

@@ -1,6 +1,6 @@
 """Column state: a value that a lane keeps for each of its columns."""
 
-from amaranth.hdl import Module, Shape, ShapeLike
+from amaranth.hdl import Module, Shape, ShapeLike, Signal
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -9,16 +9,17 @@ __all__ = ["ColumnState"]
 
 
 class ColumnState(wiring.Component):
-    """A value for each of ``groups`` columns, read and replaced within one cycle; distributed RAM.
+    """A value for each of ``groups`` columns, which come in turn; distributed RAM, or a register for one column.
 
-    Read and write are of the same column: the value read is the one from before the write.
+    What is kept goes through a register, so that a whole cycle is left to make the next value of it. A column that is
+    replaced in one cycle may therefore not come again in the next, unless it is the only one.
 
     Members
     -------
     group
-        The column.
+        The column that comes in the next cycle.
     value
-        What is kept for it, in the same cycle.
+        What is kept for the column that comes now.
     enable, next_value
         Replace it at the end of the cycle.
     """
@@ -37,14 +38,23 @@ class ColumnState(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        kept = Signal(self._shape, reset_less=True)
+        m.d.comb += self.value.eq(kept)
+        if self._groups == 1:
+            with m.If(self.enable):
+                m.d.sync += kept.eq(self.next_value)
+            return m
+
         m.submodules.memory = memory = Memory(shape=self._shape, depth=self._groups, init=[])
+        # The register is not the memory's own, which would make it block RAM.
         read = memory.read_port(domain="comb")
         write = memory.write_port()
+        current = Signal.like(self.group, reset_less=True)
         m.d.comb += [
             read.addr.eq(self.group),
-            self.value.eq(read.data),
-            write.addr.eq(self.group),
+            write.addr.eq(current),
             write.data.eq(self.next_value),
             write.en.eq(self.enable),
         ]
+        m.d.sync += [current.eq(self.group), kept.eq(read.data)]
         return m

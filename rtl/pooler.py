@@ -31,10 +31,10 @@ class Pooler(wiring.Component):
 
     Members
     -------
+    group
+        Column of the value that comes in the next cycle; columns come in turn.
     enable
         A value comes; without it nothing changes.
-    group
-        Its column.
     operation, value
         How it changes the column's pooled value. Sums wrap to 32 bits.
     pooled
@@ -48,8 +48,8 @@ class Pooler(wiring.Component):
         self._groups = groups
         super().__init__(
             {
-                "enable": In(1),
                 "group": In(range(groups)),
+                "enable": In(1),
                 "operation": In(PoolOperation),
                 "value": In(signed(32)),
                 "pooled": Out(signed(32)),
@@ -65,16 +65,16 @@ class Pooler(wiring.Component):
         m = Module()
         m.submodules.state = state = ColumnState(signed(32), self._groups)
         new = Signal(signed(32))
-        with m.Switch(self.operation):
-            with m.Case(PoolOperation.FIRST):
-                m.d.comb += new.eq(self.value)
-            with m.Case(PoolOperation.MAXIMUM):
-                m.d.comb += new.eq(Mux(self.value > state.value, self.value, state.value))
-            with m.Case(PoolOperation.SUM):
-                m.d.comb += new.eq(self.value + state.value)
-            with m.Case(PoolOperation.HOLD):
-                m.d.comb += new.eq(state.value)
+        stays = Signal()
+        changed = Signal(signed(32))
+        # The sum does not wait for the comparison.
         m.d.comb += [
+            stays.eq(
+                (self.operation == PoolOperation.HOLD)
+                | ((self.operation == PoolOperation.MAXIMUM) & (state.value > self.value))
+            ),
+            changed.eq(self.value + Mux(self.operation == PoolOperation.SUM, state.value, 0)),
+            new.eq(Mux(stays, state.value, changed)),
             state.group.eq(self.group),
             state.enable.eq(self.enable),
             state.next_value.eq(new),

@@ -31,8 +31,10 @@ class Requantizer(wiring.Component):
         int32.
     scale
         Bits of a float32, ``scale_delay`` cycles after its total. Exponent 0 counts as zero, exponent 255 saturates.
-    enable, group, adds
-        A total came ``addition_delay`` cycles before; its column; whether it is the second operand of an addition.
+    group
+        Column of the total that came ``addition_delay`` - 1 cycles before; columns come in turn.
+    enable, adds
+        A total came ``addition_delay`` cycles before; whether it is the second operand of an addition.
     output
         Zero point and limits of the value that leaves ``output_lead`` cycles later.
     value
@@ -54,8 +56,8 @@ class Requantizer(wiring.Component):
             {
                 "total": In(signed(32)),
                 "scale": In(32),
-                "enable": In(1),
                 "group": In(range(groups)),
+                "enable": In(1),
                 "adds": In(1),
                 "output": In(OutputLayout),
                 "value": Out(16),
