@@ -13,15 +13,16 @@ __all__ = ["chain"]
 
 
 def chain(graph: Graph) -> Tensor:
-    """Two to four convolutions, functions and poolings; half of the chains end in a matrix product."""
+    """A convolution and one to three more, functions or poolings; half of the chains end in a matrix product."""
     tensor = graph.input
-    for _ in range(graph.between(2, 4)):
-        choice = graph.random.random()
-        if choice < 0.5:
+    for layer in range(graph.between(2, 4)):
+        # The compiler sees from a convolution which dimension of a one-dimensional input are its channels.
+        choice = 0.0 if layer == 0 else graph.random.random()
+        if choice < 0.4:
             limit = ("", "", "Relu", "Clip")[graph.between(0, 3)]
             form = "Conv" if limit else FORMS[graph.between(0, 1)]
             tensor = convolve(graph, tensor, form, limit)
-        elif choice < 0.75:
+        elif choice < 0.7:
             tensor = max_pool(graph, tensor)
         else:
             tensor = apply_function(graph, tensor, FUNCTIONS[graph.between(0, len(FUNCTIONS) - 1)])

@@ -53,7 +53,8 @@ def relu(graph: Graph) -> Tensor:
         source = convolve(graph, source, FORMS[graph.between(0, 1)])
     if source.dtype == "int8" and graph.chance(0.4):
         return graph.tensor(graph.add("Relu", [source.name]), source.quantization, "Relu of bytes")
-    same = graph.chance(0.5)
+    # Where the smallest byte means 0, such a Relu would be no work at all.
+    same = source.quantization.zero_point > source.quantization.limits[0] and graph.chance(0.5)
     result = source.quantization if same else graph.fit(np.maximum(source.real, 0), _TYPES[graph.between(0, 1)])
     return graph.tensor(graph.around("Relu", [source], result), result, "Relu QDQ", result.dtype)
 
@@ -67,7 +68,7 @@ def clip(graph: Graph) -> Tensor:
     if choice < 0.5:
         source = convolve(graph, source, FORMS[graph.between(0, 1)])
     low, high = source.quantization.limits
-    first, last = low + graph.between(0, 100), high - graph.between(0, 100)
+    first, last = low + graph.between(1, 100), high - graph.between(1, 100)
     if graph.chance(0.5):
         bounds = [graph.constant(np.asarray(bound, source.dtype)) for bound in (first, last)]
         name = graph.add("Clip", [source.name, *bounds])
