@@ -97,7 +97,7 @@ def conv_network(
     convolution = Convolution(
         name="conv",
         sources=("x",),
-        target="sums",
+        target="y" if pool == 1 else "sums",
         weights=random.integers(-128, 128, (outputs, inputs, kernel, kernel)).astype(np.int16),
         bias=random.integers(-10_000, 10_001, outputs).astype(np.int32),
         window=window,
@@ -127,7 +127,7 @@ def conv_network(
             "sums": Tensor(*sums, outputs, False),
             "y": Tensor(*results, outputs, False),
         },
-        operations=(convolution, maximum),
+        operations=(convolution,) if pool == 1 else (convolution, maximum),
         batch=1,
     )
 

@@ -33,7 +33,7 @@ def image_model(
 
 
 def parameters(random: np.random.Generator, dtype: str = "uint8") -> dict[str, np.ndarray]:
-    """Scales and zero points of ``x``, a hidden tensor ``h`` and ``y``, and their kernels ``w``, ``v`` and bias ``b``."""
+    """Scales and zero points of ``x``, a hidden tensor ``h`` and ``y``; kernels ``w`` and ``v``, bias ``b``."""
     return {
         "x_scale": np.float32(0.013),
         "x_zero_point": random_bytes(random, dtype, ()),

@@ -45,6 +45,6 @@ def test_quantized_model_of_given_weights() -> None:
     model = train_digits.quantized_model(weights, [np.zeros(5), np.zeros(3)], images)
     network = openmxu.compiler.import_model(model)
     for layer, matrix in zip(network.operations, integers, strict=True):
-        assert (layer.weights[:, :, 0, 0].T == matrix).all()
+        assert (matrix == layer.weights[:, :, 0, 0].T).all()
     result = network.operations[0].result
     assert (result.zero_point, result.minimum) == (0, 0)
