@@ -124,7 +124,7 @@ class InstructionRanges(wiring.Component):
         self._source_rows(m, opcode_is, products, is_pooled)
 
         operand = self.configuration.operand_address.unified_buffer
-        operand_rows = self._field(Opcode.ACTIVATE, "rows") << self.configuration.operand_format.wide
+        operand_rows = _twice_if(self.configuration.operand_format.wide, self._field(Opcode.ACTIVATE, "rows"))
         host = self._field(Opcode.READ_HOST_MEMORY, "host")
         m.d.sync += [
             self.ranges.operand.eq(operand),
@@ -168,9 +168,9 @@ class InstructionRanges(wiring.Component):
         m.d.comb += first.eq(self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer"))
         with m.If(opcode_is[Opcode.MATRIX_MULTIPLY]):
             is_wide = self._field(Opcode.MATRIX_MULTIPLY, "wide_input")
-            m.d.comb += rows.eq(self._field(Opcode.MATRIX_MULTIPLY, "rows") << is_wide)
+            m.d.comb += rows.eq(_twice_if(is_wide, self._field(Opcode.MATRIX_MULTIPLY, "rows")))
         with m.Elif(opcode_is[Opcode.CONVOLVE]):
-            m.d.comb += rows.eq(products.positions << self._field(Opcode.CONVOLVE, "wide_input"))
+            m.d.comb += rows.eq(_twice_if(self._field(Opcode.CONVOLVE, "wide_input"), products.positions))
         with m.Elif(opcode_is[Opcode.ACTIVATE]):
             results = self._field(Opcode.ACTIVATE, "rows")
             with m.Switch(self._field(Opcode.ACTIVATE, "output")):
@@ -203,7 +203,7 @@ class InstructionRanges(wiring.Component):
             m.d.comb += [
                 first.eq(self._field(Opcode.ACTIVATE, "source")),
                 is_wide.eq(self._field(Opcode.ACTIVATE, "from_unified_buffer") & self.configuration.source_format.wide),
-                rows.eq(Mux(is_pooled, products.positions, results) << is_wide),
+                rows.eq(_twice_if(is_wide, Mux(is_pooled, products.positions, results))),
                 origin_base.eq(first),
             ]
         with m.Else():
@@ -218,7 +218,7 @@ class InstructionRanges(wiring.Component):
             self.ranges.source.eq(first),
             self.ranges.source_end.eq(first + rows),
             offset.eq(Mux(self.ranges.is_plane, products.first_row + self.ranges.plane_x, 0)),
-            self.ranges.origin.eq(origin_base + (offset << is_wide)),
+            self.ranges.origin.eq(origin_base + _twice_if(is_wide, offset)),
         ]
 
     def _host_extent(self, m: Module, opcode_is: dict[Opcode, Value]) -> tuple[Signal, Signal]:
@@ -241,3 +241,7 @@ class InstructionRanges(wiring.Component):
             with m.If(left[0]):
                 m.d.sync += extent.eq(extent + weight)
         return extent, done
+
+
+def _twice_if(condition: Value, value: Value) -> Value:
+    return Mux(condition, value << 1, value)
