@@ -7,13 +7,15 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SIZE ?= 8
 PROGRAMS ?= 2000
+MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench verilog synth lockstep exactness docs clean distclean
+.PHONY: help setup demo test lint format bench verilog synth lockstep mutation coverage exactness docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs."
+	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs,"
+	@echo "  MUTANTS=$(MUTANTS) the number of faults."
 
 setup: $(INSTALLED) ## Make .venv with every tool
 
@@ -55,6 +57,12 @@ synth: $(INSTALLED) ## Synthesize, place and route the core for ECP5
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)
+
+mutation: $(INSTALLED) ## Plant faults in the netlist and count those that the suite notices
+	$(BIN)/python -m scripts.mutation --count $(MUTANTS)
+
+coverage: $(INSTALLED) ## Count the lines of the Verilog that the suite executes, and the bits it toggles
+	$(BIN)/python -m scripts.coverage
 
 exactness: $(INSTALLED) ## Compare random layers with ONNX Runtime
 	$(BIN)/python scripts/exactness.py

@@ -9,13 +9,23 @@ the simulated core of that configuration, up to the first check that fails. Exit
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from openmxu.sim.verilator import BuildError, MissingToolError
 from scripts.core_checks import Check, checks, configurations
@@ -61,16 +71,17 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             progress.update(task, description=f"S = {config.size}: building", refresh=True)
             every = checks(config)
             _check_original(planted, every)
-            survivors = 0
-
-            def show(verdict: Verdict, task=task, size=config.size) -> None:
-                nonlocal survivors
-                survivors += verdict.check is None
-                progress.update(task, advance=1, description=f"S = {size}: {survivors} survive", refresh=True)
-
+            show = functools.partial(_show, progress, task, f"S = {config.size}", Counter())
             progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
             results.append((planted, run(planted, every, mutants, options.jobs, show)))
     return results
+
+
+def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], verdict: Verdict) -> None:
+    seen[verdict.check is None] += 1
+    progress.update(task, advance=1, description=f"{name}: {seen[True]} survive", refresh=True)
+    if not progress.console.is_terminal and seen.total() % 25 == 0:
+        print(f"{name}: {seen.total()} done, {seen[True]} survive", file=sys.stderr, flush=True)
 
 
 def _check_original(planted: Planted, every: Sequence[Check]) -> None:
