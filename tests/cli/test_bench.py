@@ -1,4 +1,4 @@
-"""``openmxu bench gemm``."""
+"""``openmxu bench``."""
 
 from __future__ import annotations
 
@@ -50,6 +50,46 @@ def test_simulated_rtl_measures(openmxu):
 )
 def test_wrong_usage_is_one_line(openmxu, arguments, problem):
     openmxu("bench", "gemm", *arguments).failed(2, problem)
+
+
+def test_convolution_on_the_interpreter(openmxu):
+    result = openmxu(
+        "bench", "conv", "--size", 4, "--device", "interpreter", "--json", "--inputs", 5, "--outputs", 6
+    ).json
+    assert (result["bench"], result["channels"], result["plane"]) == ("conv", [5, 6], [32, 32])
+    assert (result["kernel"], result["stride"], result["pool"]) == (3, 1, 2)
+    assert (result["outputs"], result["mismatches"]) == (6 * 16 * 16, 0)
+    assert result["multiply_adds"] == 9 * 5 * 6 * 32 * 32
+    assert result["cycles"] is result["utilization"] is None
+
+
+def test_convolution_for_people(openmxu):
+    shape = ("--inputs", 1, "--outputs", 3, "--height", 9, "--width", 7, "--kernel", 5, "--stride", 2, "--pool", 1)
+    result = openmxu("bench", "conv", *shape, "--device", "interpreter")
+    assert (result.status, result.stderr) == (0, "")
+    assert "5 × 5, 1 → 3 channels on 9 × 7, stride 2 on an array of 8 × 8" in result.stdout
+    assert "0 of 60" in result.stdout
+
+
+def test_convolution_on_the_rtl(openmxu):
+    shape = ("--inputs", 16, "--outputs", 16, "--height", 16, "--width", 16)
+    result = openmxu("bench", "conv", *shape, "--size", 8, "--json").json
+    assert (result["mismatches"], result["memory_latency"]) == (0, 4)
+    assert result["utilization"] == pytest.approx(9 * 16 * 16 * 256 / (8 * 8 * result["cycles"]))
+    assert result["utilization"] > 0.85
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--inputs", 0], "'--inputs'"),
+        (["--kernel", 2, "--height", 1, "--pool", 4], "nothing is left of 1 × 32 by a kernel of 2 and pooling of 4"),
+        (["--outputs", 3, "--size", 4, "--preset", "tiny"], "exclude each other"),
+        (["--kernel", 199, "--size", 2, "--inputs", 64], "unified_buffer_rows is 8192, but it needs at least"),
+    ],
+)
+def test_wrong_convolution_is_one_line(openmxu, arguments, problem):
+    openmxu("bench", "conv", "--device", "interpreter", *arguments).failed(2, problem)
 
 
 def test_bench_needs_a_name(openmxu):

@@ -14,7 +14,7 @@ import openmxu
 import openmxu.models
 from openmxu import InputError, Program, ProgramFileError
 from openmxu.arch.isa import encode_program
-from openmxu.compiler import compile_network, evaluate, gemm, gemm_input, gemm_network
+from openmxu.compiler import compile_network, conv_network, evaluate, gemm, gemm_input, gemm_network
 from tests.compiler.networks import random_network, random_rows
 
 CONFIG = openmxu.Config(size=4, activation_lanes=1)
@@ -153,6 +153,8 @@ def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object
         ({"columns": 0}, "columns of . is 0"),
         ({"columns": 3}, r"of shape \(.,\) has no rows of 3"),
         ({"offset": 1.5}, "offset of . is 1.5"),
+        ({"channels_first": 1}, "channels_first of . is 1"),
+        ({"packing": 1}, "."),
         ({"zero_point": 256}, "zero point of . is 256"),
         ({"scale": []}, r"the scale of . is \(\)"),
         ({"scale": ["a"]}, "the scale of . is"),
@@ -161,6 +163,23 @@ def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object
 def test_wrong_tensor(program: Program, tmp_path: Path, which: str, change: dict[str, object], message: str) -> None:
     (tensor,) = (dataclasses.asdict(item) for item in getattr(program, which))
     refuse_changed(program, tmp_path, message, header={which: [tensor | change]})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"height": 0}, "height of x is 0"),
+        ({"fill": 256}, "fill of x is 256"),
+        ({"origin_y": 0.5}, "origin_y of x is 0.5"),
+        ({"image_width": 5}, r"x of shape \(1, 6, 6\) has no 6 × 5"),
+        ({"lanes": 3}, "lanes"),
+    ],
+)
+def test_wrong_packing(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    program = compile_network(conv_network(1, 2, 6, 6, kernel=2, stride=1, pool=1), CONFIG)
+    (tensor,) = (dataclasses.asdict(item) for item in program.inputs)
+    tensor["packing"] |= change
+    refuse_changed(program, tmp_path, message, header={"inputs": [tensor]})
 
 
 @pytest.mark.parametrize("count", [0, -1])
