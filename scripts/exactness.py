@@ -13,7 +13,9 @@ even, and adds the zero point. ONNX Runtime adds the zero point to the scaled fl
 zero point an exact tie goes the other way, and next to a tie the float32 sum is rounded once more. Average pooling
 there divides a float32 sum of scaled values, here the integer sum is scaled once; QLinearAdd there adds products with
 fused multiplications in float32, here in fixed point. Ties are rare, unless all scales are powers of two: these models
-are families of their own.
+are families of their own. The compiler lets ONNX Runtime compute the tables of functions where it is installed: their
+families compare look-ups, types and quantization, not exponentials. The values of other functions than the named ones
+may depend on a value's place in a vector; they may be 1 apart, too.
 
 Exit status 1 when an output differs by more than its family allows, a model is refused, or outputs vary too little to
 prove anything. Every such model is printed with the command that runs it alone. On x86 processors without VNNI
