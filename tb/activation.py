@@ -280,7 +280,13 @@ def _random_window(rng: np.random.Generator, rows: int) -> Window:
 
 
 def _random_output(rng: np.random.Generator, output_format: isa.OutputFormat) -> dict[str, int]:
-    if output_format is isa.OutputFormat.BYTE and rng.random() < 0.9:
+    # Mostly all values of a type, so that not every result is a limit.
+    if output_format is isa.OutputFormat.WORD and rng.random() < 0.7:
+        return {"zero_point": int(rng.integers(-1000, 1000)), "minimum": -(1 << 15), "maximum": (1 << 15) - 1}
+    if output_format is isa.OutputFormat.BYTE and rng.random() < 0.7:
+        low = int(rng.choice([-128, 0]))
+        return {"zero_point": int(rng.integers(low, low + 256)), "minimum": low, "maximum": low + 255}
+    if output_format is isa.OutputFormat.BYTE and rng.random() < 0.8:
         limits = sorted(rng.choice([rng.integers(-128, 256), 0, 255, -128, 127], 2).tolist())
         return {"zero_point": int(rng.integers(-128, 256)), "minimum": limits[0], "maximum": limits[1]}
     low, high = sorted(rng.choice([-(1 << 15), (1 << 15) - 1, (1 << 17) - 1, *rng.integers(-(1 << 17), 1 << 17, 2)], 2))
