@@ -36,7 +36,8 @@ from scripts.unit_names import ports, unit_of, units
 _FIELD = re.compile(r"\x01([A-Za-z]+)\x02([^\x01']*)")
 _AUTOMATIC = re.compile(r"\\\$\d+ ?")
 _MODULE = re.compile(r"^module \\?(\S+?) ?\(")
-_MEMORY = re.compile(r"^ *reg (\[[\d:]+\] )?\S+ +\[[\d:]+\];$")
+# Declarations of memories, and of values that Yosys numbers.
+_UNCOUNTED = re.compile(r"^ *(reg (\[[\d:]+\] )?\S+ +\[[\d:]+\];$|(reg|wire) (\[[\d:]+\] )?\\\$)")
 _SOURCE = re.compile(r'\(\* src = "([^"]*)" \*\)')
 _DECLARATION = re.compile(r"^ *(?:input|output|reg|wire) (?:\[[\d:]+\] )?(\S+) ?(?:=.*)?;")
 _TARGET = re.compile(r"^\s*(\\?\S+?)(?: ?\[[\d:]+\])? +<?= ")
@@ -75,7 +76,7 @@ class Netlist:
         fragment = Fragment.get(component, None)
         self.units = units(fragment, TOP)
         text = verilog.convert(component, name=TOP, ports=ports(component))
-        self.lines = [_without_memory(line) for line in text.splitlines()]
+        self.lines = [_without_toggles(line) if _UNCOUNTED.match(line) else line for line in text.splitlines()]
         path.write_text("\n".join(self.lines) + "\n")
 
     @property
@@ -126,9 +127,8 @@ class Netlist:
         return "", ""
 
 
-def _without_memory(line: str) -> str:
-    """The declaration of a memory with Verilator's coverage switched off around it; other lines as they are."""
-    return f"/*verilator coverage_off*/ {line} /*verilator coverage_on*/" if _MEMORY.match(line) else line
+def _without_toggles(line: str) -> str:
+    return f"/*verilator coverage_off*/ {line} /*verilator coverage_on*/"
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ _OPTIMIZE = ("setattr -unset init w:*", "opt -full -nosdff -nodffe", "wreduce t:
 # Faults of the clock are no mistakes that a description can have, and a memory's initial contents must be constant.
 _EXCLUDED_PORTS = {"CLK"}
 _EXCLUDED_CELLS = "t:$meminit_v2"
+_IDLE = {(kind, "A", "cnot1") for kind in ("$reduce_or", "$reduce_bool", "$logic_not")} | {
+    ("$reduce_and", "A", "cnot0")
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Mutant:
         A name for the bit in the hierarchy of the core; empty if it has none.
     source
         The lines that the cell comes from, as ``rtl/file.py:line``.
+    command
+        What plants the fault alone with Yosys.
     """
 
     number: int
@@ -71,6 +76,7 @@ class Mutant:
     control: int | None
     wire: str
     source: tuple[str, ...]
+    command: str
 
     def __str__(self) -> str:
         mode = self.mode if self.control is None else f"{self.mode}[{self.control}]"
@@ -181,13 +187,16 @@ def _option(line: str, name: str) -> str | None:
 def _is_fault(line: str, cells: dict[str, dict]) -> bool:
     """Whether a line of ``mutate -list`` is a fault of the logic, and changes anything."""
     port, mode, control = (_option(line, name) for name in ("port", "mode", "ctrlbit"))
-    bits = cells[_option(line, "cell").removeprefix("\\")]["connections"][port]
+    cell = _option(line, "cell").removeprefix("\\")
+    bits = cells[cell]["connections"][port]
     bit = bits[int(_option(line, "portbit"))]
     if control is not None:
         # Inverted where another bit is 0 or 1: constants, and the bit itself, decide for all time.
         bit = bits[int(control)]
     same = {"const0": "0", "const1": "1", "cnot0": "1", "cnot1": "0"}
-    return port not in _EXCLUDED_PORTS and bit != same.get(mode)
+    # Inverting a bit of a disjunction changes nothing while another one is 1.
+    idle = (cells[cell]["type"], port, mode) in _IDLE
+    return port not in _EXCLUDED_PORTS and not idle and bit != same.get(mode)
 
 
 def _mutant(number: int, unit: str, line: str, cells: dict[str, dict]) -> Mutant:
@@ -205,6 +214,7 @@ def _mutant(number: int, unit: str, line: str, cells: dict[str, dict]) -> Mutant
         control=None if control is None else int(control),
         wire="" if wire is None else f"{wire}[{_option(line, 'wirebit')}]",
         source=tuple(sources),
+        command=line,
     )
 
 
