@@ -9,6 +9,7 @@ import pytest
 
 from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter, Management
 from openmxu.arch.isa import Opcode, OutputFormat, Register, encode_program, format_named
+from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.arch.numerics import operand
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang
@@ -233,10 +234,13 @@ def test_a_reset_in_the_middle_of_a_program_leaves_a_working_core():
     """Whatever was under way; memories keep what the cut-off program wrote."""
     config = VERILATED[0]
     sets = config.parameter_sets
+    rows = max(PARAMETER_ROWS * sets, table_rows(config.size))
     load = assemble(
-        f"read_host_memory rows={8 * sets}\nset_configuration register=LOAD_PARAMETERS, count={sets}\nhalt", config
+        f"read_host_memory rows={rows}\nset_configuration register=LOAD_PARAMETERS, count={sets}\n"
+        "set_configuration register=LOAD_TABLE\nhalt",
+        config,
     )
-    parameters, nothing = np.zeros(8 * sets * config.size, np.uint8), np.zeros(0, np.uint8)
+    zeros, nothing = np.zeros(rows * config.size, np.uint8), np.zeros(0, np.uint8)
     busy = 0
     for case in cases(7000, 40, [config]):
         device = verilated_device(case)
@@ -252,7 +256,7 @@ def test_a_reset_in_the_middle_of_a_program_leaves_a_working_core():
         before, reference = device.snapshot(), Interpreter(config)
         reference.unified_buffer[:], reference.accumulators[:] = before.unified_buffer, before.accumulators
         for each in (device, reference):
-            each.execute(load, parameters, nothing)
+            each.execute(load, zeros, nothing)
         assert run_case(case, device, reference) is None, case.seed
         device.close()
     assert busy > 20
