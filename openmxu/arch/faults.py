@@ -30,8 +30,8 @@ FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
     FaultCode.RESERVED_BITS: "a reserved bit is set",
     FaultCode.UNIMPLEMENTED: "this hardware does not execute the instruction or mode",
     FaultCode.ILLEGAL_VALUE: "a field has a value outside its range: a count of zero, a misaligned address, "
-    "an unknown register, a zero point that does not fit its format, a plane or window of no rows, or flags that exclude "
-    "each other",
+    "an unknown register, a zero point that does not fit its format, a plane or window of no rows, or flags that "
+    "exclude each other",
     FaultCode.UNIFIED_BUFFER_RANGE: "the rows reach beyond the end of the unified buffer",
     FaultCode.ACCUMULATOR_RANGE: "the rows reach beyond the end of the accumulators",
     FaultCode.PARAMETER_RANGE: "the parameter sets reach beyond those of the activation unit",

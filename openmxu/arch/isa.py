@@ -245,7 +245,9 @@ _HOST = _address("host", 64, 64, "byte address in host memory; a multiple of min
 _TAG = Field("tag", 32, 32, "number that the event carries")
 _ACCUMULATE = Field("accumulate", 8, 1, "add to the accumulators instead of overwriting them")
 _NEXT_TILE = Field("next_tile", 9, 1, "take the next tile of the weight FIFO instead of reusing the one in the array")
-_WIDE_INPUT = Field("wide_input", 10, 1, "int16 inputs without zero point: two unified buffer rows each, low bytes first")
+_WIDE_INPUT = Field(
+    "wide_input", 10, 1, "int16 inputs without zero point: two unified buffer rows each, low bytes first"
+)
 _WIDE_WEIGHTS = Field("wide_weights", 11, 1, "int16 weights: takes two tiles, low bytes first; needs `next_tile`")
 
 
@@ -373,8 +375,8 @@ FORMATS: tuple[Format, ...] = (
         Opcode.CONVOLVE,
         "Convolve",
         "MatrixMultiply over a plane of `height` × `width` outputs: output (y, x) reads the input row of plane "
-        "position (y·stride_y + dy, x·stride_x + dx), zero outside the plane. CONVOLUTION_PLANE holds the plane's size, "
-        "at least 1 × 1, and the strides; position (0, 0) is the first unified buffer row. One instruction for each "
+        "position (y·stride_y + dy, x·stride_x + dx), zero outside the plane. CONVOLUTION_PLANE holds the plane's "
+        "size, at least 1 × 1, and the strides; position (0, 0) is the first unified buffer row. One instruction for each "
         "kernel position and tile.",
         (
             _ACCUMULATE,
@@ -392,11 +394,11 @@ FORMATS: tuple[Format, ...] = (
     Format(
         Opcode.ACTIVATE,
         "Activate",
-        "Makes unified buffer rows of accumulator rows, or of other unified buffer rows (read as SOURCE_FORMAT says). In "
-        "this order: pooling over windows of rows, each column's bias added, second operand (read as OPERAND_FORMAT says), "
-        "each column's float32 scale, rounding to nearest even, zero point added, clamp, table. Sums are int32 and wrap. "
-        "`rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; no row that "
-        "is written may also be read.",
+        "Makes unified buffer rows of accumulator rows, or of other unified buffer rows (read as SOURCE_FORMAT says). "
+        "In this order: pooling over windows of rows, each column's bias added, second operand (read as OPERAND_FORMAT "
+        "says), each column's float32 scale, rounding to nearest even, zero point added, clamp, table. Sums are int32 and "
+        "wrap. `rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; no "
+        "row that is written may also be read.",
         (
             Field("from_unified_buffer", 8, 1, "the source is the unified buffer"),
             Field("table", 9, 1, "look the result up in the table; `BYTE` output only"),
@@ -503,8 +505,8 @@ REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.LOAD_TABLE,
         "LOAD_TABLE",
-        "Loads the activation unit's table of 256 bytes: entry i is byte i mod S of unified buffer row i ÷ S. The low byte "
-        "of the clamped result, taken as unsigned, is the index.",
+        "Loads the activation unit's table of 256 bytes: entry i is byte i mod S of unified buffer row i ÷ S. The "
+        "low byte of the clamped result, taken as unsigned, is the index.",
         (Field("unified_buffer", 0, 24, "first unified buffer row"),),
         is_action=True,
     ),
@@ -522,8 +524,8 @@ REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.POOLING_WINDOW,
         "POOLING_WINDOW",
-        "Window, stride and padding of pooling. Positions outside the plane do not count: the maximum of none is -2**31, "
-        "the sum 0.",
+        "Window, stride and padding of pooling. Positions outside the plane do not count: the maximum of none is "
+        "-2**31, the sum 0.",
         (
             Field("height", 0, 16, "rows of the window; pooling needs at least 1"),
             Field("width", 16, 16, "columns of the window; pooling needs at least 1"),

@@ -10,7 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRACTION_BITS", "REQUANTIZED_LIMIT", "add_scaled", "elements", "fixed_point", "operand", "pool", "requantize"]
+__all__ = [
+    "FRACTION_BITS",
+    "REQUANTIZED_LIMIT",
+    "add_scaled",
+    "elements",
+    "fixed_point",
+    "operand",
+    "pool",
+    "requantize",
+]
 
 REQUANTIZED_LIMIT = 1 << 18
 """Rounded products saturate to ±this before the zero point is added. Zero point and clamp limits lie within ±2**17, so
