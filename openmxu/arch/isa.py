@@ -376,8 +376,8 @@ FORMATS: tuple[Format, ...] = (
         "Convolve",
         "MatrixMultiply over a plane of `height` × `width` outputs: output (y, x) reads the input row of plane "
         "position (y·stride_y + dy, x·stride_x + dx), zero outside the plane. CONVOLUTION_PLANE holds the plane's "
-        "size, at least 1 × 1, and the strides; position (0, 0) is the first unified buffer row. One instruction for each "
-        "kernel position and tile.",
+        "size, at least 1 × 1, and the strides; position (0, 0) is the first unified buffer row. One instruction for "
+        "each kernel position and tile.",
         (
             _ACCUMULATE,
             _NEXT_TILE,
@@ -396,8 +396,8 @@ FORMATS: tuple[Format, ...] = (
         "Activate",
         "Makes unified buffer rows of accumulator rows, or of other unified buffer rows (read as SOURCE_FORMAT says). "
         "In this order: pooling over windows of rows, each column's bias added, second operand (read as OPERAND_FORMAT "
-        "says), each column's float32 scale, rounding to nearest even, zero point added, clamp, table. Sums are int32 and "
-        "wrap. `rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; no "
+        "says), each column's float32 scale, rounding to nearest even, zero point added, clamp, table. Sums are int32 "
+        "and wrap. `rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; no "
         "row that is written may also be read.",
         (
             Field("from_unified_buffer", 8, 1, "the source is the unified buffer"),
