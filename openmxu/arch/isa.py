@@ -397,8 +397,8 @@ FORMATS: tuple[Format, ...] = (
         "Makes unified buffer rows of accumulator rows, or of other unified buffer rows (read as SOURCE_FORMAT says). "
         "In this order: pooling over windows of rows, each column's bias added, second operand (read as OPERAND_FORMAT "
         "says), each column's float32 scale, rounding to nearest even, zero point added, clamp, table. Sums are int32 "
-        "and wrap. `rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; no "
-        "row that is written may also be read.",
+        "and wrap. `rows` results of one, two or four bytes take as many unified buffer rows each, lowest bytes first; "
+        "no row that is written may also be read.",
         (
             Field("from_unified_buffer", 8, 1, "the source is the unified buffer"),
             Field("table", 9, 1, "look the result up in the table; `BYTE` output only"),
