@@ -195,6 +195,8 @@ class Program:
             An input does not fit; the message says what was expected and what was found.
         """
         names = [tensor.name for tensor in self.inputs]
+        if not isinstance(inputs, Mapping) and len(names) > 1:
+            raise InputError(f"expected inputs named {', '.join(names)}; found one array")
         given = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names, inputs)
         if sorted(given) != sorted(names):
             raise InputError(f"expected inputs named {', '.join(names)}; found {', '.join(map(str, given)) or 'none'}")

@@ -41,6 +41,9 @@ def run_command(
         program.check_inputs(inputs)
     except ProgramInputError as error:
         raise InputError(f"{source}: {error}") from None
+    if len(program.outputs) > 1:
+        names = ", ".join(tensor.name for tensor in program.outputs)
+        raise InputError(f"{model} has the outputs {names}, but --output takes one; openmxu.compile gives all of them")
     with open_device(device, program.config, waveform=waveform) as opened:
         result, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
     write_output(output, array_bytes(result))

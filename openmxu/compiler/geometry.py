@@ -13,6 +13,7 @@ __all__ = ["read_window"]
 
 _MOST_STRIDE = 255
 _MOST_PLANE = (1 << 15) - 1
+"""What the signed 16-bit positions of Convolve reach."""
 
 
 def read_window(here: Visit, kernel: Sequence[int], image: Tensor, dimensions: int) -> Window:
@@ -35,12 +36,14 @@ def read_window(here: Visit, kernel: Sequence[int], image: Tensor, dimensions: i
         raise ModelError(f"node {here.name!r}: kernel_shape is {list(given)}, but the kernel {list(kernel)}")
     if min(*strides, *dilations, *kernel) < 1:
         raise ModelError(f"node {here.name!r}: kernel, strides and dilations must be positive")
-    if max(strides) > _MOST_STRIDE or max(*lengths, *kernel) > _MOST_PLANE:
-        raise here.unsupported(f"strides above {_MOST_STRIDE} and planes above {_MOST_PLANE} are not supported")
+    if max(strides) > _MOST_STRIDE:
+        raise here.unsupported(f"strides above {_MOST_STRIDE} are not supported")
     spans = [(length - 1) * dilation + 1 for length, dilation in zip(kernel, dilations, strict=True)]
     before, after = _padding(here, dimensions, lengths, strides, spans)
     if here.attributes.get("ceil_mode", 0):
         after = [_ceiling(*axis) for axis in zip(lengths, before, after, strides, spans, strict=True)]
+    if max(sum(axis) for axis in zip(lengths, before, after, strict=True)) > _MOST_PLANE:
+        raise here.unsupported(f"planes of more than {_MOST_PLANE} rows or columns, with padding, are not supported")
     window = Window(*kernel, *strides, *dilations, *before, *after)
     if min(window.outputs(*lengths)) < 1:
         raise ModelError(f"node {here.name!r}: the window of {spans[0]} × {spans[1]} is larger than its input")

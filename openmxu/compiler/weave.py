@@ -18,7 +18,8 @@ import numpy as np
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction, Unit
 from openmxu.compiler.emitter import Emitter, WeightRun, WeightStream
-from openmxu.compiler.tasks import Rows, Task
+from openmxu.compiler.memory import ALIGNMENT
+from openmxu.compiler.tasks import Task
 
 __all__ = ["weave"]
 
@@ -81,22 +82,23 @@ def _weight_runs(tasks: Sequence[Task]) -> list[WeightRun]:
 def _earliest(tasks: Sequence[Task], config: Config) -> dict[int, int]:
     """For each read the index of the task that it may come before at the earliest: behind all that touch its rows."""
     touched = np.zeros(config.unified_buffer_rows, np.int64)
-    written: list[tuple[Rows, int]] = []
+    # Tensors in host memory begin at multiples of ALIGNMENT: finer than that, nothing is shared by what matters here.
+    written = np.zeros(1 + max((_blocks(task).stop for task in tasks if task.host is not None), default=0), np.int64)
     earliest = {}
     for index, task in enumerate(tasks):
         if task.unit is Unit.HOST_READ:
             (target,) = task.writes
-            overlapping = [
-                after
-                for bytes_, after in written
-                if bytes_.first < task.host.first + task.host.count and task.host.first < bytes_.first + bytes_.count
-            ]
-            earliest[index] = max([int(touched[target.slice].max()), *overlapping])
+            earliest[index] = max(int(touched[target.slice].max()), int(written[_blocks(task)].max()))
         elif task.unit is Unit.HOST_WRITE:
-            written.append((task.host, index + 1))
+            written[_blocks(task)] = index + 1
         for rows in (*task.reads, *task.writes):
             touched[rows.slice] = index + 1
     return earliest
+
+
+def _blocks(task: Task) -> slice:
+    """The blocks of host memory that a transfer touches."""
+    return slice(task.host.first // ALIGNMENT, -(-(task.host.first + task.host.count) // ALIGNMENT))
 
 
 @dataclass

@@ -62,6 +62,12 @@ def test_wrong_inputs(program: Program, device: openmxu.Device, inputs: object, 
         program.run(device, inputs)
 
 
+def test_one_array_for_two_inputs(program: Program, device: openmxu.Device) -> None:
+    second = dataclasses.replace(program.inputs[0], name="b")
+    with pytest.raises(InputError, match="expected inputs named a, b; found one array"):
+        dataclasses.replace(program, inputs=(*program.inputs, second)).run(device, gemm_input(6, 5))
+
+
 def test_wrong_configuration(program: Program) -> None:
     with (
         openmxu.open_device("interpreter", openmxu.Config()) as device,

@@ -65,8 +65,8 @@ def test_host_memory_that_is_written(overlap: bool) -> None:
     """What one group leaves for the next one."""
     tasks = TaskList(CONFIG)
     multiply(tasks, 0, 0)
-    tasks.write(0, 800, 10)
-    tasks.read(500, 872 if overlap else 880, 10)
+    tasks.write(0, 640, 9)
+    tasks.read(500, 704 if overlap else 768, 10)
     multiply(tasks, 500, 1)
     order = opcodes(tasks)
     assert (order.index(Opcode.READ_HOST_MEMORY) > order.index(Opcode.WRITE_HOST_MEMORY)) == overlap
