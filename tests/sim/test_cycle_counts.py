@@ -1,0 +1,42 @@
+"""The hardware takes the cycles that are written down, and pairs of instructions that do not meet do not wait.
+
+``python -m tests.sim.cycle_counts --write`` writes them down anew.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.sim.cycle_counts import EXPECTED, expected, measure_layers, measure_pairs, name_of
+from tests.sim.directed_cases import DIRECTED
+from tests.sim.test_lockstep import VERILATED
+from tests.sim.timed_programs import PLACES
+
+SMALL = pytest.mark.parametrize("config", DIRECTED, ids=name_of)
+
+
+@pytest.mark.parametrize("config", VERILATED, ids=name_of)
+def test_layers(config):
+    assert measure_layers(config, {}) == expected(config)["layers"]
+
+
+@SMALL
+def test_pairs(config):
+    assert measure_pairs(config, {}) == expected(config)["pairs"]
+
+
+@SMALL
+def test_neighbours_wait_no_longer_than_strangers(config):
+    far = list(PLACES).index("far")
+    for pairs in expected(config)["pairs"].values():
+        for name, cycles in pairs.items():
+            if "parameters" in name:
+                continue  # eight rows: they meet in every place but ``far``
+            for place in ("behind", "before"):
+                assert abs(cycles[list(PLACES).index(place)] - cycles[far]) <= 1, (name, place)
+
+
+def test_no_other_configuration_is_written_down():
+    assert json.loads(EXPECTED.read_text()).keys() == {"places", *map(name_of, VERILATED)}
