@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "sim": ("openmxu.arch", "openmxu.rtl", "openmxu.sim", *DEVICE_PROTOCOL),
     "openmxu": ("openmxu",),
     "tb": ("openmxu", "tb"),
-    "scripts": ("openmxu", "tb", "scripts"),
+    "scripts": ("openmxu", "tb", "scripts", "tests"),
 }
 """For each folder the project's packages that its modules may import."""
 

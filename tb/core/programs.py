@@ -80,7 +80,7 @@ def fill(device, seed):
     rng = np.random.default_rng(seed)
     size, rows = CONFIG.size, CONFIG.unified_buffer_rows
     sets = min(CONFIG.parameter_sets, rows // PARAMETER_ROWS)
-    parameters = np.concatenate([random_parameters(CONFIG, rng) for _ in range(sets)])
+    parameters = np.concatenate([random_parameters(CONFIG, "special", rng) for _ in range(sets)])
     content = rng.integers(0, 256, (rows, size), np.uint8)
     content[: len(parameters)] = parameters
     program = [_READ(unified_buffer=0, rows=rows, host=0)]
@@ -89,6 +89,9 @@ def fill(device, seed):
         count = min(sets, CONFIG.parameter_sets - first)
         value = load.pack(unified_buffer=0, first=first, count=count)
         program.append(_CONFIGURE(register=Register.LOAD_PARAMETERS, value=value))
+    program.append(
+        _CONFIGURE(register=Register.LOAD_TABLE, value=REGISTERS[Register.LOAD_TABLE].pack(unified_buffer=0))
+    )
     program.append(_READ_WEIGHTS(tiles=1, weights=0))
     for row in range(CONFIG.accumulator_rows):
         program.append(_MULTIPLY(unified_buffer=row % rows, accumulator=row, rows=1, next_tile=row == 0))

@@ -32,8 +32,10 @@ def words(rng):
             yield Instruction(flipped), checker
             code = random.choice(FAULT_CODES)
             *before, faulting = faulting_instructions(code, checker, rng)
-            if not before:
-                yield faulting, checker
+            for needed in before:
+                yield needed, checker
+                checker.check(needed)
+            yield faulting, checker
             checker.check(instruction)
 
 
