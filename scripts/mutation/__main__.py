@@ -14,6 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
@@ -30,6 +31,7 @@ from rich.progress import (
 from openmxu.sim.verilator import BuildError, MissingToolError
 from scripts.core_checks import Check, checks, configurations
 from scripts.mutation.bench import Verdict, run
+from scripts.mutation.equivalence import is_equivalent
 from scripts.mutation.netlist import Planted, plant
 from scripts.mutation.report import Report
 from scripts.synthesize import SynthesisError
@@ -42,13 +44,16 @@ def main() -> int:
     options = _parse_options()
     console = Console(stderr=True)
     try:
-        report = Report(options.count, options.seed, _run(options, console))
+        results = _run(options, console)
+        report = Report(
+            options.count, options.seed, results, _proved(results, options.jobs) if options.prove else set()
+        )
     except (BuildError, MissingToolError, SynthesisError) as error:
         print(f"mutation: error: {error}", file=sys.stderr)
         return 2
     print(json.dumps(report.as_dict(), indent=1) if options.json else report)
-    if report.share < options.require / 100:
-        print(f"mutation: error: {report.share:.2%} is below {options.require} %", file=sys.stderr)
+    if report.effective_share < options.require / 100:
+        print(f"mutation: error: {report.effective_share:.2%} is below {options.require} %", file=sys.stderr)
         return 1
     return 0
 
@@ -75,6 +80,20 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
             results.append((planted, run(planted, every, mutants, options.jobs, show)))
     return results
+
+
+def _proved(results: list[tuple[Planted, list[Verdict]]], jobs: int) -> set[tuple[int, int]]:
+    """Size and number of the survivors that are proved to be without effect."""
+    survivors = [
+        (planted, verdict.mutant) for planted, verdicts in results for verdict in verdicts if not verdict.check
+    ]
+    with ThreadPoolExecutor(jobs) as pool:
+        proofs = list(pool.map(lambda pair: is_equivalent(*pair), survivors))
+    return {
+        (planted.config.size, mutant.number)
+        for (planted, mutant), proved in zip(survivors, proofs, strict=True)
+        if proved
+    }
 
 
 def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], verdict: Verdict) -> None:
@@ -108,6 +127,7 @@ def _parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default %(default)s)")
     parser.add_argument("--require", type=float, default=95.0, help="percent to be noticed (default %(default)s)")
+    parser.add_argument("--prove", action="store_true", help="try to prove that survivors have no effect")
     parser.add_argument("--output", type=Path, default=Path("build/mutation"), help="folder of the netlists")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args()

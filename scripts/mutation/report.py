@@ -22,11 +22,14 @@ class Report:
         What was asked for.
     results
         The verdicts for each configuration.
+    proved
+        Size and number of survivors that are proved to have no effect.
     """
 
     count: int
     seed: int
     results: list[tuple[Planted, list[Verdict]]]
+    proved: set[tuple[int, int]]
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -37,6 +40,13 @@ class Report:
     def share(self) -> float:
         """Noticed faults among all."""
         return sum(verdict.check is not None for verdict in self.verdicts) / max(1, len(self.verdicts))
+
+    @property
+    def effective_share(self) -> float:
+        """Noticed faults among those that are not proved to have no effect."""
+        return sum(verdict.check is not None for verdict in self.verdicts) / max(
+            1, len(self.verdicts) - len(self.proved)
+        )
 
     def survivors(self) -> list[tuple[Planted, Verdict]]:
         """Faults that nothing noticed, unit by unit."""
@@ -54,6 +64,7 @@ class Report:
         return {
             "seed": self.seed,
             "share": self.share,
+            "effective_share": self.effective_share,
             "units": {unit: {"mutants": all, "noticed": noticed} for unit, (all, noticed) in self.units().items()},
             "mutants": [
                 {
@@ -61,6 +72,7 @@ class Report:
                     **dataclasses.asdict(verdict.mutant),
                     "check": verdict.check,
                     "message": verdict.message,
+                    "proved": (planted.config.size, verdict.mutant.number) in self.proved,
                 }
                 for planted, verdicts in self.results
                 for verdict in verdicts
@@ -77,7 +89,12 @@ class Report:
             lines += ["", "survivors"]
             lines += [
                 f"  {verdict.mutant.unit}, S = {planted.config.size}, {verdict.mutant.number}: {verdict.mutant}"
+                + (", proved to have no effect" if (planted.config.size, verdict.mutant.number) in self.proved else "")
                 for planted, verdict in survivors
             ]
-        lines += ["", f"{noticed} of {total} mutants noticed, {self.share:.2%}"]
+        lines += [
+            "",
+            f"{noticed} of {total} mutants noticed, {self.share:.2%}; "
+            f"without {len(self.proved)} that are proved to have no effect, {self.effective_share:.2%}",
+        ]
         return "\n".join(lines)
