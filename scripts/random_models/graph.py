@@ -169,14 +169,17 @@ class Graph:
         value = np.asarray(value, np.float64)
         return np.asarray(np.exp2(np.rint(np.log2(value))) if self._powers_of_two else value, np.float32)
 
-    def fit(self, real: NDArray[np.float64], dtype: str) -> Quantization:
-        """A random quantization under which most of ``real`` lies within the range of a byte, and fills much of it."""
+    def fit(self, real: NDArray[np.float64], dtype: str, least: float = 1e-9) -> Quantization:
+        """A random quantization under which most of ``real`` lies within the range of a byte, and fills much of it.
+
+        Its scale is ``least`` or more, whatever ``real`` fills then.
+        """
         limits = np.iinfo(dtype)
         low, high = (float(value) for value in np.quantile(real, (0.05, 0.95)))
         steps = self.random.uniform(60, 240)
         span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-6)
         while True:
-            scale = self.scale(span / steps)
+            scale = self.scale(max(span / steps, least))
             first, last = np.ceil(limits.min - low / scale), np.floor(limits.max - high / scale)
             first, last = max(first, limits.min), min(last, limits.max)
             if first <= last:

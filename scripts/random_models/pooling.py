@@ -38,7 +38,8 @@ def global_average_pool(graph: Graph, source: Tensor) -> Tensor:
 def _averaged(graph: Graph, source: Tensor, operator: str, count: int, attributes: dict[str, object]) -> Tensor:
     mean, deviation = source.real.mean(), source.real.std()
     samples = mean + deviation / np.sqrt(count) * graph.random.standard_normal(1000)
-    result = graph.fit(samples, source.dtype)
+    # ONNX Runtime refuses averages of planes that would be multiplied by 256 or more.
+    result = graph.fit(samples, source.dtype, least=float(source.quantization.scale) / (64 * count))
     form = ("quantized", "around")[graph.between(0, 1)]
     name = getattr(graph, form)(operator, [source], result, **attributes)
     return graph.tensor(name, result, operator, "QDQ" if form == "around" else "QLinear", *_words(attributes))

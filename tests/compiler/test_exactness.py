@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -16,6 +17,8 @@ import openmxu
 from openmxu.device import Device
 from scripts import exactness
 from scripts.random_models import FAMILIES, Family, reference
+from scripts.random_models.graph import Graph
+from scripts.random_models.pooling import global_average_pool
 
 SEED = 17
 SIZES = (2, 4, 8, 16, 32)
@@ -92,6 +95,12 @@ def test_a_wrong_device_is_noticed(family: Family, device: Device, monkeypatch: 
 
     monkeypatch.setattr(device, "execute", disturbed)
     assert exactness.compare(family.case(SEED, 8), device).largest > family.tolerance
+
+
+def test_averages_of_planes_without_variation_stay_within_onnxruntimes_range() -> None:
+    for seed in range(64):
+        graph = Graph(np.random.default_rng(seed), (1, 1, 1, 1), "uint8", 128, powers_of_two=seed % 2 == 0)
+        global_average_pool(graph, graph.input)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, command: str) -> int:
