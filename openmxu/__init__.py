@@ -6,6 +6,7 @@ from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang
 from openmxu.devices import UnknownDeviceError, open_device
 from openmxu.program import InputError, Program
 from openmxu.program_file import ProgramFileError
+from openmxu.quantizer import quantize
 
 __all__ = [
     "CapacityError",
@@ -23,4 +24,5 @@ __all__ = [
     "UnsupportedOperatorError",
     "compile",
     "open_device",
+    "quantize",
 ]

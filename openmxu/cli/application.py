@@ -17,6 +17,7 @@ from openmxu.cli.demo import demo_command
 from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
 from openmxu.cli.models import compile_command, run_command
+from openmxu.cli.quantize import quantize_command
 from openmxu.cli.verilog import verilog_command
 from openmxu.device import DeviceError
 
@@ -53,6 +54,13 @@ _COMMANDS = (
         compile_command,
         "openmxu compile model.onnx --size 16 --batch 256 -o model.mxu",
         "openmxu run model.mxu --input x.npy --output y.npy",
+    ),
+    (
+        application,
+        "quantize",
+        quantize_command,
+        "openmxu quantize float.onnx --calibration x.npy -o model.onnx",
+        "openmxu quantize float.onnx --calibration x.npy -o model.onnx --activations int8 --json",
     ),
     (
         _benches,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from openmxu.compiler.builder import Builder, Input, node_name
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.model_file import check_model, first_line, load_model
 from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operators import OPERATORS, operator_name, visit
 from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealSums, Sums, Value
@@ -36,28 +37,11 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Net
     OSError
         The file cannot be read.
     """
-    proto = _load(model)
+    proto = load_model(model)
     graph = proto.graph
     _check_operators(graph)
-    _check_model(proto)
+    check_model(proto)
     return _Walk(graph, _opset(proto)).network()
-
-
-def _load(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.ModelProto:
-    import onnx
-    from google.protobuf.message import DecodeError
-
-    if isinstance(model, onnx.ModelProto):
-        return model
-    name = "the model" if isinstance(model, bytes) else os.fspath(model)
-    try:
-        # Whatever the file is called: onnx would read other formats by the ending of the name.
-        proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(name, format="protobuf")
-    except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
-        raise ModelError(f"{name} is no ONNX model, or truncated: {_first_line(error)}") from None
-    if not proto.HasField("graph"):
-        raise ModelError(f"{name} is no ONNX model, or truncated: it holds no graph")
-    return proto
 
 
 def _check_operators(graph: onnx.GraphProto) -> None:
@@ -68,20 +52,6 @@ def _check_operators(graph: onnx.GraphProto) -> None:
             raise UnsupportedOperatorError(
                 node_name(node), operator, f"the operator is not supported; supported: {', '.join(sorted(OPERATORS))}"
             )
-
-
-def _check_model(proto: onnx.ModelProto) -> None:
-    import onnx
-
-    try:
-        onnx.checker.check_model(proto)
-    except (onnx.checker.ValidationError, ValueError) as error:
-        raise ModelError(f"the model is not valid ONNX: {_first_line(error)}") from None
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].strip() if lines else type(error).__name__
 
 
 def _opset(proto: onnx.ModelProto) -> int:
@@ -104,7 +74,7 @@ class _Walk:
             except KeyError:
                 raise ModelError(f"the constant {item.name!r} is of the unknown type {item.data_type}") from None
             except (ValueError, TypeError) as error:
-                raise ModelError(f"the constant {item.name!r} cannot be read: {_first_line(error)}") from None
+                raise ModelError(f"the constant {item.name!r} cannot be read: {first_line(error)}") from None
         inputs = [item for item in graph.input if item.name not in constants]
         if not inputs or not graph.output:
             raise ModelError(f"the model must have inputs and outputs, not {len(inputs)} and {len(graph.output)}")

@@ -1,0 +1,66 @@
+"""Calibration data: checked against the model's inputs and cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from openmxu.program import InputError
+
+__all__ = ["calibration_batches"]
+
+_BATCH = 32
+"""Batch elements that ONNX Runtime computes at a time where the model leaves the batch open."""
+
+
+def calibration_batches(
+    model: onnx.ModelProto, data: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
+) -> list[dict[str, NDArray[np.generic]]]:
+    """What ONNX Runtime is to be fed with.
+
+    Raises
+    ------
+    InputError
+        An input is missing or unknown, has the wrong type or shape, holds no elements or values that are not finite, or
+        the number of elements is no multiple of the model's batch.
+    """
+    initializers = {item.name for item in model.graph.initializer}
+    inputs = {item.name: item for item in model.graph.input if item.name not in initializers}
+    given = dict(data) if isinstance(data, Mapping) else dict.fromkeys(inputs, data)
+    if not isinstance(data, Mapping) and len(inputs) != 1:
+        raise InputError(f"the model has the inputs {', '.join(inputs)}: give calibration data by name")
+    if given.keys() != inputs.keys():
+        names = ", ".join(given) or "nothing"
+        raise InputError(f"calibration data is for {names}, but the inputs are {', '.join(inputs)}")
+    arrays = {name: np.asarray(array) for name, array in given.items()}
+    fixed = {_check(inputs[name], array) for name, array in arrays.items()} - {None}
+    counts = {len(array) for array in arrays.values()}
+    if len(counts) != 1:
+        raise InputError(f"all inputs must have calibration data for the same batch, not for {sorted(counts)}")
+    count, batch = counts.pop(), max(fixed, default=_BATCH)
+    if count == 0 or (fixed and count % batch):
+        wanted = f"a multiple of the model's batch of {batch}" if fixed else "some"
+        raise InputError(f"calibration data must have {wanted} elements, not {count}")
+    return [{name: array[start : start + batch] for name, array in arrays.items()} for start in range(0, count, batch)]
+
+
+def _check(item: onnx.ValueInfoProto, array: NDArray[np.generic]) -> int | None:
+    """The fixed batch of an input, if it has one."""
+    batch, *dims = item.type.tensor_type.shape.dim or [onnx.TensorShapeProto.Dimension()]
+    shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in dims)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(item.type.tensor_type.elem_type)
+    fits = array.ndim == len(shape) + 1 and all(
+        wanted in (None, length) for wanted, length in zip(shape, array.shape[1:], strict=True)
+    )
+    if not fits or array.dtype != dtype:
+        wanted = ", ".join(("batch", *(str(length or "any") for length in shape)))
+        raise InputError(
+            f"calibration data for {item.name!r} must be {dtype} of shape ({wanted}), "
+            f"not {array.dtype} of shape {array.shape}"
+        )
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        raise InputError(f"calibration data for {item.name!r} must be finite")
+    return batch.dim_value if batch.HasField("dim_value") else None

@@ -1,0 +1,123 @@
+"""Float models made ready for the quantizer: checked, optimized, and without batch normalization on the device."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from pathlib import Path
+
+import onnx
+from onnx import version_converter
+
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.model_file import check_model, first_line, load_model
+from openmxu.quantizer.normalization import replace_normalizations
+
+__all__ = ["host_nodes", "prepare"]
+
+_OPSET = 17
+"""What older models are converted to: scales for each channel need 13, and 17 is what most tools write."""
+
+_LEAST_OPSET = 13
+
+_LAST = frozenset({"Softmax", "LogSoftmax", "ArgMax", "TopK"})
+"""Operators that stay in float32 on the host where nothing but them follows."""
+
+_QUANTIZED = frozenset({"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"})
+
+
+def prepare(float_model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of a float model as the quantizer needs it.
+
+    Raises
+    ------
+    ModelError
+        The model is damaged or invalid, quantized already, or ONNX Runtime cannot load it.
+    OSError
+        The file cannot be read.
+    """
+    model = _optimized(_current(_checked(load_model(float_model))))
+    replace_normalizations(model.graph)
+    _name_nodes(model.graph)
+    return model
+
+
+def host_nodes(graph: onnx.GraphProto) -> list[str]:
+    """Names of the nodes that stay in float32: normalization of inputs, and classification of outputs."""
+    inputs = {item.name for item in graph.input}
+    names = [node.name for node in graph.node if node.op_type == "BatchNormalization" and node.input[0] in inputs]
+    for node in reversed(graph.node):
+        readers = [other.name for other in graph.node if set(node.output) & set(other.input)]
+        if node.op_type in _LAST and all(name in names for name in readers):
+            names.append(node.name)
+    return names
+
+
+def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of a model that is valid and all float.
+
+    Raises
+    ------
+    ModelError
+        It is not.
+    """
+    check_model(model)
+    for node in model.graph.node:
+        if node.op_type in _QUANTIZED:
+            raise ModelError(f"node {node.name or node.output[0]!r} ({node.op_type}): the model is quantized already")
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    except onnx.shape_inference.InferenceError as error:
+        raise ModelError(f"the model's types or shapes contradict each other: {first_line(error)}") from None
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+def _current(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with operators that know scales for each channel."""
+    version = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    if version >= _LEAST_OPSET:
+        return model
+    try:
+        return version_converter.convert_version(model, _OPSET)
+    # The converter raises whatever its C++ parts raise.
+    except Exception as error:
+        raise ModelError(f"the model's opset {version} cannot be converted to {_OPSET}: {first_line(error)}") from None
+
+
+def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model after ONNX Runtime's basic optimizations, with the shapes of its tensors."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    with tempfile.TemporaryDirectory(prefix="openmxu-") as folder:
+        path = Path(folder) / "optimized.onnx"
+        options.optimized_model_filepath = str(path)
+        try:
+            onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        # Exceptions of ONNX Runtime have no common class but Exception.
+        except Exception as error:
+            raise ModelError(f"ONNX Runtime cannot run the model: {first_line(error)}") from None
+        optimized = onnx.load(path)
+    used = {node.domain for node in optimized.graph.node} | {""}
+    imports = [entry for entry in optimized.opset_import if entry.domain in used]
+    del optimized.opset_import[:]
+    optimized.opset_import.extend(imports)
+    return onnx.shape_inference.infer_shapes(optimized)
+
+
+def _name_nodes(graph: onnx.GraphProto) -> None:
+    """Give every node a name of its own."""
+    names = {node.name for node in graph.node}
+    seen: set[str] = set()
+    for node in graph.node:
+        name = node.name or node.op_type.lower()
+        numbers = itertools.count(1)
+        while name in seen or (name != node.name and name in names):
+            name = f"{node.name or node.op_type.lower()}_{next(numbers)}"
+        node.name = name
+        seen.add(name)

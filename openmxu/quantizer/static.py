@@ -1,0 +1,71 @@
+"""ONNX Runtime's static quantizer."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.model_file import first_line
+from openmxu.quantizer.preparation import host_nodes
+
+__all__ = ["quantize_static"]
+
+
+def quantize_static(
+    model: onnx.ModelProto, batches: Sequence[Mapping[str, NDArray[np.generic]]], activations: str
+) -> onnx.ModelProto:
+    """Calibrate and quantize a prepared model; what the host does stays as it is.
+
+    Raises
+    ------
+    ModelError
+        ONNX Runtime cannot.
+    """
+    from onnxruntime import quantization
+
+    class Reader(quantization.CalibrationDataReader):
+        """Hands one batch after the other to ONNX Runtime."""
+
+        def __init__(self) -> None:
+            self._waiting = iter(batches)
+
+        def get_next(self) -> dict[str, NDArray[np.generic]] | None:
+            return next(self._waiting, None)
+
+    types = {"uint8": quantization.QuantType.QUInt8, "int8": quantization.QuantType.QInt8}
+    with tempfile.TemporaryDirectory(prefix="openmxu-") as folder, _quiet():
+        path = Path(folder) / "quantized.onnx"
+        try:
+            quantization.quantize_static(
+                model,
+                path,
+                Reader(),
+                quant_format=quantization.QuantFormat.QDQ,
+                per_channel=True,
+                activation_type=types[activations],
+                weight_type=quantization.QuantType.QInt8,
+                nodes_to_exclude=host_nodes(model.graph),
+            )
+        # It raises whatever its parts raise: ValueError, AssertionError, KeyError, its own exceptions from C++.
+        except Exception as error:
+            raise ModelError(f"ONNX Runtime cannot quantize the model: {first_line(error)}") from error
+        return onnx.load(path)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A block in which ONNX Runtime's quantizer does not write advice to the root logger."""
+    previous = logging.root.manager.disable
+    logging.disable(max(previous, logging.ERROR))
+    try:
+        yield
+    finally:
+        logging.disable(previous)
