@@ -22,13 +22,15 @@ from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.device import Device
 from openmxu.disassembler import disassemble
 from openmxu.host_tensor import HostTensor, Packing
+from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 
 __all__ = ["InputError", "Program"]
 
 FORMAT = "openmxu program"
-VERSION = 2
-_ARRAYS = ("header", "instructions", "weights", "constants")
+VERSION = 3
+_ARRAYS = {"header": "uint8", "instructions": "uint8", "weights": "uint8", "constants": "uint8", "layers": "int32"}
+"""What a file holds, and of which type."""
 _STORED = ("uint8", "int8", "int32")
 _DTYPES = (*_STORED, "float32")
 
@@ -49,8 +51,8 @@ class Program:
     """A model compiled for one configuration and batch.
 
     A program file is an uncompressed ``.npz`` archive without pickled objects: ``header`` (UTF-8 JSON as uint8: format,
-    version, configuration, batch, inputs, outputs, sizes), ``instructions`` (uint8, (n, 16)), ``weights`` and
-    ``constants`` (uint8 vectors).
+    version, configuration, batch, inputs, outputs, sizes, layers), ``instructions`` (uint8, (n, 16)), ``weights`` and
+    ``constants`` (uint8 vectors), ``layers`` (int32, (n,)).
 
     Attributes
     ----------
@@ -70,6 +72,10 @@ class Program:
         Size of host memory.
     multiply_adds
         Useful multiplications of one execution, padding not counted.
+    layers
+        What the instructions do, in the order of the network.
+    layer_numbers
+        For each instruction the number of the layer that it belongs to, int32; -1 for none.
     """
 
     config: Config
@@ -82,6 +88,8 @@ class Program:
     constants_offset: int
     host_bytes: int
     multiply_adds: int
+    layers: tuple[Layer, ...]
+    layer_numbers: NDArray[np.int32]
 
     def run(
         self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
@@ -149,6 +157,7 @@ class Program:
             "constants_offset": self.constants_offset,
             "host_bytes": self.host_bytes,
             "multiply_adds": self.multiply_adds,
+            "layers": [dataclasses.asdict(layer) for layer in self.layers],
         }
         buffer = io.BytesIO()
         np.savez(
@@ -157,6 +166,7 @@ class Program:
             instructions=encode_program(self.instructions),
             weights=self.weights,
             constants=self.constants,
+            layers=self.layer_numbers,
         )
         write_atomically(path, buffer.getvalue())
 
@@ -229,7 +239,7 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
     """The program in the arrays of a file; raises one of ``_DAMAGE`` where it is none."""
     for name, array in arrays.items():
         dimensions = 2 if name == "instructions" else 1
-        if array.dtype != np.uint8 or array.ndim != dimensions:
+        if array.dtype != _ARRAYS[name] or array.ndim != dimensions:
             raise ValueError(f"{name} is {array.dtype} of shape {array.shape}")
     header = json.loads(arrays["header"].tobytes())
     if header["format"] != FORMAT or header["version"] != VERSION:
@@ -251,6 +261,10 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
             raise ValueError(f"{tensor.name} lies outside host memory")
     if header["constants_offset"] + arrays["constants"].size > header["host_bytes"]:
         raise ValueError("the constants lie outside host memory")
+    layers = tuple(_decode_layer(item) for item in header["layers"])
+    numbers = arrays["layers"]
+    if len(numbers) != len(words) or not ((numbers >= -1) & (numbers < len(layers))).all():
+        raise ValueError(f"the instructions do not belong to {len(layers)} layers")
     return Program(
         config=config,
         batch=batch,
@@ -262,7 +276,17 @@ def _decode(arrays: Mapping[str, NDArray[np.generic]]) -> Program:
         constants_offset=header["constants_offset"],
         host_bytes=header["host_bytes"],
         multiply_adds=header["multiply_adds"],
+        layers=layers,
+        layer_numbers=numbers,
     )
+
+
+def _decode_layer(item: dict[str, object]) -> Layer:
+    layer = Layer(**item)
+    if not isinstance(layer.name, str) or not isinstance(layer.kind, str):
+        raise ValueError(f"a layer's name and kind are {layer.name!r}, {layer.kind!r}")
+    _check_number(f"multiply_adds of {layer.name}", layer.multiply_adds, 0)
+    return layer
 
 
 def _decode_tensor(item: dict[str, object]) -> HostTensor:

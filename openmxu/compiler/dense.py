@@ -40,17 +40,20 @@ def compile_dense(network: Network, layers: Sequence[DenseLayer], config: Config
     constants, offsets = _parameters(layers, config.size)
     tensors, host_bytes = _place_tensors(plan, shapes, rows, len(constants), config)
     check_addresses(host_bytes, weights.size, config)
+    code = schedule(placed, plan, Memory(tensors, offsets), rows, config)
     return Program(
         config=config,
         batch=batch,
         inputs=(dataclasses.replace(source.host, offset=tensors[0]),),
         outputs=(dataclasses.replace(target.host, offset=tensors[-1]),),
-        instructions=schedule(placed, plan, Memory(tensors, offsets), rows, config),
+        instructions=code.instructions,
         weights=weights,
         constants=constants,
         constants_offset=0,
         host_bytes=host_bytes,
         multiply_adds=batch * network.multiply_adds,
+        layers=network.layers(batch),
+        layer_numbers=code.layers,
     )
 
 

@@ -6,12 +6,15 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from openmxu.arch.config import Config
 from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, format_named
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.compiler.weights import ByteFormat
 
-__all__ = ["Emitter", "ParameterSets", "Read", "ReadStream", "WeightRun", "WeightStream"]
+__all__ = ["Code", "Emitter", "ParameterSets", "Read", "ReadStream", "WeightRun", "WeightStream"]
 
 _READ = format_named("Read_Host_Memory")
 _WRITE = format_named("Write_Host_Memory")
@@ -25,15 +28,32 @@ _RUNS_AHEAD = 3
 """Read_Weights to have outstanding: the one in use, the next one, and one to spare while an instruction waits."""
 
 
+@dataclass(frozen=True)
+class Code:
+    """Instructions, and the number of the layer that each belongs to, int32; -1 for none."""
+
+    instructions: tuple[Instruction, ...]
+    layers: NDArray[np.int32]
+
+
 @dataclass
 class Emitter:
-    """Collects instructions; writes configuration registers only where their value changes."""
+    """Collects instructions; writes configuration registers only where their value changes.
+
+    ``layer`` is the number of the layer that instructions are added for.
+    """
 
     instructions: list[Instruction] = field(default_factory=list)
+    layer: int = 0
+    _layers: list[int] = field(default_factory=list)
     _registers: dict[Register, int] = field(default_factory=dict)
 
+    def code(self) -> Code:
+        """What has been emitted."""
+        return Code(tuple(self.instructions), np.array(self._layers, np.int32))
+
     def _emit(self, format: Format, **values: int) -> None:
-        self.instructions.append(format(**values))
+        self.append(format(**values))
 
     def configure(self, register: Register, **values: int) -> None:
         """Give a register its value; one that starts work is written every time."""
@@ -46,6 +66,7 @@ class Emitter:
     def append(self, instruction: Instruction) -> None:
         """An instruction that uses what is configured."""
         self.instructions.append(instruction)
+        self._layers.append(self.layer)
 
     def read(self, unified_buffer: int, host: int, rows: int) -> None:
         """Rows of host memory to the unified buffer."""
@@ -83,6 +104,7 @@ class Emitter:
 
     def halt(self) -> None:
         """End the program."""
+        self.layer = -1
         self._emit(_HALT)
 
 

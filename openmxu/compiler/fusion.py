@@ -46,14 +46,15 @@ def _joined(first: Operation, second: Operation, network: Network, config: Confi
     if first.result is None:
         return None
     source, target = network.tensors[second.sources[0]], network.tensors[second.target]
+    common = {"target": second.target, "joined": (*first.joined, second.name, *second.joined)}
     match second:
         case Lookup():
             result = _with_table(first.result, second.result.table, source.signed, target.signed)
-            return dataclasses.replace(first, target=second.target, result=result)
+            return dataclasses.replace(first, result=result, **common)
         case Pooling(maximum=True) if isinstance(first, Convolution):
             is_plain = first.pooling is None and first.result.table is None
             if is_plain and _pools_in_bands(second.window, source, config):
-                return dataclasses.replace(first, target=second.target, pooling=second.window)
+                return dataclasses.replace(first, pooling=second.window, **common)
     return None
 
 

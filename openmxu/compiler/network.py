@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.compiler.operations import Operation
 from openmxu.host_tensor import HostTensor
+from openmxu.layer import Layer
 
 __all__ = ["Network", "Port", "Tensor", "evaluate"]
 
@@ -73,9 +74,18 @@ class Network:
     @property
     def multiply_adds(self) -> int:
         """Useful multiplications for one batch element."""
-        sources = [self.tensors[operation.sources[0]] for operation in self.operations]
-        pairs = zip(self.operations, sources, strict=True)
-        return sum(operation.multiply_adds(source.height, source.width) for operation, source in pairs)
+        return sum(self._multiply_adds(operation) for operation in self.operations)
+
+    def _multiply_adds(self, operation: Operation) -> int:
+        source = self.tensors[operation.sources[0]]
+        return operation.multiply_adds(source.height, source.width)
+
+    def layers(self, batch: int) -> tuple[Layer, ...]:
+        """The operations as layers of a program for ``batch`` elements."""
+        return tuple(
+            Layer("+".join(dict.fromkeys((item.name, *item.joined))), item.kind, batch * self._multiply_adds(item))
+            for item in self.operations
+        )
 
 
 def evaluate(

@@ -75,12 +75,20 @@ class Operation:
         Names of tensors.
     result
         What becomes of sums; ``None`` where the target holds the int32 sums themselves.
+    joined
+        Names of the nodes that it does as well.
     """
 
     name: str
     sources: tuple[str, ...]
     target: str
     result: Result | None
+    joined: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What it does, in a word."""
+        return type(self).__name__.lower()
 
     def compute(self, inputs: list[NDArray[np.int32]], signed: bool) -> NDArray[np.int32]:
         """The integers of the target for those of the sources; ``signed`` is the target's."""
@@ -115,6 +123,10 @@ class Convolution(Operation):
     input_signed: bool
     zero_point: int
     pooling: Window | None = None
+
+    @property
+    def kind(self) -> str:
+        return "product" if self.window.is_point else "convolution"
 
     @property
     def outputs(self) -> int:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Instruction
 from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.compiler.activate import element_tasks, pooling_tasks
 from openmxu.compiler.bands import bands
 from openmxu.compiler.buffers import HostPlace
 from openmxu.compiler.constants import Constants
 from openmxu.compiler.convolve import ConvolutionTasks
-from openmxu.compiler.emitter import ParameterSets
+from openmxu.compiler.emitter import Code, ParameterSets
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.groups import Group, plan_groups, strip_buffers
 from openmxu.compiler.memory import ALIGNMENT, check_addresses
@@ -55,17 +54,20 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     def placed(port: Port) -> HostTensor:
         return dataclasses.replace(port.host, offset=places[port.tensor].address)
 
+    code = _Scheduler(network, groups, weights, constants, staging, places, config).code()
     return Program(
         config=config,
         batch=batch,
         inputs=tuple(placed(port) for port in network.inputs),
         outputs=tuple(placed(port) for port in network.outputs),
-        instructions=_Scheduler(network, groups, weights, constants, staging, places, config).instructions(),
+        instructions=code.instructions,
         weights=memory,
         constants=constants.data,
         constants_offset=0,
         host_bytes=host_bytes,
         multiply_adds=batch * network.multiply_adds,
+        layers=network.layers(batch),
+        layer_numbers=code.layers,
     )
 
 
@@ -137,7 +139,7 @@ class _Scheduler:
     places: Mapping[str, HostPlace]
     config: Config
 
-    def instructions(self) -> tuple[Instruction, ...]:
+    def code(self) -> Code:
         """The program, ended by Halt."""
         constants, staging, config = self.constants, self.staging, self.config
         tasks = TaskList(config)
@@ -150,6 +152,7 @@ class _Scheduler:
             for number in range(len(group.strips)):
                 strip = self._strip(machine, group, number)
                 for index in group.operations:
+                    tasks.layer = index
                     self._operate(index, strip, is_last=number == len(group.strips) - 1, is_first=number == 0)
         return weave(tasks.tasks, config)
 

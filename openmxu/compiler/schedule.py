@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Instruction, OutputFormat, Register
+from openmxu.arch.isa import OutputFormat, Register
 from openmxu.compiler.chain import DenseLayer
-from openmxu.compiler.emitter import Emitter, ParameterSets, ReadStream, WeightRun, WeightStream
+from openmxu.compiler.emitter import Code, Emitter, ParameterSets, ReadStream, WeightRun, WeightStream
 from openmxu.compiler.inputs import input_address, plan_reads
 from openmxu.compiler.plan import LayerShape, Plan, Segment
 from openmxu.compiler.sections import Multiplication, Section, sections
@@ -55,9 +55,7 @@ class Memory:
     parameters: tuple[int, ...]
 
 
-def schedule(
-    layers: Sequence[ScheduledLayer], plan: Plan, memory: Memory, rows: int, config: Config
-) -> tuple[Instruction, ...]:
+def schedule(layers: Sequence[ScheduledLayer], plan: Plan, memory: Memory, rows: int, config: Config) -> Code:
     """The program of a network for ``rows`` matrix rows, ended by Halt."""
     emitter = Emitter()
     work = sections(plan, [item.shape for item in layers], config)
@@ -87,7 +85,7 @@ def schedule(
             runner.run(section)
         runner.finish()
     emitter.halt()
-    return tuple(emitter.instructions)
+    return emitter.code()
 
 
 def _weight_runs(layers: Sequence[ScheduledLayer], work: Sequence[Section]) -> list[WeightRun]:
@@ -152,6 +150,7 @@ class _SegmentRunner:
         self._take_accumulators(section)
         self._activate_before(section)
         layer = self.layers[section.layer].layer
+        self.emitter.layer = section.layer
         self.emitter.configure(Register.INPUT_FORMAT, signed=layer.input_signed, zero_point=layer.input_zero_point)
         loaded = False
         for item in section.multiplications():
@@ -195,6 +194,7 @@ class _SegmentRunner:
             self._sums_key = key
 
     def _multiply(self, section: Section, item: Multiplication) -> None:
+        self.emitter.layer = section.layer
         if item.next_tile:
             self.weights.take()
         if section.layer == self.segment.first:
@@ -239,6 +239,7 @@ class _SegmentRunner:
     def _activate(self, item: _Activation) -> None:
         section = item.section
         layer = self.layers[section.layer].layer
+        self.emitter.layer = section.layer
         parameters = self.parameters.require(section.layer, item.tile)
         output = OutputFormat.INT32
         if layer.scale is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import REGISTERS, Instruction, Register, Unit, format_named
@@ -57,6 +58,8 @@ class Task:
         For which it keeps its unit busy, roughly.
     tile
         The weight tile that it takes, if any.
+    layer
+        Number of the operation that it is part of.
     """
 
     unit: Unit
@@ -68,15 +71,20 @@ class Task:
     accumulators: Rows | None = None
     host: Rows | None = None
     tile: WeightTile | None = None
+    layer: int = 0
 
 
 class TaskList:
-    """Collects tasks in an order in which they would be right one after the other."""
+    """Collects tasks in an order in which they would be right one after the other.
+
+    ``layer`` is the number of the operation that tasks are added for.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._host_cycles = -(-config.size // config.host_data_bytes)
         self.tasks: list[Task] = []
+        self.layer = 0
 
     def read(self, unified_buffer: int, host: int, rows: int) -> None:
         """Rows of host memory to the unified buffer."""
@@ -92,7 +100,10 @@ class TaskList:
         self, unit: Unit, instruction: Instruction, host: int, rows: int, **touched: tuple[Rows, ...]
     ) -> None:
         bytes_ = Rows(host, rows * self._config.size)
-        self.tasks.append(Task(unit, instruction, rows * self._host_cycles, host=bytes_, **touched))
+        self._add(unit, instruction, rows * self._host_cycles, host=bytes_, **touched)
+
+    def _add(self, unit: Unit, instruction: Instruction, cycles: int, **rest: Any) -> None:
+        self.tasks.append(Task(unit, instruction, cycles, layer=self.layer, **rest))
 
     def multiply(
         self,
@@ -142,8 +153,15 @@ class TaskList:
         registers: Mapping[Register, Mapping[str, int]],
     ) -> None:
         cycles = max(accumulators.count, self._config.size if tile is not None else 1)
-        task = Task(Unit.MATRIX, instruction, cycles, registers, reads=(source,), accumulators=accumulators, tile=tile)
-        self.tasks.append(task)
+        self._add(
+            Unit.MATRIX,
+            instruction,
+            cycles,
+            registers=registers,
+            reads=(source,),
+            accumulators=accumulators,
+            tile=tile,
+        )
 
     def activate(
         self,
@@ -166,16 +184,14 @@ class TaskList:
             **fields,
         )
         reads = (*((source,) if from_unified_buffer else ()), *((operand_rows,) if operand_rows is not None else ()))
-        self.tasks.append(
-            Task(
-                Unit.ACTIVATION,
-                instruction,
-                max(results * positions, target.count) * self._config.column_groups,
-                registers,
-                reads=reads,
-                writes=(target,),
-                accumulators=None if from_unified_buffer else source,
-            )
+        self._add(
+            Unit.ACTIVATION,
+            instruction,
+            max(results * positions, target.count) * self._config.column_groups,
+            registers=registers,
+            reads=reads,
+            writes=(target,),
+            accumulators=None if from_unified_buffer else source,
         )
 
     def configure(self, register: Register, **values: int) -> None:
@@ -185,4 +201,4 @@ class TaskList:
             rows = PARAMETER_ROWS * values["count"]
         instruction = _SET(register=register, value=REGISTERS[register].pack(**values))
         source = Rows(values["unified_buffer"], rows)
-        self.tasks.append(Task(Unit.ACTIVATION, instruction, rows, reads=(source,)))
+        self._add(Unit.ACTIVATION, instruction, rows, reads=(source,))

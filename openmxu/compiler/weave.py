@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Instruction, Unit
-from openmxu.compiler.emitter import Emitter, WeightRun, WeightStream
+from openmxu.arch.isa import Unit
+from openmxu.compiler.emitter import Code, Emitter, WeightRun, WeightStream
 from openmxu.compiler.memory import ALIGNMENT
 from openmxu.compiler.tasks import Task
 
@@ -31,7 +31,7 @@ _MOST_TILES = (1 << 24) - 1
 """Tiles of one Read_Weights."""
 
 
-def weave(tasks: Sequence[Task], config: Config) -> tuple[Instruction, ...]:
+def weave(tasks: Sequence[Task], config: Config) -> Code:
     """The program of the tasks, ended by Halt; weights are queued ahead of the multiplications that take them."""
     emitter = Emitter()
     weights = WeightStream(emitter, config, _weight_runs(tasks))
@@ -40,6 +40,7 @@ def weave(tasks: Sequence[Task], config: Config) -> tuple[Instruction, ...]:
     reads = deque(index for index, task in enumerate(tasks) if task.unit is Unit.HOST_READ)
 
     def emit(task: Task) -> None:
+        emitter.layer = task.layer
         if task.tile is not None:
             weights.take()
         for register, values in task.registers.items():
@@ -56,7 +57,7 @@ def weave(tasks: Sequence[Task], config: Config) -> tuple[Instruction, ...]:
             emit(tasks[reads.popleft()])
         emit(task)
     emitter.halt()
-    return tuple(emitter.instructions)
+    return emitter.code()
 
 
 def _weight_runs(tasks: Sequence[Task]) -> list[WeightRun]:

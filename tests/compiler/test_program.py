@@ -92,6 +92,8 @@ def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> N
         saved.outputs,
     )
     assert loaded.multiply_adds == saved.multiply_adds == 10 * (9 * 6 + 6 * 3)
+    assert loaded.layers == saved.layers
+    assert (loaded.layer_numbers == saved.layer_numbers).all()
     rows = random_rows(random, network, 10)
     assert (loaded.run(device, rows)["y"] == saved.run(device, rows)["y"]).all()
     assert list(tmp_path.iterdir()) == [path]
@@ -141,6 +143,9 @@ def test_flipped_bits(program: Program, tmp_path: Path) -> None:
         ({"inputs": [{}]}, "scale"),
         ({"inputs": []}, "no input or no output"),
         ({"outputs": []}, "no input or no output"),
+        ({"layers": []}, "do not belong to 0 layers"),
+        ({"layers": [{"name": 5, "kind": "product", "multiply_adds": 1}]}, "a layer's name and kind are 5, 'product'"),
+        ({"layers": [{"name": "a", "kind": "product", "multiply_adds": -1}]}, "multiply_adds of a is -1"),
     ],
 )
 def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object], message: str) -> None:
@@ -192,6 +197,13 @@ def test_wrong_packing(tmp_path: Path, change: dict[str, object], message: str) 
 def test_missing_halt(program: Program, tmp_path: Path, count: int) -> None:
     words = encode_program(program.instructions)[:count]
     refuse_changed(program, tmp_path, "the last instruction is not Halt", instructions=words)
+
+
+@pytest.mark.parametrize("numbers", [[0], [1], [-2]])
+def test_wrong_layers(program: Program, tmp_path: Path, numbers: list[int]) -> None:
+    count = 1 if numbers == [0] else len(program.instructions)
+    layers = np.resize(np.array(numbers, np.int32), count)
+    refuse_changed(program, tmp_path, "the instructions do not belong to 1 layers", layers=layers)
 
 
 def refuse_changed(

@@ -25,7 +25,7 @@ def multiply(tasks: TaskList, source: int, tile: int, rows: int = 64) -> None:
 
 
 def opcodes(tasks: TaskList) -> list[Opcode]:
-    return [Opcode(item.word & 0xFF) for item in weave(tasks.tasks, CONFIG)]
+    return [Opcode(item.word & 0xFF) for item in weave(tasks.tasks, CONFIG).instructions]
 
 
 def test_reads_come_early() -> None:
@@ -76,6 +76,7 @@ def test_neighbouring_tiles_are_queued_together() -> None:
     tasks = TaskList(CONFIG)
     for tile in (0, 1, 2, 0, 1, 2, 7):
         multiply(tasks, 0, tile)
-    queued = [item for item in weave(tasks.tasks, CONFIG) if item.word & 0xFF == Opcode.READ_WEIGHTS]
+    code = weave(tasks.tasks, CONFIG).instructions
+    queued = [item for item in code if item.word & 0xFF == Opcode.READ_WEIGHTS]
     tile_bytes = CONFIG.tile_bytes
     assert [(item["weights"], item["tiles"]) for item in queued] == [(0, 3), (0, 3), (7 * tile_bytes, 1)]
