@@ -29,6 +29,7 @@ from amaranth.hdl import Fragment
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
 from openmxu.sim.verilator import CORE, Design
+from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.layout import TOP
 from scripts.core_checks import Check, checks, configurations
 from scripts.unit_names import ports, unit_of, units
@@ -75,7 +76,8 @@ class Netlist:
         component = Core(config)
         fragment = Fragment.get(component, None)
         self.units = units(fragment, TOP)
-        text = verilog.convert(component, name=TOP, ports=ports(component))
+        # As it is compiled, so that Verilator's line numbers are those of the file.
+        text = fold_initial_values(verilog.convert(component, name=TOP, ports=ports(component)))
         self.lines = [_without_toggles(line) if _UNCOUNTED.match(line) else line for line in text.splitlines()]
         path.write_text("\n".join(self.lines) + "\n")
 

@@ -1,0 +1,14 @@
+"""The report of lines that the suite executes."""
+
+from __future__ import annotations
+
+from openmxu.sim.verilator.initial_values import fold_initial_values
+from scripts.core_checks import configurations
+from scripts.coverage import Netlist
+
+
+def test_lines_are_those_that_verilator_sees(tmp_path):
+    netlist = Netlist(configurations((2,))[0], tmp_path / "core.v")
+    text = netlist.path.read_text()
+    assert fold_initial_values(text) == text
+    assert netlist.lines == text.splitlines()
