@@ -198,7 +198,7 @@ def _point(line: str) -> Point:
 
 def _decoded(name: str) -> str:
     """Verilator writes characters that C++ names cannot have as ``__0`` and two hexadecimal digits."""
-    return re.sub("__0([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), name)
+    return re.sub("__0([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), name)
 
 
 def places(netlist: Netlist, counts: Counter[Point]) -> Iterator[tuple[Place, Point, int]]:
