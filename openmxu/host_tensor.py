@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.host_stage import ArraySpec
+
 __all__ = ["HostTensor", "Packing", "dequantize", "quantize"]
 
 
@@ -118,6 +120,11 @@ class HostTensor:
     offset: int = 0
     channels_first: bool = False
     packing: Packing | None = None
+
+    @property
+    def spec(self) -> ArraySpec:
+        """What the user gives or gets."""
+        return ArraySpec(self.name, self.dtype, self.shape)
 
     @property
     def positions(self) -> int:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from openmxu.compiler import evaluate, import_model
+from openmxu.compiler import evaluate, import_network
 from openmxu.host_tensor import quantize
 from openmxu.models import DIGITS_MODEL, DIGITS_TEST_SPLIT
 from openmxu.program_file import write_atomically
@@ -158,7 +158,7 @@ def _dequantize(name: str, axis: int) -> onnx.NodeProto:
 
 def integer_accuracy(model: onnx.ModelProto, images: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
     """Part of the images whose digit the quantized network finds."""
-    network = import_model(model)
+    network = import_network(model)
     pixels = quantize(images, PIXEL_SCALE, 0, "uint8")
     return float((evaluate(network, pixels).argmax(axis=1) == labels).mean())
 

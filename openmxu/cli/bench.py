@@ -160,7 +160,8 @@ def _measure(
     if clocked:
         options["seed"] = seed
     with open_device(device, config, **options) as opened:
-        outputs, measurement = measured_run(program, opened, values, f"Running {text} on {device.value}")
+        results, measurement = measured_run(program, opened, values, f"Running {text} on {device.value}")
+    (outputs,) = results.values()
     mismatches = int(np.count_nonzero(outputs != expected))
     result = {
         **description,

@@ -43,7 +43,8 @@ def demo_command(
     expected = _onnx_runtime(DIGITS_MODEL, images)
     program = compile_model(DIGITS_MODEL, config, batch or len(images))
     with open_device(device, config) as opened:
-        logits, measurement = measured_run(program, opened, images, f"Running {len(images)} images on {device.value}")
+        outputs, measurement = measured_run(program, opened, images, f"Running {len(images)} images on {device.value}")
+    (logits,) = outputs.values()
     mismatches = int(np.count_nonzero(logits != expected))
     accuracy = _accuracy(logits, labels)
     expected_accuracy = _accuracy(expected, labels)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
@@ -20,10 +22,11 @@ from openmxu.program_file import write_atomically
 
 __all__ = [
     "STANDARD_STREAM",
+    "archive_bytes",
     "array_bytes",
     "check_readable",
     "check_writable",
-    "read_array",
+    "read_arrays",
     "read_bytes",
     "read_text",
     "saving",
@@ -34,6 +37,13 @@ STANDARD_STREAM = Path("-")
 """Stands for standard input or output in the place of a file name."""
 
 _ARCHIVE = b"PK"
+
+_UNREADABLE = (
+    *(ValueError, EOFError, SyntaxError, TokenError, OverflowError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error),
+    RuntimeError,  # zipfile, of compression and encryption that it does not know
+)
+"""What numpy and zipfile raise where a file is damaged."""
 
 _STANDARD_OUTPUTS = (STANDARD_STREAM, Path("/dev/stdout"))
 
@@ -87,28 +97,42 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
 
 
-def read_array(path: Path) -> NDArray[Any]:
-    """The array of a ``.npy`` file; ``-`` is standard input.
+def read_arrays(path: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """The array of a ``.npy`` file, or those of an ``.npz`` archive by name; ``-`` is standard input.
 
     Raises
     ------
     InputError
-        The file cannot be read, is no ``.npy`` file, is cut short or holds Python objects.
+        The file cannot be read, is neither, is cut short or holds Python objects.
     """
     contents = read_bytes(path)
-    if not contents.startswith(npy.MAGIC_PREFIX):
-        kind = "an .npz archive, not a .npy file" if contents.startswith(_ARCHIVE) else "no .npy file"
-        raise InputError(f"{path} is {kind}; numpy.save() writes one")
+    is_archive = contents.startswith(_ARCHIVE)
+    if not is_archive and not contents.startswith(npy.MAGIC_PREFIX):
+        raise InputError(f"{path} is no .npy file; numpy.save() writes one")
     try:
-        return npy.read_array(io.BytesIO(contents), allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, TokenError, OverflowError, MemoryError) as error:
-        raise InputError(f"{path} is no readable .npy file: {error}; numpy.save() writes one") from None
+        if not is_archive:
+            return npy.read_array(io.BytesIO(contents), allow_pickle=False)
+        with np.load(io.BytesIO(contents), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except _UNREADABLE as error:
+        kind, function = (".npz", "savez") if is_archive else (".npy", "save")
+        raise InputError(f"{path} is no readable {kind} file: {error}; numpy.{function}() writes one") from None
 
 
 def array_bytes(array: NDArray[Any]) -> bytes:
     """The contents of a ``.npy`` file."""
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def archive_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The contents of an ``.npz`` archive."""
+    stream = io.BytesIO()
+    # Not numpy.savez: an array may have the name of one of its arguments.
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            archive.writestr(f"{name}.npy", array_bytes(array))
     return stream.getvalue()
 
 

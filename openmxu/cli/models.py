@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from openmxu.cli.errors import InputError
-from openmxu.cli.files import STANDARD_STREAM, array_bytes, check_writable, read_array, saving, write_output
+from openmxu.cli.files import (
+    STANDARD_STREAM,
+    archive_bytes,
+    array_bytes,
+    check_writable,
+    read_arrays,
+    saving,
+    write_output,
+)
 from openmxu.cli.options import BatchOption, DeviceName, DeviceOption, JsonOption, PresetOption, SizeOption, make_config
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
 from openmxu.cli.report import print_json, print_rows
@@ -19,8 +27,12 @@ __all__ = ["compile_command", "run_command"]
 
 def run_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
-    source: Annotated[Path, typer.Option("--input", "-i", metavar="X.npy", help="Input: (batch, ...).")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="Y.npy", help="File to write; - is stdout.")],
+    source: Annotated[
+        Path, typer.Option("--input", "-i", metavar="FILE", help="Input (batch, ...) as .npy; several by name as .npz.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout.")
+    ],
     device: DeviceOption = DeviceName.INTERPRETER,
     size: SizeOption = None,
     preset: PresetOption = None,
@@ -34,24 +46,32 @@ def run_command(
     if json and output == STANDARD_STREAM:
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
-    inputs = read_array(source)
+    inputs = read_arrays(source)
     program = load_program(model, size, preset, batch)
     # Before the device is opened: that may build a simulation model, and begins the waveform's file.
     try:
         program.check_inputs(inputs)
     except ProgramInputError as error:
         raise InputError(f"{source}: {error}") from None
-    if len(program.outputs) > 1:
-        names = ", ".join(tensor.name for tensor in program.outputs)
-        raise InputError(f"{model} has the outputs {names}, but --output takes one; openmxu.compile gives all of them")
+    is_archive = output.suffix == ".npz"
+    if len(program.outputs) > 1 and not is_archive:
+        names = ", ".join(spec.name for spec in program.outputs)
+        raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
     with open_device(device, program.config, waveform=waveform) as opened:
-        result, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
-    write_output(output, array_bytes(result))
+        try:
+            results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
+        except ProgramInputError as error:
+            raise InputError(f"{source}: {error}") from None
+    write_output(output, archive_bytes(results) if is_archive else array_bytes(next(iter(results.values()))))
     if json:
-        print_json({"device": device.value, **measurement.as_dict(), "shape": result.shape, "type": result.dtype.name})
+        arrays = [{"name": name, "shape": result.shape, "type": result.dtype.name} for name, result in results.items()]
+        print_json({"device": device.value, **measurement.as_dict(), "outputs": arrays})
     elif output != STANDARD_STREAM:
-        shape = " × ".join(map(str, result.shape))
-        print_rows([("output", f"{output}: {result.dtype}, {shape}"), *measurement.as_rows()])
+        lines = [
+            ("output", f"{output}: {name}, {result.dtype}, {' × '.join(map(str, result.shape))}")
+            for name, result in results.items()
+        ]
+        print_rows([*lines, *measurement.as_rows()])
 
 
 def compile_command(
@@ -77,9 +97,13 @@ def compile_command(
         "host_bytes": program.host_bytes,
         "multiply_adds": program.multiply_adds,
     }
+    host = {
+        name: list(stage.nodes) if stage is not None else []
+        for name, stage in (("host_before", program.before), ("host_after", program.after))
+    }
     if json:
-        print_json(facts)
+        print_json(facts | host)
     else:
-        print_rows(
-            [("program", str(output)), *((name.replace("_", " "), f"{value:,}") for name, value in facts.items())]
-        )
+        numbers = [(name.replace("_", " "), f"{value:,}") for name, value in facts.items()]
+        texts = [(name.replace("_", " "), ", ".join(nodes) or "nothing") for name, nodes in host.items()]
+        print_rows([("program", str(output)), *numbers, *texts])

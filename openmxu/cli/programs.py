@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 import openmxu
@@ -156,12 +155,14 @@ class Measurement:
         ]
 
 
-def measured_run(program: Program, device: Device, inputs: NDArray[Any], what: str) -> tuple[NDArray[Any], Measurement]:
+def measured_run(
+    program: Program, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], what: str
+) -> tuple[dict[str, NDArray[Any]], Measurement]:
     """Run a program and say what it took; ``what`` is shown on a terminal meanwhile.
 
     Returns
     -------
-    The only output, and the measurement.
+    The outputs by name, and the measurement.
 
     Raises
     ------
@@ -174,6 +175,5 @@ def measured_run(program: Program, device: Device, inputs: NDArray[Any], what: s
         outputs = program.run(device, inputs)
         seconds = time.perf_counter() - start
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
-    multiply_adds = program.multiply_adds * len(inputs) // program.batch
-    (output,) = outputs.values()
-    return np.asarray(output), Measurement(program.config, multiply_adds, seconds, counters)
+    multiply_adds = program.multiply_adds * len(next(iter(outputs.values()))) // program.batch
+    return outputs, Measurement(program.config, multiply_adds, seconds, counters)

@@ -11,7 +11,7 @@ import typer
 
 import openmxu
 from openmxu.cli.errors import InputError, RunError
-from openmxu.cli.files import STANDARD_STREAM, check_readable, check_writable, read_array, write_output
+from openmxu.cli.files import STANDARD_STREAM, check_readable, check_writable, read_arrays, write_output
 from openmxu.cli.options import JsonOption
 from openmxu.cli.report import print_json, print_rows, working
 from openmxu.compiler import CompileError
@@ -25,9 +25,9 @@ _DEFAULT = _Activations(ACTIVATIONS[0])
 
 
 def quantize_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Float ONNX model with one input.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Float ONNX model.")],
     calibration: Annotated[
-        Path, typer.Option("--calibration", "-c", metavar="X.npy", help="Typical inputs: (batch, ...).")
+        Path, typer.Option("--calibration", "-c", metavar="FILE", help="Typical inputs: .npy, or by name .npz.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Model to write; - is stdout.")],
     activations: Annotated[
@@ -43,7 +43,7 @@ def quantize_command(
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_readable(model)
     check_writable(output)
-    inputs = read_array(calibration)
+    inputs = read_arrays(calibration)
     with working(f"Quantizing {model.name}"):
         try:
             quantized = openmxu.quantize(model, inputs, activations=activations.value)
@@ -58,7 +58,8 @@ def quantize_command(
     for name in ("QuantizeLinear", "DequantizeLinear"):
         del operators[name]
     if json:
-        print_json({"activations": activations.value, "calibration_inputs": len(inputs), "operators": operators})
+        count = len(next(iter(inputs.values())) if isinstance(inputs, dict) else inputs)
+        print_json({"activations": activations.value, "calibration_inputs": count, "operators": operators})
     elif output != STANDARD_STREAM:
         computing = ", ".join(f"{count} {name}" for name, count in operators.items())
         print_rows([("model", str(output)), ("activations", activations.value), ("operators", computing)])

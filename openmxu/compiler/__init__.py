@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING
 
 from openmxu.arch.config import Config
 from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_input, gemm_network
 from openmxu.compiler.errors import CapacityError, CompileError, ModelError, UnsupportedOperatorError
-from openmxu.compiler.importer import import_model
+from openmxu.compiler.importer import import_model, import_network
 from openmxu.compiler.network import evaluate
 from openmxu.compiler.translate import compile_network
 from openmxu.program import Program
@@ -30,6 +31,7 @@ __all__ = [
     "gemm_input",
     "gemm_network",
     "import_model",
+    "import_network",
 ]
 
 
@@ -45,9 +47,10 @@ def compile(
     output channel; convolutions with groups, strides, dilations and any padding. ``docs/compiler.md`` has the details.
 
     The host does QuantizeLinear of float32 inputs, DequantizeLinear of outputs, and the scaling of int32 sums that end
-    the model (Gemm without QuantizeLinear; MatMulInteger, Cast, Mul). Every integer is that of ONNX Runtime's integer
-    kernels, but sums, products and averages may differ by 1. A real-valued bias is rounded to a multiple of
-    input scale × weight scale.
+    the model (Gemm without QuantizeLinear; MatMulInteger, Cast, Mul). What else the device cannot do, the host does
+    where no quantized layer comes before it, or none behind it. Every integer is that of ONNX Runtime's integer
+    kernels, but sums, products and averages may differ by 1. A real-valued bias is rounded to a multiple of input scale
+    × weight scale.
 
     Parameters
     ----------
@@ -70,4 +73,8 @@ def compile(
     OSError
         The file cannot be read.
     """
-    return compile_network(import_model(model), config, batch)
+    imported = import_model(model)
+    program = compile_network(imported.network, config, batch)
+    return dataclasses.replace(
+        program, inputs=imported.inputs, outputs=imported.outputs, before=imported.before, after=imported.after
+    )

@@ -126,7 +126,8 @@ class Builder:
         self._place(name, dataclasses.replace(other, signed=signed, item=1), self.channels_first[like])
 
     def input_ports(self) -> tuple[Port, ...]:
-        """What the host gives."""
+        """What the host gives of what operations use."""
+        used = {source for operation in self.operations for source in operation.sources}
         return tuple(
             Port(
                 HostTensor(
@@ -142,6 +143,7 @@ class Builder:
                 tensor,
             )
             for tensor, item in self.inputs.items()
+            if tensor in used
         )
 
     def add(self, operation: Operation, tensor: Tensor, channels_first: bool) -> None:

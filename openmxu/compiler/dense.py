@@ -44,8 +44,10 @@ def compile_dense(network: Network, layers: Sequence[DenseLayer], config: Config
     return Program(
         config=config,
         batch=batch,
-        inputs=(dataclasses.replace(source.host, offset=tensors[0]),),
-        outputs=(dataclasses.replace(target.host, offset=tensors[-1]),),
+        inputs=(source.host.spec,),
+        outputs=(target.host.spec,),
+        device_inputs=(dataclasses.replace(source.host, offset=tensors[0]),),
+        device_outputs=(dataclasses.replace(target.host, offset=tensors[-1]),),
         instructions=code.instructions,
         weights=weights,
         constants=constants,

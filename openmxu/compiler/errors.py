@@ -22,11 +22,14 @@ class UnsupportedOperatorError(CompileError):
         Name of the node, or of its first output where it has no name.
     operator : str
         Its operator.
+    reason : str
+        What is not supported, and what is.
     """
 
     def __init__(self, node: str, operator: str, reason: str) -> None:
         self.node = node
         self.operator = operator
+        self.reason = reason
         super().__init__(f"node {node!r} ({operator}): {reason}")
 
 

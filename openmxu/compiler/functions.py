@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from openmxu.compiler.builder import Builder, node_name
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.values import Constant
+from openmxu.graph_runner import GraphError, GraphRunner, make_graph_model
 
 if TYPE_CHECKING:
     import onnx
 
 __all__ = ["evaluate_function"]
-
-_IR_VERSION = 8
-"""Old enough for every ONNX Runtime that is supported."""
 
 
 def evaluate_function(
@@ -42,33 +40,16 @@ def evaluate_function(
     used = {name for node in nodes for name in node.input if name} - made
     constants = {name for name in used if isinstance(builder.values.get(name), Constant)}
     inputs = sorted(used - constants)
-    output = nodes[-1].output[0]
-    graph = helper.make_graph(
-        list(nodes),
-        "function",
+    model = make_graph_model(
+        nodes,
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, [values.size]) for name in inputs],
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+        [nodes[-1].output[0]],
         # Without dimensions, of which a constant of one value may have more than the vector.
         [numpy_helper.from_array(builder.values[name].array.reshape(()), name) for name in sorted(constants)],
+        builder.opset,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", builder.opset)], ir_version=_IR_VERSION)
     try:
-        result = _run(model, dict.fromkeys(inputs, values))
-    except Exception as error:  # both evaluators raise whatever they like
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ModelError(f"node {node_name(nodes[-1])!r} ({nodes[-1].op_type}) cannot be computed: {reason}") from None
+        (result,) = GraphRunner(model.SerializeToString()).run(dict.fromkeys(inputs, values))
+    except GraphError as error:
+        raise ModelError(f"node {node_name(nodes[-1])!r} ({nodes[-1].op_type}) cannot be computed: {error}") from None
     return np.broadcast_to(np.asarray(result, np.float32).reshape(-1), values.shape)
-
-
-def _run(model: onnx.ModelProto, inputs: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-    try:
-        import onnxruntime
-    except ImportError:
-        from onnx.reference import ReferenceEvaluator
-
-        return ReferenceEvaluator(model).run(None, inputs)[0]
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)[0]

@@ -11,19 +11,24 @@ from numpy.typing import NDArray
 
 from openmxu.compiler import element_operators, matrix_operators, plane_operators, shapes
 from openmxu.compiler.builder import Builder, Input, node_name, per_column
-from openmxu.compiler.errors import ModelError
+from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealConstant, RealSums, Sums, Value
 from openmxu.compiler.visit import Visit
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["OPERATORS", "operator_name", "visit"]
+__all__ = ["OPERATORS", "operator_name", "unknown_operator", "visit"]
 
 
 def operator_name(node: onnx.NodeProto) -> str:
     """A node's operator, with its domain unless that is ONNX's own."""
     return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+
+
+def unknown_operator() -> str:
+    """Why a node is refused whose operator is none of those here."""
+    return f"the operator is not supported; supported: {', '.join(sorted(OPERATORS))}"
 
 
 def visit(builder: Builder, node: onnx.NodeProto) -> None:
@@ -41,6 +46,8 @@ def visit(builder: Builder, node: onnx.NodeProto) -> None:
     given = [value for value in inputs if value is not None]
     is_own = operator_name(node) != node.op_type or node.op_type == "DequantizeLinear"
     if is_own or not all(isinstance(value, Constant) for value in given):
+        if operator_name(node) not in OPERATORS:
+            raise UnsupportedOperatorError(node_name(node), operator_name(node), unknown_operator())
         result = OPERATORS[operator_name(node)](here)
     else:
         result = Constant(shapes.fold(node, here.name, builder.opset, [value.array for value in given]))

@@ -58,8 +58,10 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     return Program(
         config=config,
         batch=batch,
-        inputs=tuple(placed(port) for port in network.inputs),
-        outputs=tuple(placed(port) for port in network.outputs),
+        inputs=tuple(port.host.spec for port in network.inputs),
+        outputs=tuple(port.host.spec for port in network.outputs),
+        device_inputs=tuple(placed(port) for port in network.inputs),
+        device_outputs=tuple(placed(port) for port in network.outputs),
         instructions=code.instructions,
         weights=memory,
         constants=constants.data,

@@ -8,14 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.network import Tensor
 from openmxu.compiler.operations import Convolution, Operation
 from openmxu.compiler.window import Window
+from openmxu.host_stage import ArraySpec
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Constant", "FloatInput", "Integers", "Real", "RealConstant", "RealSums", "Sums", "Value"]
+__all__ = [
+    "Constant",
+    "FloatInput",
+    "HostArray",
+    "Integers",
+    "Real",
+    "RealConstant",
+    "RealSums",
+    "Refused",
+    "Sums",
+    "Value",
+]
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,25 @@ class FloatInput:
     name: str
     given_shape: tuple[int, ...]
     shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HostArray:
+    """What only the host can work on: numbers of other types, or with no dimension beside the batch."""
+
+    spec: ArraySpec
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one batch element."""
+        return self.spec.shape
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A constant that nothing on the device can use; ``error`` says why."""
+
+    error: UnsupportedOperatorError
 
 
 @dataclass(frozen=True)
@@ -130,4 +162,4 @@ class RealSums:
         return self.sums.shape
 
 
-Value = Constant | RealConstant | FloatInput | Integers | Real | Sums | RealSums
+Value = Constant | RealConstant | FloatInput | HostArray | Integers | Real | Sums | RealSums | Refused

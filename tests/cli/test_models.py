@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
 from openmxu import Program
 from tests.cli.small_models import K, N, write_dense_model, write_unsupported_model
+from tests.compiler.host_models import embedding, random_inputs
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def test_run_reports_as_json(openmxu, folder):
     report = openmxu("run", "model.onnx", "--input", "x.npy", "--output", "y.npy", "--size", 4, "--json").json
     assert report["device"] == "interpreter"
     assert report["size"] == 4
-    assert (report["shape"], report["type"]) == ([100, N], "uint8")
+    assert report["outputs"] == [{"name": "y", "shape": [100, N], "type": "uint8"}]
     assert report["multiply_adds"] == 100 * K * N
     assert report["cycles"] is None
 
@@ -67,6 +69,35 @@ def test_compiled_program_runs_and_disassembles(openmxu, folder):
     assert openmxu("run", "model.mxu", "--input", "x.npy", "--output", "y.npy").status == 0
     assert_equals_expected(folder, "y.npy")
     assert openmxu("disassemble", "model.mxu").stdout == Program.load(folder / "model.mxu").disassemble()
+
+
+def test_host_parts_are_told_and_run(openmxu, folder):
+    """A model with a first and a last part for the host, of tokens, and with several outputs."""
+    model = embedding()
+    onnx.save(model, folder / "embedding.onnx")
+    inputs = random_inputs(model, 3)
+    np.save(folder / "tokens.npy", inputs["tokens"])
+    np.savez(folder / "tokens.npz", **inputs)
+    facts = openmxu("compile", "embedding.onnx", "-o", "embedding.mxu", "--json").json
+    assert facts["host_before"] == ["words (Gather)", "scaled (Mul)"]
+    assert facts["host_after"] == ["y (Softmax)", "best (ArgMax)"]
+    text = openmxu("compile", "embedding.onnx", "-o", "embedding.mxu").stdout
+    assert "host before    words (Gather), scaled (Mul)\n" in text
+    session = onnxruntime.InferenceSession(folder / "embedding.onnx")
+    expected = session.run(["best", "h"], inputs)
+    for source in ("tokens.npy", "tokens.npz"):
+        openmxu("run", "embedding.mxu", "--input", source, "--output", "y.npy").failed(
+            2, "embedding.mxu has the outputs y, best, h: --output must be an .npz file"
+        )
+        report = openmxu("run", "embedding.mxu", "--input", source, "--output", "y.npz", "--json").json
+        assert [item["name"] for item in report["outputs"]] == ["y", "best", "h"]
+        with np.load(folder / "y.npz") as archive:
+            np.testing.assert_array_equal(archive["best"], expected[0], strict=True)
+            np.testing.assert_array_equal(archive["h"], expected[1], strict=True)
+    np.save(folder / "tokens.npy", np.full((1, 5), 1000))
+    run = ("run", "embedding.mxu", "--input", "tokens.npy", "--output", "z.npz")
+    openmxu(*run).failed(2, "tokens.npy: the host's part of the model (words (Gather), scaled (Mul)) failed")
+    assert not (folder / "z.npz").exists()
 
 
 def test_options_may_not_contradict_a_compiled_program(openmxu, folder):
@@ -127,8 +158,10 @@ def test_input_is_checked_before_the_simulation_is_built(openmxu, folder):
 
 def test_file_that_is_no_array_is_refused(openmxu, folder):
     run = ("run", "model.onnx", "--output", "y.npy", "--input")
-    np.savez(folder / "bad.npz", np.zeros(3))
-    openmxu(*run, "bad.npz").failed(2, "bad.npz is an .npz archive")
+    np.savez(folder / "bad.npz", z=np.zeros(3))
+    openmxu(*run, "bad.npz").failed(2, "bad.npz: expected inputs named x; found z")
+    (folder / "bad.npz").write_bytes((folder / "bad.npz").read_bytes()[:100])
+    openmxu(*run, "bad.npz").failed(2, "bad.npz is no readable .npz file: File is not a zip file")
     np.save(folder / "bad.npz", np.array([{}]), allow_pickle=True)
     (folder / "bad.npz.npy").rename(folder / "bad.npz")
     openmxu(*run, "bad.npz").failed(2, "bad.npz is no readable .npy file: Object arrays cannot be loaded")

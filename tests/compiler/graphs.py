@@ -60,6 +60,14 @@ def layer(*middle: onnx.NodeProto, last: str = "sums", output: str = "y") -> lis
     return [dequantize("x"), dequantize("w"), product, *middle, quantize(last, output, "h")]
 
 
+def followed(nodes: Sequence[onnx.NodeProto], name: str = "z") -> list[onnx.NodeProto]:
+    """``nodes``, which make the bytes ``name``, and a layer behind them: the host computes nothing before a layer."""
+    return [
+        *nodes,
+        node("QLinearMatMul", f"{name} h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y"),
+    ]
+
+
 def model(
     nodes: Sequence[onnx.NodeProto],
     values: dict[str, np.ndarray],

@@ -43,7 +43,7 @@ def test_quantized_model_of_given_weights() -> None:
     weights = [integers[0] / 64, integers[1] / 32]
     images = random.integers(0, 17, (50, 64)).astype(np.float32)
     model = train_digits.quantized_model(weights, [np.zeros(5), np.zeros(3)], images)
-    network = openmxu.compiler.import_model(model)
+    network = openmxu.compiler.import_network(model)
     for layer, matrix in zip(network.operations, integers, strict=True):
         assert (matrix == layer.weights[:, :, 0, 0].T).all()
     result = network.operations[0].result

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto
 
 import openmxu
-from openmxu.compiler import import_model
+from openmxu.compiler import import_network
 from openmxu.compiler.fusion import fuse
 from scripts.random_models import random_bytes
 from tests.compiler.graphs import dequantize, node, quantize
@@ -159,7 +159,7 @@ def test_operations_that_one_pass_does(random: np.random.Generator, dtype: str) 
     values |= {"s_scale": np.float32(1 / 256), "s_zero_point": np.asarray(0, dtype)}
     proto = image_model(nodes, values, types=(dtype, dtype))
     assert differing(proto, images(random, dtype), CONFIG) == 0
-    assert len(fuse(import_model(proto), CONFIG).operations) == 1
+    assert len(fuse(import_network(proto), CONFIG).operations) == 1
 
 
 def test_a_branch_keeps_what_it_reads(random: np.random.Generator) -> None:
@@ -262,7 +262,7 @@ def test_packed_image_in_a_file(random: np.random.Generator, tmp_path) -> None:
     program.save(tmp_path / "model.mxu")
     loaded = openmxu.Program.load(tmp_path / "model.mxu")
     assert loaded.inputs == program.inputs
-    assert loaded.inputs[0].packing is not None
+    assert loaded.device_inputs[0].packing is not None
     with openmxu.open_device("interpreter", config) as device:
         values = images(random, channels=1)
         assert (loaded.run(device, values)["y"] == program.run(device, values)["y"]).all()
@@ -315,7 +315,7 @@ def test_functions(random: np.random.Generator, nodes: list[onnx.NodeProto]) -> 
     """Any function of one tensor between DequantizeLinear and QuantizeLinear is a table."""
     values = parameters(random) | {"half": np.float32([[0.5]]), "low": np.float32(0.4), "y_scale": np.float32(0.011)}
     proto = image_model([dequantize("x"), *nodes, quantize("f", "y", "y")], values)
-    assert len(import_model(proto).operations) == 1
+    assert len(import_network(proto).operations) == 1
     assert differing(proto, images(random), CONFIG) == 0
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import openmxu
@@ -15,6 +17,7 @@ import openmxu.models
 from openmxu import InputError, Program, ProgramFileError
 from openmxu.arch.isa import encode_program
 from openmxu.compiler import compile_network, conv_network, evaluate, gemm, gemm_input, gemm_network
+from tests.compiler.host_models import embedding
 from tests.compiler.networks import random_network, random_rows
 
 CONFIG = openmxu.Config(size=4, activation_lanes=1)
@@ -85,12 +88,8 @@ def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> N
     saved.save(path)
     loaded = Program.load(path)
     assert loaded.instructions == saved.instructions
-    assert (loaded.config, loaded.batch, loaded.inputs, loaded.outputs) == (
-        saved.config,
-        saved.batch,
-        saved.inputs,
-        saved.outputs,
-    )
+    for field in ("config", "batch", "inputs", "outputs", "device_inputs", "device_outputs", "before", "after"):
+        assert getattr(loaded, field) == getattr(saved, field)
     assert loaded.multiply_adds == saved.multiply_adds == 10 * (9 * 6 + 6 * 3)
     assert loaded.layers == saved.layers
     assert (loaded.layer_numbers == saved.layer_numbers).all()
@@ -102,7 +101,7 @@ def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> N
 def test_scales_survive_the_file(tmp_path: Path) -> None:
     program = openmxu.compile(openmxu.models.DIGITS_MODEL, CONFIG)
     program.save(tmp_path / "digits.mxu")
-    assert Program.load(tmp_path / "digits.mxu").outputs == program.outputs
+    assert Program.load(tmp_path / "digits.mxu").device_outputs == program.device_outputs
 
 
 def test_failed_save_leaves_nothing(program: Program, tmp_path: Path) -> None:
@@ -140,19 +139,27 @@ def test_flipped_bits(program: Program, tmp_path: Path) -> None:
         ({"constants_offset": 10**9}, "constants lie outside"),
         ({"batch": "many"}, "batch is 'many'"),
         ({"batch": True}, "batch is True"),
-        ({"inputs": [{}]}, "scale"),
+        ({"inputs": [{}]}, "shape"),
+        ({"device_inputs": [{}]}, "scale"),
         ({"inputs": []}, "no input or no output"),
         ({"outputs": []}, "no input or no output"),
         ({"layers": []}, "do not belong to 0 layers"),
         ({"layers": [{"name": 5, "kind": "product", "multiply_adds": 1}]}, "a layer's name and kind are 5, 'product'"),
         ({"layers": [{"name": "a", "kind": "product", "multiply_adds": -1}]}, "multiply_adds of a is -1"),
+        ({"device_inputs": []}, "no input or no output"),
+        ({"device_outputs": []}, "no input or no output"),
+        ({"outputs": [{"name": "z", "dtype": "uint8", "shape": [7]}]}, r"nothing makes z, uint8 of shape \(batch, 7\)"),
+        ({"outputs": [{"name": "y", "dtype": "int8", "shape": [7]}]}, "nothing makes y, int8"),
+        ({"outputs": [{"name": 5, "dtype": "int8", "shape": [7]}]}, "a tensor's name is 5"),
+        ({"outputs": [{"name": "y", "dtype": "object", "shape": [7]}]}, "the type of y is 'object'"),
+        ({"outputs": [{"name": "y", "dtype": "int8", "shape": [0]}]}, "dimension 0 of y is 0"),
     ],
 )
 def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object], message: str) -> None:
     refuse_changed(program, tmp_path, message, header=change)
 
 
-@pytest.mark.parametrize("which", ["inputs", "outputs"])
+@pytest.mark.parametrize("which", ["device_inputs", "device_outputs"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -188,9 +195,60 @@ def test_wrong_tensor(program: Program, tmp_path: Path, which: str, change: dict
 )
 def test_wrong_packing(tmp_path: Path, change: dict[str, object], message: str) -> None:
     program = compile_network(conv_network(1, 2, 6, 6, kernel=2, stride=1, pool=1), CONFIG)
-    (tensor,) = (dataclasses.asdict(item) for item in program.inputs)
+    (tensor,) = (dataclasses.asdict(item) for item in program.device_inputs)
     tensor["packing"] |= change
-    refuse_changed(program, tmp_path, message, header={"inputs": [tensor]})
+    refuse_changed(program, tmp_path, message, header={"device_inputs": [tensor]})
+
+
+def reading_files(model: onnx.ModelProto) -> None:
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="secret")
+
+
+def of_another_domain(model: onnx.ModelProto) -> None:
+    model.graph.node[0].domain = "somewhere"
+
+
+def without_input(model: onnx.ModelProto) -> None:
+    del model.graph.input[:]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (reading_files, "the host's part wants data of other files"),
+        (of_another_domain, "the host's part has operators of an unknown domain"),
+        (without_input, "the host's part has nothing as inputs or outputs"),
+    ],
+)
+def test_wrong_host_part(tmp_path: Path, change: Callable[[onnx.ModelProto], None], message: str) -> None:
+    program = openmxu.compile(embedding(), CONFIG)
+    model = onnx.load_from_string(program.before.model)
+    change(model)
+    refuse_changed(program, tmp_path, message, before=np.frombuffer(model.SerializeToString(), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"before": None}, "nothing makes scaled, float32"),
+        ({"after": None}, "nothing makes y, float32"),
+        ({"after": {"inputs": [], "outputs": [], "batch": None}}, "the host's part has real as inputs or outputs"),
+        ({"after": {"inputs": [], "outputs": [], "batch": 0}}, "the batch of after is 0"),
+        ({"before": {}}, "batch"),
+    ],
+)
+def test_wrong_header_of_host_parts(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    refuse_changed(openmxu.compile(embedding(), CONFIG), tmp_path, message, header=change)
+
+
+@pytest.mark.parametrize("length", [0, 1, 40])
+def test_truncated_host_part(tmp_path: Path, length: int) -> None:
+    program = openmxu.compile(embedding(), CONFIG)
+    part = np.frombuffer(program.after.model[:length], np.uint8)
+    refuse_changed(program, tmp_path, "the host's part (is damaged|has nothing)", after=part)
 
 
 @pytest.mark.parametrize("count", [0, -1])

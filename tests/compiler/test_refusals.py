@@ -12,7 +12,7 @@ from onnx import TensorProto
 import openmxu
 from openmxu import ModelError, UnsupportedOperatorError
 from openmxu.models import DIGITS_MODEL
-from tests.compiler.graphs import INPUTS, OUTPUTS, constants, dequantize, layer, model, node, quantize
+from tests.compiler.graphs import INPUTS, OUTPUTS, constants, dequantize, followed, layer, model, node, quantize
 
 CONFIG = openmxu.Config()
 VALUES = constants(np.random.default_rng(0))
@@ -79,7 +79,7 @@ def test_invalid_model() -> None:
 
 
 def test_unknown_operator_names_node_and_what_is_supported() -> None:
-    proto = model(layer(node("Softmax", "sums", "soft"), last="soft"), VALUES)
+    proto = in_the_middle(node("Softmax", "sums", "soft"), last="soft")
     refuse(
         proto,
         UnsupportedOperatorError,
@@ -96,6 +96,10 @@ def test_operator_of_another_domain() -> None:
     refuse(model(nodes, VALUES), UnsupportedOperatorError, r"node 'sums' \(com\.microsoft\.MatMul\)")
 
 
+def in_the_middle(*middle: onnx.NodeProto, last: str = "sums", **values: np.ndarray) -> onnx.ModelProto:
+    return model(followed(layer(*middle, last=last, output="z")), VALUES | values)
+
+
 def with_layer(*middle: onnx.NodeProto, last: str = "sums", **values: np.ndarray) -> onnx.ModelProto:
     return model(layer(*middle, last=last), VALUES | values)
 
@@ -110,15 +114,15 @@ UNSUPPORTED = {
         r"node 'y' \(MatMul\): the first input must be int8 or uint8 through DequantizeLinear",
     ),
     "matrix added": (
-        with_layer(node("Add", "sums m", "t"), last="t", m=np.ones((3, OUTPUTS), np.float32)),
+        in_the_middle(node("Add", "sums m", "t"), last="t", m=np.ones((3, OUTPUTS), np.float32)),
         r"node 't' \(Add\): supported: a constant of 1 or 30 values",
     ),
     "bias behind a limit": (
-        with_layer(node("Relu", "sums", "r"), node("Add", "r c", "t"), last="t", c=np.ones(OUTPUTS, np.float32)),
+        in_the_middle(node("Relu", "sums", "r"), node("Add", "r c", "t"), last="t", c=np.ones(OUTPUTS, np.float32)),
         r"node 't' \(Add\): supported: a constant bias",
     ),
     "branch": (
-        with_layer(node("Relu", "sums", "r"), node("Add", "r sums", "t"), last="t"),
+        in_the_middle(node("Relu", "sums", "r"), node("Add", "r sums", "t"), last="t"),
         r"'sums' is used 2 times; supported between quantized tensors only",
     ),
     "scaled Gemm": (
@@ -136,32 +140,45 @@ UNSUPPORTED = {
         ),
         "scales of the weights must be per tensor or per output column",
     ),
-    "16-bit output": (
-        with_layer(h_zero_point=np.uint16(3)),
-        r"node 'y' \(QuantizeLinear\): the output must be uint8 or int8",
-    ),
-    "other cast": (
-        model([node("MatMulInteger", "x w", "s"), node("Cast", "s", "y", to=TensorProto.INT64)], VALUES),
-        r"node 'y' \(Cast\): supported: the int32 sums",
+    "16-bit tensor": (
+        in_the_middle(h_zero_point=np.uint16(3)),
+        r"node 'z' \(QuantizeLinear\): the output must be uint8 or int8",
     ),
     "requantized by hand": (
         model(
-            [
-                node("MatMulInteger", "x w", "s"),
-                node("Cast", "s", "r", to=TensorProto.FLOAT),
-                quantize("r", "y", "h"),
-            ],
+            followed(
+                [
+                    node("MatMulInteger", "x w", "s"),
+                    node("Cast", "s", "r", to=TensorProto.FLOAT),
+                    quantize("r", "z", "h"),
+                ]
+            ),
             VALUES,
         ),
-        r"node 'y' \(QuantizeLinear\): supported on float32 inputs and between quantized tensors",
+        r"node 'z' \(QuantizeLinear\): supported on float32 inputs and between quantized tensors",
+    ),
+    "other cast": (
+        model(
+            followed([node("MatMulInteger", "x w", "s"), node("Cast", "s", "z", to=TensorProto.UINT8)]),
+            VALUES,
+        ),
+        r"node 'z' \(Cast\): supported: the int32 sums",
     ),
     "batch reshaped away": (
         model([node("Reshape", "x one", "f"), node("MatMulInteger", "f w", "y")], VALUES | {"one": np.array([1, -1])}),
         r"node 'f' \(Reshape\): the batch must stay the first dimension",
     ),
-    "limited real output": (
-        model([*layer()[:3], node("Relu", "sums", "y")], VALUES, ("uint8", "float32")),
-        r"node 'y' \(output\): this float32 output needs QuantizeLinear",
+    "nothing but the host": (
+        model([dequantize("x"), node("Softmax", "x_real", "y")], VALUES, ("uint8", "float32")),
+        r"node 'y' \(Softmax\): the operator is not supported; supported: Abs, ",
+    ),
+    "no layer": (
+        model([dequantize("x"), quantize("x_real", "y", "x")], VALUES, columns=(INPUTS, INPUTS)),
+        r"node 'y' \(QuantizeLinear\): nothing on the device computes its result 'y'",
+    ),
+    "type of the input": (
+        model(layer(), VALUES, ("int32", "uint8")),
+        r"node 'x_real' \(DequantizeLinear\): supported on .*; the host cannot compute it either: ",
     ),
 }
 
@@ -182,6 +199,12 @@ def two_inputs() -> onnx.ModelProto:
     proto = model(layer(), VALUES)
     proto.graph.input.add().CopyFrom(proto.graph.input[0])
     proto.graph.input[1].name = "z"
+    return proto
+
+
+def one_more_output(name: str) -> onnx.ModelProto:
+    proto = model(layer(), VALUES)
+    proto.graph.output.append(onnx.helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 1]))
     return proto
 
 
@@ -214,15 +237,13 @@ INVALID = {
         "node 'y': the weight zero point must have 1 or 30 values, not 7",
     ),
     "open dimension": (open_dimension(), "input 'x' must have fixed dimensions after the batch"),
-    "input without a use": (two_inputs(), "no supported operation uses the input 'z'"),
+    "input without a use": (two_inputs(), "nothing uses the input 'z'"),
     "two batches": (two_batches(), "all inputs must have the same batch"),
-    "no layer": (
-        model([dequantize("x"), quantize("x_real", "y", "x")], VALUES, columns=(INPUTS, INPUTS)),
-        "nothing computes the output 'y': it is an input",
-    ),
+    "output that is an input": (one_more_output("x"), "nothing computes the output 'x': it is an input"),
+    "constant output": (one_more_output("w_real"), "the output 'w_real' does not depend on any input"),
     "type of the input": (
-        model(layer(), VALUES, ("int32", "uint8")),
-        "input 'x' must be float32, uint8 or int8, not int32",
+        model(layer(), VALUES, ("complex64", "uint8")),
+        "input 'x' must be of a type of numbers that numpy knows, not complex64",
     ),
 }
 

@@ -1,0 +1,185 @@
+"""What of a model the host computes: its first and its last part, as far as the device cannot.
+
+The device is asked first. A node that it refuses goes to the host: together with everything that it depends on, to the
+first part, or with everything that depends on it, to the last part. Neither may take work from the array: a node
+between quantized layers that the device cannot do is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openmxu.compiler.builder import node_name
+from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.graph_view import GraphView
+from openmxu.compiler.network import Network
+from openmxu.compiler.walk import Refusal, Walk
+from openmxu.graph_runner import GraphError, GraphRunner, make_graph_model
+from openmxu.host_stage import ArraySpec, HostStage
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["Model", "divide"]
+
+_OPEN_BATCHES = (2, 3)
+"""Batches with which a stage is tried out where the model leaves the batch open."""
+_DOMAINS = ("", "ai.onnx", "com.microsoft")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model divided between host and device: fields as those of :class:`openmxu.program.Program`."""
+
+    network: Network
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+    before: HostStage | None
+    after: HostStage | None
+
+
+def divide(graph: onnx.GraphProto, opset: int) -> Model:
+    """Translate a graph, as much of it as possible for the device.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperatorError
+    """
+    view = GraphView.of(graph, opset)
+    given = {spec.name: spec for spec in view.inputs}
+    first: frozenset[int] = frozenset()
+    last: frozenset[int] = frozenset()
+    before = reason = None
+    while True:
+        wanted = [name for name in _wanted(view, last) if name not in given]
+        try:
+            network = Walk(view, first | last, tuple(given.values()), wanted).network()
+        except Refusal as refusal:
+            reason = reason or refusal.error
+            moved = _movable(view, refusal)
+            if moved.is_first:
+                first |= moved.nodes
+                before = _stage(view, first, given, refusal.error)
+                given |= {spec.name: spec for spec in before.outputs}
+            else:
+                last |= moved.nodes
+        else:
+            break
+    if not network.operations:
+        raise reason or ModelError("nothing in the model is an operation of the device")
+    there = given | {port.host.name: port.host.spec for port in network.outputs}
+    after = None
+    if last:
+        after = _stage(view, last, there, reason)
+        there |= {spec.name: spec for spec in after.outputs}
+    model = Model(network, view.inputs, tuple(there[item.name] for item in graph.output), before, after)
+    _check_inputs(model)
+    return model
+
+
+def _wanted(view: GraphView, last: Collection[int]) -> list[str]:
+    """The tensors that must be there when the last part begins, outputs included that others make."""
+    made = {name for index in last for name in view.graph.node[index].output}
+    outputs = [item.name for item in view.graph.output if item.name not in made]
+    return list(dict.fromkeys([*outputs, *view.part(last)[1]]))
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Nodes that go to the host, to its first or its last part."""
+
+    nodes: frozenset[int]
+    is_first: bool
+
+
+def _movable(view: GraphView, refusal: Refusal) -> _Moved:
+    """The nodes that go to the host with one that the device refuses.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        Between quantized layers nothing goes to the host.
+    """
+    before, behind = view.ancestors(refusal.index), view.descendants(refusal.index)
+    can_be_first = not any(map(view.is_array_work, before))
+    if refusal.is_first and can_be_first:
+        return _Moved(before, is_first=True)
+    if not any(map(view.is_array_work, behind)):
+        return _Moved(behind, is_first=False)
+    if can_be_first:
+        return _Moved(before, is_first=True)
+    raise refusal.error
+
+
+def _stage(
+    view: GraphView, moved: Collection[int], there: Mapping[str, ArraySpec], reason: UnsupportedOperatorError
+) -> HostStage:
+    """A stage of some nodes, tried out.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        The host cannot do it either, or the batch does not stay in front.
+    """
+    from onnx import helper, numpy_helper
+
+    numbers, needed, constants = view.part(moved)
+    nodes = [view.graph.node[number] for number in numbers]
+    for node in nodes:
+        if node.domain not in _DOMAINS or any(item.HasField("g") or item.graphs for item in node.attribute):
+            raise reason
+    inputs = [there[name] for name in needed]
+    outputs = view.leaving(moved)
+    model = make_graph_model(
+        nodes,
+        [
+            helper.make_tensor_value_info(
+                spec.name,
+                helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype)),
+                [view.batch or "batch", *spec.shape],
+            )
+            for spec in inputs
+        ],
+        outputs,
+        [numpy_helper.from_array(view.constants[name].array, name) for name in constants],
+        view.opset,
+    ).SerializeToString()
+    return HostStage(model, tuple(inputs), _try_out(view, model, inputs, outputs, reason), view.batch)
+
+
+def _try_out(
+    view: GraphView, model: bytes, inputs: Sequence[ArraySpec], outputs: Sequence[str], reason: UnsupportedOperatorError
+) -> tuple[ArraySpec, ...]:
+    """Types and shapes of a stage's outputs, found by computing it."""
+    made: list[tuple[ArraySpec, ...]] = []
+    for batch in (view.batch,) if view.batch else _OPEN_BATCHES:
+        values = {spec.name: np.zeros((batch, *spec.shape), spec.dtype) for spec in inputs}
+        try:
+            arrays = GraphRunner(model).run(values)
+        except GraphError as error:
+            text = f"{reason.reason}; the host cannot compute it either: {error}"
+            raise UnsupportedOperatorError(reason.node, reason.operator, text) from None
+        for name, array in zip(outputs, arrays, strict=True):
+            if array.shape[:1] != (batch,):
+                node = view.graph.node[view.makers[name]]
+                text = f"the batch must stay the first dimension of what host and device exchange, not {array.shape}"
+                raise UnsupportedOperatorError(node_name(node), node.op_type, text)
+        pairs = zip(outputs, arrays, strict=True)
+        made.append(tuple(ArraySpec(name, array.dtype.name, array.shape[1:]) for name, array in pairs))
+    if made[0] != made[-1]:
+        raise UnsupportedOperatorError(reason.node, reason.operator, "shapes behind it depend on the batch")
+    return made[0]
+
+
+def _check_inputs(model: Model) -> None:
+    """Every input must be used by somebody."""
+    used = {port.host.name for port in model.network.inputs}
+    for stage in (model.before, model.after):
+        used.update(spec.name for spec in (stage.inputs if stage else ()))
+    for spec in model.inputs:
+        if spec.name not in used:
+            raise ModelError(f"nothing uses the input {spec.name!r}")

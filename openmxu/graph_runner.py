@@ -1,0 +1,107 @@
+"""Small ONNX graphs computed on the host.
+
+This is the only place that does it: the tables of functions and the host stages of programs come through here. ONNX
+Runtime computes where it is installed (extra ``demo``) and takes the graph; otherwise ONNX's reference evaluator does.
+The two may differ in the last bit of a float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["GraphError", "GraphRunner", "make_graph_model"]
+
+_OLDEST_OPSET = 13
+_IR_VERSION = 8
+"""Old enough for every ONNX Runtime that is supported."""
+
+
+class GraphError(ValueError):
+    """A graph cannot be computed; the message is one line."""
+
+
+def make_graph_model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[str],
+    constants: Sequence[onnx.TensorProto],
+    opset: int,
+) -> onnx.ModelProto:
+    """A model of ``nodes``, which mean what they mean in version ``opset`` of ONNX's operators.
+
+    It is marked with the oldest version that means the same: ONNX Runtime refuses versions that it does not know, even
+    where they change nothing for the graph.
+    """
+    import onnx
+    from onnx import helper
+
+    versions = [_OLDEST_OPSET]
+    for node in nodes:
+        if node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, max_inclusive_version=opset, domain=""):
+            versions.append(onnx.defs.get_schema(node.op_type, opset, "").since_version)
+    domains = {node.domain for node in nodes} - {"", "ai.onnx"}
+    imports = [helper.make_opsetid("", min(max(versions), opset))]
+    imports += [helper.make_opsetid(domain, 1) for domain in sorted(domains)]
+    graph = helper.make_graph(
+        list(nodes), "host", list(inputs), [onnx.ValueInfoProto(name=name) for name in outputs], list(constants)
+    )
+    return helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+
+
+class GraphRunner:
+    """Computes a model of :func:`make_graph_model`.
+
+    Raises
+    ------
+    GraphError
+        Nobody here knows the graph's operators.
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self._session = None
+        try:
+            import onnxruntime
+        except ImportError:
+            reason = "onnxruntime is not installed"
+        else:
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 4
+            options.intra_op_num_threads = 1
+            try:
+                self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+                return
+            except Exception as error:  # of many classes that have nothing in common
+                reason = _first_line(error)
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            self._reference = ReferenceEvaluator(model)
+        except Exception as error:  # as above
+            raise GraphError(f"{_first_line(error)}; {reason}") from None
+
+    def run(self, inputs: Mapping[str, NDArray[np.generic]]) -> list[NDArray[np.generic]]:
+        """All outputs for all inputs.
+
+        Raises
+        ------
+        GraphError
+            The inputs do not fit, or an operator fails.
+        """
+        try:
+            if self._session is not None:
+                return [np.asarray(array) for array in self._session.run(None, dict(inputs))]
+            with np.errstate(all="ignore"):
+                return [np.asarray(array) for array in self._reference.run(None, dict(inputs))]
+        except Exception as error:  # both evaluators raise whatever they like
+            raise GraphError(_first_line(error)) from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,125 @@
+"""What the host computes of a model before the device begins, and after it has ended."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.graph_runner import GraphError, GraphRunner
+
+__all__ = ["ArraySpec", "HostStage", "HostStageError"]
+
+
+class HostStageError(RuntimeError):
+    """The host could not compute its part of a model; the message is one line."""
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array that is exchanged with a program: its name, numpy's name of its type, and the shape of one element."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype} of shape ({', '.join(['batch', *map(str, self.shape)])})"
+
+
+@dataclass(frozen=True)
+class HostStage:
+    """A small ONNX graph that the host computes: the first or the last part of a model.
+
+    Attributes
+    ----------
+    model
+        The serialized graph.
+    inputs, outputs
+        In the order of the graph's.
+    batch
+        Batch elements that the graph is made for, where the model has fixed them; ``None`` where it takes any number.
+    """
+
+    model: bytes
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+    batch: int | None = None
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Name and operator of every node."""
+        import onnx
+
+        graph = onnx.load_from_string(self.model).graph
+        return tuple(f"{node.name or node.output[0]} ({node.op_type})" for node in graph.node)
+
+    def check(self) -> None:
+        """Check a stage that comes from a file.
+
+        Raises
+        ------
+        ValueError
+            The graph is damaged, has other inputs or outputs, or reads other files.
+        """
+        import onnx
+        from google.protobuf.message import DecodeError
+
+        try:
+            model = onnx.load_from_string(self.model)
+        except DecodeError as error:
+            raise ValueError(f"the host's part is damaged: {error}") from None
+        graph = model.graph
+        for specs, items in ((self.inputs, graph.input), (self.outputs, graph.output)):
+            names = [item.name for item in items]
+            if not specs or [spec.name for spec in specs] != names:
+                raise ValueError(f"the host's part has {', '.join(names) or 'nothing'} as inputs or outputs")
+        if any(item.data_location == onnx.TensorProto.EXTERNAL for item in graph.initializer):
+            raise ValueError("the host's part wants data of other files")
+        if {node.domain for node in graph.node} - {"", "ai.onnx", "com.microsoft"}:
+            raise ValueError("the host's part has operators of an unknown domain")
+
+    @functools.cached_property
+    def _runner(self) -> GraphRunner:
+        return GraphRunner(self.model)
+
+    def run(self, values: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+        """The outputs by name.
+
+        Parameters
+        ----------
+        values
+            Arrays by name, the inputs among them, each of shape (batch, *shape). A graph for a fixed batch is computed
+            as often as it takes; the last time is filled up with zeros.
+
+        Raises
+        ------
+        HostStageError
+            The graph cannot be computed.
+        """
+        count = len(values[self.inputs[0].name])
+        if count == 0:
+            return {spec.name: np.zeros((0, *spec.shape), spec.dtype) for spec in self.outputs}
+        step = self.batch or count
+        parts = [self._run_part(values, start, start + step) for start in range(0, count, step)]
+        arrays = zip(*parts, strict=True)
+        return {spec.name: np.concatenate(pieces)[:count] for spec, pieces in zip(self.outputs, arrays, strict=True)}
+
+    def _run_part(self, values: Mapping[str, NDArray[np.generic]], start: int, stop: int) -> list[NDArray[np.generic]]:
+        given = {}
+        for spec in self.inputs:
+            part = values[spec.name][start:stop]
+            if self.batch is not None and len(part) < self.batch:
+                part = np.concatenate([part, np.zeros((self.batch - len(part), *spec.shape), spec.dtype)])
+            given[spec.name] = part
+        try:
+            results = self._runner.run(given)
+        except GraphError as error:
+            raise HostStageError(f"the host's part of the model ({', '.join(self.nodes)}) failed: {error}") from None
+        for spec, array in zip(self.outputs, results, strict=True):
+            if array.dtype != spec.dtype or array.shape != (len(next(iter(given.values()))), *spec.shape):
+                raise HostStageError(f"the host's part of the model made {array.dtype} {array.shape} of {spec.name!r}")
+        return results
