@@ -13,6 +13,8 @@ from openmxu.compiler.activate import pooling_scales
 from openmxu.compiler.memory import ALIGNMENT, parameter_bytes
 from openmxu.compiler.network import Network
 from openmxu.compiler.operations import Convolution, Operation, Pooling
+from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.constants import cell_parameters
 from openmxu.compiler.strip import has_table
 
 __all__ = ["Constants"]
@@ -29,7 +31,7 @@ class Constants:
     parameters, sets
         For each operation the address of its first parameter set, and their number.
     tables
-        Addresses, by number of the operation.
+        Addresses, by number of the operation and of the table in it.
     tensors
         Addresses, by name.
     """
@@ -37,7 +39,7 @@ class Constants:
     data: NDArray[np.uint8]
     parameters: tuple[int, ...]
     sets: tuple[int, ...]
-    tables: Mapping[int, int]
+    tables: Mapping[tuple[int, int], int]
     tensors: Mapping[str, int]
 
     @classmethod
@@ -60,7 +62,9 @@ class Constants:
             parameters.append(place(data))
             sets.append(data.size // (PARAMETER_ROWS * size))
             if has_table(operation.result):
-                tables[index] = place(operation.result.table)
+                tables[index, 0] = place(operation.result.table)
+            if isinstance(operation, Recurrent):
+                tables |= {(index, number): place(table) for number, table in enumerate(operation.tables)}
         tensors = {name: place(_plane_bytes(array, size)) for name, array in network.constants.items()}
         return cls(np.concatenate(parts), tuple(parameters), tuple(sets), tables, tensors)
 
@@ -70,6 +74,8 @@ def _operation_parameters(operation: Operation, network: Network, size: int) -> 
     if isinstance(operation, Convolution):
         scale = None if operation.result is None else operation.result.scale
         return parameter_bytes(operation.bias, scale, size)
+    if isinstance(operation, Recurrent):
+        return cell_parameters(operation, size)
     scales = [operation.result.scale]
     if isinstance(operation, Pooling):
         scales = pooling_scales(operation, network.tensors[operation.sources[0]])

@@ -36,7 +36,7 @@ def fuse(network: Network, config: Config) -> Network:
         else:
             operations[index] = joined
         made[operation.target] = index
-    kept = {name for operation in operations for name in (*operation.sources, operation.target)}
+    kept = {name for operation in operations for name in (*operation.sources, *operation.targets)}
     tensors = {name: tensor for name, tensor in network.tensors.items() if name in kept}
     return dataclasses.replace(network, operations=tuple(operations), tensors=tensors)
 

@@ -17,6 +17,8 @@ from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.network import Network, Tensor
 from openmxu.compiler.operations import Convolution, Operation, Pooling
 from openmxu.compiler.plan import fetch_cycles
+from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.layout import Layout, plan_cell
 from openmxu.compiler.window import Window
 
 __all__ = ["Group", "plan_groups", "strip_buffers"]
@@ -40,6 +42,8 @@ class Group:
         Of each tensor, from the beginning of its slot.
     sources, targets
         Tensors that come from host memory and that go there.
+    layout
+        Of a recurrent cell, which is a group of its own, in place of addresses.
     """
 
     operations: range
@@ -49,6 +53,7 @@ class Group:
     addresses: Mapping[str, int]
     sources: tuple[str, ...]
     targets: tuple[str, ...]
+    layout: Layout | None = None
 
 
 def _source_region(operation: Operation, target: Region, source: Tensor) -> Region:
@@ -82,8 +87,15 @@ def plan_groups(network: Network, batch: int, base: int, config: Config) -> tupl
     groups = []
     first = 0
     while first < len(network.operations):
+        operation = network.operations[first]
+        if isinstance(operation, Recurrent):
+            groups.append(planner.recurrent(first, operation))
+            first += 1
+            continue
         best = planner.single(first)
         for stop in range(first + 2, len(network.operations) + 1):
+            if isinstance(network.operations[stop - 1], Recurrent):
+                break
             longer = planner.whole(range(first, stop))
             if longer is None or len(longer.strips[0].images) < min(
                 planner.wanted_images(longer.operations), len(best.strips[0].images)
@@ -111,6 +123,14 @@ class _Planner:
                 rows = max(2 * self.config.size, fetch_cycles(self.config))
                 wanted = max(wanted, -(-rows // self.network.tensors[operation.target].positions))
         return min(wanted, self.batch)
+
+    def recurrent(self, index: int, operation: Recurrent) -> Group:
+        """A recurrent cell for as many images at a time as possible."""
+        source = self.network.tensors[operation.sources[0]]
+        layout = plan_cell(operation, source.channels, self.batch, self.available, self.config)
+        strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, layout.images))
+        operations = range(index, index + 1)
+        return Group(operations, strips, 1, layout.rows, {}, operation.sources, operation.targets, layout)
 
     def single(self, index: int) -> Group:
         """One operation, its strips as large as possible."""

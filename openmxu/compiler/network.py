@@ -108,9 +108,9 @@ def evaluate(
         tensor = network.tensors[port.tensor]
         rows = port.host.to_rows(np.asarray(given[port.host.name]).astype(np.int32))
         values[port.tensor] = rows.reshape(-1, tensor.height, tensor.width, tensor.channels)
+    signed = {name: tensor.signed for name, tensor in network.tensors.items()}
     for operation in network.operations:
-        sources = [values[name] for name in operation.sources]
-        values[operation.target] = operation.compute(sources, network.tensors[operation.target].signed)
+        values |= operation.compute_all(values, signed)
     results = {}
     for port in network.outputs:
         rows = values[port.tensor].reshape(-1, port.host.positions, port.host.columns)

@@ -6,7 +6,7 @@ Tensors have the shape (batch, height, width, channels) here; a matrix is a tens
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +72,7 @@ class Operation:
     name
         Of the node it comes from.
     sources, target
-        Names of tensors.
+        Names of tensors; of several that it makes the first.
     result
         What becomes of sums; ``None`` where the target holds the int32 sums themselves.
     joined
@@ -89,6 +89,15 @@ class Operation:
     def kind(self) -> str:
         """What it does, in a word."""
         return type(self).__name__.lower()
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All tensors that it makes."""
+        return (self.target,)
+
+    def compute_all(self, values: Mapping[str, NDArray[np.int32]], signed: Mapping[str, bool]) -> dict[str, NDArray]:
+        """The integers of all targets for those of all tensors so far; ``signed`` tells how targets are read."""
+        return {self.target: self.compute([values[name] for name in self.sources], signed[self.target])}
 
     def compute(self, inputs: list[NDArray[np.int32]], signed: bool) -> NDArray[np.int32]:
         """The integers of the target for those of the sources; ``signed`` is the target's."""

@@ -24,6 +24,9 @@ from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operations import Convolution, Pooling
 from openmxu.compiler.packing import pack_inputs
 from openmxu.compiler.plan import plan_staging
+from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.constants import weight_tiles
+from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.strip import Machine, Strip, Tables
 from openmxu.compiler.tasks import TaskList
 from openmxu.compiler.tiles import KernelTiles, kernel_tiles
@@ -43,10 +46,10 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
         The configuration's memories are too small.
     """
     network = pack_inputs(network, config.size)
-    weights = _Weights.of(network, config.size)
     constants = Constants.of(network, config.size)
     staging = _Staging.of(constants, config)
     groups = plan_groups(network, batch, staging.rows, config)
+    weights = _Weights.of(network, groups, config.size)
     places, host_bytes = _place_tensors(network, groups, constants, batch, config.size)
     memory = weights.bytes()
     check_addresses(host_bytes, memory.size, config)
@@ -75,23 +78,32 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
 
 @dataclass(frozen=True)
 class _Weights:
-    """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory."""
+    """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
+
+    ``memory`` are the tiles of all operations.
+    """
 
     tiles: Mapping[int, KernelTiles]
     first: Mapping[int, int]
+    memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, size: int) -> _Weights:
-        tiles, first, count = {}, {}, 0
+    def of(cls, network: Network, groups: Sequence[Group], size: int) -> _Weights:
+        layouts = {group.operations.start: group.layout for group in groups}
+        tiles, first = {}, {}
+        memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
+            first[index] = len(memory)
             if isinstance(operation, Convolution):
-                tiles[index], first[index] = kernel_tiles(operation, size), count
-                count += tiles[index].count()
-        return cls(tiles, first)
+                tiles[index] = kernel_tiles(operation, size)
+                memory += tiles[index].bytes()
+            if isinstance(operation, Recurrent):
+                memory += weight_tiles(operation, layouts[index])
+        return cls(tiles, first, tuple(memory))
 
     def bytes(self) -> NDArray[np.uint8]:
         """Weight memory."""
-        tiles = [tile.reshape(-1) for kernel in self.tiles.values() for tile in kernel.bytes()]
+        tiles = [tile.reshape(-1) for tile in self.memory]
         return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
 
 
@@ -151,12 +163,36 @@ class _Scheduler:
         tables = Tables(tasks, staging.table, constants.tables, config.size)
         machine = Machine(config, tasks, parameters, tables)
         for group in self.groups:
+            if group.layout is not None:
+                self._recur(machine, group)
+                continue
             for number in range(len(group.strips)):
                 strip = self._strip(machine, group, number)
                 for index in group.operations:
                     tasks.layer = index
                     self._operate(index, strip, is_last=number == len(group.strips) - 1, is_first=number == 0)
         return weave(tasks.tasks, config)
+
+    def _recur(self, machine: Machine, group: Group) -> None:
+        """The tasks of a recurrent cell."""
+        index = group.operations.start
+        operation = self.network.operations[index]
+        machine.tasks.layer = index
+        for strip in group.strips:
+            CellTasks(
+                index=index,
+                operation=operation,
+                layout=group.layout,
+                base=self.staging.rows,
+                kept={},
+                machine=machine,
+                first_tile=self.weights.first[index],
+                tables=tuple(self.constants.tables[index, number] for number in range(len(operation.tables))),
+                places=self.places,
+                length=self.network.tensors[operation.sources[0]].positions,
+                first_image=strip.images.start,
+                images=len(strip.images),
+            ).run()
 
     def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
         base = self.staging.rows + number % group.slots * group.slot_rows

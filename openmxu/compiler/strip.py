@@ -30,22 +30,27 @@ class Tables:
     staging
         First of the unified buffer rows where tables wait to be loaded.
     addresses
-        In host memory, by the number of the operation.
+        In host memory, by the number of the operation and the table's number in it.
     """
 
-    def __init__(self, tasks: TaskList, staging: int, addresses: Mapping[int, int], size: int) -> None:
+    def __init__(self, tasks: TaskList, staging: int, addresses: Mapping[tuple[int, int], int], size: int) -> None:
         self._tasks = tasks
         self._staging = staging
         self._addresses = addresses
         self._rows = table_rows(size)
-        self._held: int | None = None
+        self._held: tuple[int, int] | None = None
 
     def require(self, operation: int) -> None:
-        """The table of operation number ``operation``."""
-        if self._held != operation:
-            self._held = operation
-            self._tasks.read(self._staging, self._addresses[operation], self._rows)
-            self._tasks.configure(Register.LOAD_TABLE, unified_buffer=self._staging)
+        """The only table of operation number ``operation``, from host memory."""
+        if self._held != (operation, 0):
+            self._tasks.read(self._staging, self._addresses[operation, 0], self._rows)
+            self.load(operation, 0, self._staging)
+
+    def load(self, operation: int, number: int, unified_buffer: int) -> None:
+        """A table that lies in the unified buffer already."""
+        if self._held != (operation, number):
+            self._held = operation, number
+            self._tasks.configure(Register.LOAD_TABLE, unified_buffer=unified_buffer)
 
 
 @dataclass

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import REGISTERS, Instruction, Register, Unit, format_named
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
+from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, Unit, format_named
+from openmxu.arch.legality import PARAMETER_ROWS, host_extent, table_rows
 from openmxu.compiler.weights import ByteFormat
 
 __all__ = ["Rows", "Task", "TaskList", "WeightTile"]
 
 _READ = format_named("Read_Host_Memory")
+_READ_ALTERNATE = format_named("Read_Host_Memory_Alternate")
 _WRITE = format_named("Write_Host_Memory")
+_WRITE_ALTERNATE = format_named("Write_Host_Memory_Alternate")
 _MULTIPLY = format_named("MatrixMultiply")
 _CONVOLVE = format_named("Convolve")
 _ACTIVATE = format_named("Activate")
@@ -86,21 +88,32 @@ class TaskList:
         self.tasks: list[Task] = []
         self.layer = 0
 
-    def read(self, unified_buffer: int, host: int, rows: int) -> None:
-        """Rows of host memory to the unified buffer."""
-        instruction = _READ(unified_buffer=unified_buffer, host=host, rows=rows)
-        self._transfer(Unit.HOST_READ, instruction, host, rows, writes=(Rows(unified_buffer, rows),))
+    def read(self, unified_buffer: int, host: int, rows: int, stride: int | None = None) -> None:
+        """Rows of host memory, ``stride`` bytes apart if they are not contiguous, to the unified buffer."""
+        touched = {"writes": (Rows(unified_buffer, rows),)}
+        self._transfer(Unit.HOST_READ, (_READ, _READ_ALTERNATE), unified_buffer, host, rows, stride, touched)
 
-    def write(self, unified_buffer: int, host: int, rows: int) -> None:
-        """Rows of the unified buffer to host memory."""
-        instruction = _WRITE(unified_buffer=unified_buffer, host=host, rows=rows)
-        self._transfer(Unit.HOST_WRITE, instruction, host, rows, reads=(Rows(unified_buffer, rows),))
+    def write(self, unified_buffer: int, host: int, rows: int, stride: int | None = None) -> None:
+        """Rows of the unified buffer to host memory, ``stride`` bytes apart if they are not to be contiguous."""
+        touched = {"reads": (Rows(unified_buffer, rows),)}
+        self._transfer(Unit.HOST_WRITE, (_WRITE, _WRITE_ALTERNATE), unified_buffer, host, rows, stride, touched)
 
     def _transfer(
-        self, unit: Unit, instruction: Instruction, host: int, rows: int, **touched: tuple[Rows, ...]
+        self,
+        unit: Unit,
+        formats: tuple[Format, Format],
+        unified_buffer: int,
+        host: int,
+        rows: int,
+        stride: int | None,
+        touched: Mapping[str, tuple[Rows, ...]],
     ) -> None:
-        bytes_ = Rows(host, rows * self._config.size)
-        self._add(unit, instruction, rows * self._host_cycles, host=bytes_, **touched)
+        size = self._config.size
+        is_contiguous = rows == 1 or stride in (None, size)
+        registers = {} if is_contiguous else {Register.HOST_STRIDE: {"stride": stride}}
+        instruction = formats[not is_contiguous](unified_buffer=unified_buffer, host=host, rows=rows)
+        bytes_ = Rows(host, rows * size if is_contiguous else host_extent(rows, size, stride))
+        self._add(unit, instruction, rows * self._host_cycles, registers=registers, host=bytes_, **touched)
 
     def _add(self, unit: Unit, instruction: Instruction, cycles: int, **rest: Any) -> None:
         self.tasks.append(Task(unit, instruction, cycles, layer=self.layer, **rest))

@@ -1,0 +1,1 @@
+"""Recurrent cells: LSTM and GRU from ONNX to instructions."""
