@@ -17,6 +17,24 @@ from openmxu.compiler.window import Window
 
 __all__ = ["ConvolutionTasks", "pooling_registers"]
 
+_LONGEST_ROW = (1 << 15) - 1
+"""Positions of a row that the signed field ``dx`` of Convolve reaches."""
+
+
+@dataclass(frozen=True)
+class _View:
+    """Rows of a buffer as the plane of a Convolve, from row ``first_row`` of an image on.
+
+    Output (y, x) reads position (y · ``stride_y`` + ``dy``, x · stride_x + ``dx``) of its ``height`` × ``width``.
+    """
+
+    first_row: int
+    height: int
+    width: int
+    stride_y: int
+    dy: int
+    dx: int
+
 
 @dataclass(frozen=True)
 class ConvolutionTasks:
@@ -99,31 +117,90 @@ class ConvolutionTasks:
                 )
                 next_tile = None
             return
-        window, source = operation.window, self._source
-        for piece in pieces:
-            rows, first = self._input_rows(piece, plane)
-            geometry = {
-                "height": len(rows),
-                "width": source.width,
-                "stride_y": window.stride_y,
-                "stride_x": window.stride_x,
-            }
+        for piece, images in self._stacks(pieces):
+            view = self._stack_view(piece, images, ky, kx) if images > 1 else self._view(piece, ky, kx)
+            first = self._source.element(plane, piece.image, view.first_row, self._source.region.columns.start)
             tasks.convolve(
-                source=source.rows(first, len(rows) * source.width),
-                accumulators=Rows(sums, piece.positions),
+                source=self._source.rows(first, view.height * view.width),
+                accumulators=Rows(sums, images * piece.positions),
                 accumulate=accumulate,
                 tile=next_tile,
-                registers={Register.INPUT_FORMAT: format, Register.CONVOLUTION_PLANE: geometry},
-                height=len(piece.rows),
+                registers={
+                    Register.INPUT_FORMAT: format,
+                    Register.CONVOLUTION_PLANE: {
+                        "height": view.height,
+                        "width": view.width,
+                        "stride_y": view.stride_y,
+                        "stride_x": operation.window.stride_x,
+                    },
+                },
+                height=images * len(piece.rows),
                 width=len(piece.columns),
-                dy=piece.rows.start * window.stride_y + ky * window.dilation_y - window.top - rows.start,
-                dx=piece.columns.start * window.stride_x
-                + kx * window.dilation_x
-                - window.left
-                - source.region.columns.start,
+                dy=view.dy,
+                dx=view.dx,
             )
-            sums += piece.positions
+            sums += images * piece.positions
             next_tile = None
+
+    def _view(self, piece: Piece, ky: int, kx: int) -> _View:
+        """The rows that a piece's windows touch as a plane."""
+        window, source = self.operation.window, self._source
+        rows, _ = self._input_rows(piece, 0)
+        return _View(
+            first_row=rows.start,
+            height=len(rows),
+            width=source.width,
+            stride_y=window.stride_y,
+            dy=piece.rows.start * window.stride_y + ky * window.dilation_y - window.top - rows.start,
+            dx=self._first_column(piece) + kx * window.dilation_x,
+        )
+
+    def _stack_view(self, piece: Piece, images: int, ky: int, kx: int) -> _View:
+        """The planes of some images as one plane that has an image in each row."""
+        window, source = self.operation.window, self._source
+        row = piece.rows.start * window.stride_y + ky * window.dilation_y - window.top - source.region.rows.start
+        return _View(
+            first_row=source.region.rows.start,
+            height=images,
+            width=len(source.region.rows) * source.width,
+            stride_y=1,
+            dy=0,
+            dx=row * source.width + self._first_column(piece) + kx * window.dilation_x,
+        )
+
+    def _first_column(self, piece: Piece) -> int:
+        """The column, counted in the strip's buffer, in which the window of a piece's first output begins."""
+        window = self.operation.window
+        return piece.columns.start * window.stride_x - window.left - self._source.region.columns.start
+
+    def _stacks(self, pieces: tuple[Piece, ...]) -> Iterator[tuple[Piece, int]]:
+        """Pieces, each with the number of images that one instruction can do: the piece's own and those behind it.
+
+        There can be several where each image has one row of outputs and no window reaches into the padding.
+        """
+        waiting = list(pieces)
+        while waiting:
+            first, images = waiting[0], 1
+            while images < len(waiting) and self._is_alike(first, waiting[images], images):
+                images += 1
+            yield first, images
+            del waiting[:images]
+
+    def _is_alike(self, first: Piece, other: Piece, images: int) -> bool:
+        """Whether another piece is the same part of the image ``images`` further on, in a plane of such images."""
+        window, region, width = self.operation.window, self._source.region, self._source.width
+        top = first.rows.start * window.stride_y - window.top
+        left, last = self._first_column(first), (len(first.columns) - 1) * window.stride_x + window.span_x
+        return (
+            other.image == first.image + images
+            and (other.rows, other.columns) == (first.rows, first.columns)
+            and len(first.rows) == 1
+            and region.rows.start <= top
+            and top + window.span_y <= region.rows.stop
+            and left >= 0
+            and left + last <= width
+            and len(region.rows) * width <= _LONGEST_ROW
+        )
 
     def _is_contiguous(self, piece: Piece) -> bool:
         """Whether the input of a piece for a window of one position is a run of elements."""

@@ -11,7 +11,11 @@ from openmxu.arch import Config
 from openmxu.arch.isa import Instruction, Opcode
 from openmxu.compiler import CapacityError, compile_network, conv_input, conv_network, evaluate
 from openmxu.compiler.fusion import fuse
+from openmxu.compiler.network import Network, Port, Tensor
+from openmxu.compiler.operations import Convolution, Result
+from openmxu.compiler.window import Window
 from openmxu.devices import open_device
+from openmxu.host_tensor import HostTensor
 from tests.compiler.plane_networks import differing_planes, random_planes
 
 BENCH = {"kernel": 3, "stride": 1, "pool": 2}
@@ -111,3 +115,34 @@ def test_average_of_a_convolution_is_not_taken_of_its_sums() -> None:
         if kinds[:2] == ["Convolution", "Pooling"] and not network.operations[1].maximum:
             break
     assert [type(operation).__name__ for operation in fuse(network, config).operations][:2] == kinds[:2]
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_images_with_one_row_of_outputs_share_instructions(padding: int) -> None:
+    """A window as high as the plane: one Convolve for each position, whatever the batch, unless padding is near."""
+    window = Window(height=4, width=2, stride_x=2, left=padding)
+    layer = Convolution(
+        name="layer",
+        sources=("x",),
+        target="y",
+        weights=np.random.default_rng(0).integers(-128, 128, (7, 20, 4, 2)).astype(np.int16),
+        bias=np.arange(7, dtype=np.int32),
+        input_signed=False,
+        zero_point=7,
+        result=Result(np.float32(0.001), 100, 0, 255),
+        window=window,
+    )
+    width = window.outputs(4, 6)[1]
+    network = Network(
+        inputs=(Port(HostTensor("x", "uint8", (20, 4, 6), 20, "uint8", channels_first=True), "x"),),
+        outputs=(Port(HostTensor("y", "uint8", (7, 1, width), 7, "uint8", channels_first=True), "y"),),
+        tensors={"x": Tensor(4, 6, 20, False), "y": Tensor(1, width, 7, False)},
+        operations=(layer,),
+    )
+    config = Config.for_size(8)
+    program = compile_network(network, config, batch=5)
+    positions = 4 * 2 * 3  # three planes of eight channels
+    assert count(program.instructions, Opcode.CONVOLVE) == positions * (5 if padding else 1)
+    values = np.random.default_rng(1).integers(0, 256, (11, 20, 4, 6)).astype(np.uint8)
+    with open_device("interpreter", config) as device:
+        assert (program.run(device, values)["y"] == evaluate(network, values)).all()
