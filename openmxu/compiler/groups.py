@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from openmxu.arch.config import Config
 from openmxu.compiler.buffers import Buffer, Region
+from openmxu.compiler.costs import Costs
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.network import Network, Tensor
 from openmxu.compiler.operations import Convolution, Operation, Pooling
-from openmxu.compiler.plan import fetch_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
 from openmxu.compiler.window import Window
@@ -83,27 +83,15 @@ def plan_groups(network: Network, batch: int, base: int, config: Config) -> tupl
     CapacityError
         The unified buffer does not even hold what one output of some operation needs.
     """
-    planner = _Planner(network, batch, config, config.unified_buffer_rows - base)
-    groups = []
+    planner = _Planner(network, batch, config, config.unified_buffer_rows - base, Costs.of(network, config))
+    groups: list[Group] = []
     first = 0
-    while first < len(network.operations):
-        operation = network.operations[first]
+    for index, operation in enumerate(network.operations):
         if isinstance(operation, Recurrent):
-            groups.append(planner.recurrent(first, operation))
-            first += 1
-            continue
-        best = planner.single(first)
-        for stop in range(first + 2, len(network.operations) + 1):
-            if isinstance(network.operations[stop - 1], Recurrent):
-                break
-            longer = planner.whole(range(first, stop))
-            if longer is None or len(longer.strips[0].images) < min(
-                planner.wanted_images(longer.operations), len(best.strips[0].images)
-            ):
-                break
-            best = longer
-        groups.append(best)
-        first = best.operations.stop
+            groups += planner.cut(range(first, index))
+            groups.append(planner.recurrent(index, operation))
+            first = index + 1
+    groups += planner.cut(range(first, len(network.operations)))
     return tuple(groups)
 
 
@@ -113,16 +101,30 @@ class _Planner:
     batch: int
     config: Config
     available: int
+    costs: Costs
 
-    def wanted_images(self, operations: range) -> int:
-        """Images that give every convolution rows enough to hide the fetch of its weights."""
-        wanted = 1
-        for index in operations:
-            operation = self.network.operations[index]
-            if isinstance(operation, Convolution):
-                rows = max(2 * self.config.size, fetch_cycles(self.config))
-                wanted = max(wanted, -(-rows // self.network.tensors[operation.target].positions))
-        return min(wanted, self.batch)
+    def cut(self, operations: range) -> list[Group]:
+        """The groups of some operations that together cost least."""
+        best: dict[int, tuple[float, list[Group]]] = {operations.start: (0, [])}
+        for first in operations:
+            before, groups = best[first]
+            for stop in range(first + 1, operations.stop + 1):
+                choices = self.choices(range(first, stop))
+                if not choices:
+                    break
+                group = min(choices, key=self._cost)
+                cost = before + self._cost(group)
+                if stop not in best or cost < best[stop][0]:
+                    best[stop] = cost, [*groups, group]
+        return best[operations.stop][1]
+
+    def _cost(self, group: Group) -> float:
+        return self.costs.group(group.operations, group.strips, group.slots, group.sources, group.targets)
+
+    def choices(self, operations: range) -> list[Group]:
+        """Groups of just these operations; none where they do not fit, but one of a single operation always does."""
+        groups = [group for slots in (1, 2) if (group := self.whole(operations, slots)) is not None]
+        return groups if groups or len(operations) > 1 else [self.parts(operations.start)]
 
     def recurrent(self, index: int, operation: Recurrent) -> Group:
         """A recurrent cell for as many images at a time as possible."""
@@ -132,12 +134,9 @@ class _Planner:
         operations = range(index, index + 1)
         return Group(operations, strips, 1, layout.rows, {}, operation.sources, operation.targets, layout)
 
-    def single(self, index: int) -> Group:
-        """One operation, its strips as large as possible."""
+    def parts(self, index: int) -> Group:
+        """One operation on rows of an image, or on columns, as many as possible."""
         operations = range(index, index + 1)
-        group = self.whole(operations)
-        if group is not None:
-            return group
         target = self.network.tensors[self.network.operations[index].target]
         for slots in (2, 1):
             for rows, columns in _shrinking(target.height, target.width):
@@ -156,26 +155,25 @@ class _Planner:
             f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}"
         )
 
-    def whole(self, operations: range) -> Group | None:
+    def whole(self, operations: range, slots: int) -> Group | None:
         """Operations on whole images, as many at a time as possible; ``None`` where not even one fits."""
         target = self.network.tensors[self.network.operations[operations[-1]].target]
         for images in sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True):
             strips = tuple(
                 Region(part, range(target.height), range(target.width)) for part in _parts(self.batch, images)
             )
-            # A single image may have the whole buffer; of more, one strip is read while another is worked on.
-            group = self._group(operations, strips, slots=1 if images == 1 else 2)
+            group = self._group(operations, strips, slots)
             if group is not None:
                 return group
         return None
 
     def _group(self, operations: range, strips: tuple[Region, ...], slots: int) -> Group | None:
-        """A group with at least so many slots, unless there is only one strip; ``None`` where they do not fit."""
+        """A group with so many slots, or one for each strip where there are fewer; ``None`` where they do not fit."""
         rows, addresses = self._slot(operations, strips)
-        possible = 1 if len(strips) == 1 else min(2, self.available // rows)
-        if possible * rows > self.available or possible < min(slots, len(strips)):
+        slots = min(slots, len(strips))
+        if slots * rows > self.available:
             return None
-        return Group(operations, strips, possible, rows, addresses, *self._ends(operations))
+        return Group(operations, strips, slots, rows, addresses, *self._ends(operations))
 
     def _ends(self, operations: range) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The tensors that come from host memory and that go there."""
