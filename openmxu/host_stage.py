@@ -20,14 +20,27 @@ class HostStageError(RuntimeError):
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array that is exchanged with a program: its name, numpy's name of its type, and the shape of one element."""
+    """An array that is exchanged with a program: its name, numpy's name of its type, and the shape of one element.
+
+    ``batch_axis`` is the dimension of the whole array that counts elements: 0, but in recurrent networks that want
+    time, or directions, first.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    batch_axis: int = 0
 
     def __str__(self) -> str:
-        return f"{self.dtype} of shape ({', '.join(['batch', *map(str, self.shape)])})"
+        dimensions = [*map(str, self.shape)]
+        dimensions.insert(self.batch_axis, "batch")
+        return f"{self.dtype} of shape ({', '.join(dimensions)})"
+
+    def accepts(self, array: NDArray[np.generic]) -> bool:
+        """Whether an array has the type, and the shape for some batch."""
+        if array.ndim != len(self.shape) + 1 or array.dtype != self.dtype:
+            return False
+        return array.shape[: self.batch_axis] + array.shape[self.batch_axis + 1 :] == self.shape
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ def _neighbours(
 class HostTensor:
     """A program's input or output: what the user gives or gets, and where the device finds or leaves it.
 
-    In host memory a matrix of R rows and C columns is ⌈C/S⌉ planes of R rows of S bytes; of int32 values every row is
-    four rows, one for each byte, the lowest one first. The rows of images are their pixels.
+    In host memory a matrix of R rows and C columns is ⌈C/S⌉ planes of R rows of S bytes; of int16 values every row is
+    two rows and of int32 values four, one for each byte, the lowest one first. The rows of images are their pixels.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class HostTensor:
     columns
         Values of one matrix row; channels of a pixel.
     stored
-        numpy's name of the integers in host memory: uint8, int8 or int32.
+        numpy's name of the integers in host memory: uint8, int8, int16 or int32.
     scale, zero_point
         Quantization that the host does, one scale or one for each column; ``scale`` is ``None`` where it does none.
     offset
@@ -108,6 +108,8 @@ class HostTensor:
         The columns are the first dimension of ``shape``, as the channels of an image are in ONNX, rather than the last.
     packing
         How the pixels of an input image share rows, ``None`` where each has its own.
+    batch_axis
+        Of the array that the user gives or gets; everywhere else the batch comes first.
     """
 
     name: str
@@ -120,11 +122,12 @@ class HostTensor:
     offset: int = 0
     channels_first: bool = False
     packing: Packing | None = None
+    batch_axis: int = 0
 
     @property
     def spec(self) -> ArraySpec:
         """What the user gives or gets."""
-        return ArraySpec(self.name, self.dtype, self.shape)
+        return ArraySpec(self.name, self.dtype, self.shape, self.batch_axis)
 
     @property
     def positions(self) -> int:
@@ -168,10 +171,11 @@ class HostTensor:
             packing = self.packing
             pixels = packing.pack(pixels.reshape(batch, packing.image_height, packing.image_width, self.columns))
         rows, planes = self.rows(batch), -(-self.lanes // size)
-        padded = np.zeros((rows, planes * size), np.uint8)
-        padded[:, : self.lanes] = np.ascontiguousarray(pixels).view(np.uint8).reshape(rows, self.lanes)
-        target = memory[self.offset : self.offset + padded.size].reshape(planes, rows, size)
-        target[:] = padded.reshape(rows, planes, size).transpose(1, 0, 2)
+        stored = np.dtype(self.stored).newbyteorder("<")
+        padded = np.zeros((rows, planes * size), stored)
+        padded[:, : self.lanes] = pixels.reshape(rows, self.lanes)
+        target = memory[self.offset : self.offset + padded.nbytes].reshape(planes, rows, stored.itemsize, size)
+        target[:] = padded.view(np.uint8).reshape(rows, planes, size, stored.itemsize).transpose(1, 0, 3, 2)
 
     def load(self, memory: NDArray[np.uint8], batch: int, size: int) -> NDArray[np.generic]:
         """Read an output of shape (batch, *shape) from host memory."""

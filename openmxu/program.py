@@ -23,6 +23,8 @@ from openmxu.host_tensor import HostTensor
 from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 from openmxu.program_format import ARRAYS, decode, encode
+from openmxu.session import Session
+from openmxu.state import State, write_states
 
 __all__ = ["InputError", "Program"]
 
@@ -75,6 +77,8 @@ class Program:
     before, after
         What the host computes first, from the inputs, and last. Every array of a model has a name of its own; a stage
         finds its inputs among those of the caller, of the stage before it, and of the device.
+    states
+        What stays in the unified buffer from one execution to the next; :meth:`session` makes use of it.
     """
 
     config: Config
@@ -93,6 +97,7 @@ class Program:
     layer_numbers: NDArray[np.int32]
     before: HostStage | None = None
     after: HostStage | None = None
+    states: tuple[State, ...] = ()
 
     def run(
         self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
@@ -104,8 +109,9 @@ class Program:
         device
             Of the program's configuration.
         inputs
-            The only input, or every input by name, each of shape (any batch, *shape). A batch larger than the
-            program's takes several executions; the last one is padded with zeros.
+            The only input, or every input by name, each of shape (any batch, *shape); the batch is another dimension
+            where the input's ``batch_axis`` says so. A batch larger than the program's takes several executions; the
+            last one is padded with zeros. States are 0 at the beginning of each.
 
         Returns
         -------
@@ -118,25 +124,100 @@ class Program:
         openmxu.device.DeviceError
             The device failed.
         """
-        if device.config != self.config:
-            raise InputError(f"the program was compiled for {self.config}, but the device is {device.config}")
+        return self._run(device, inputs, begins=True)
+
+    def session(self, device: Device) -> Session:
+        """Executions that continue each other: states are 0 only at the beginning of the first one.
+
+        Raises
+        ------
+        InputError
+            The device has another configuration.
+        ValueError
+            The program keeps no state.
+        """
+        return Session(self, device)
+
+    def continue_run(
+        self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
+    ) -> dict[str, NDArray[np.generic]]:
+        """As :meth:`run`, but states are what the device's last execution has left; for :class:`Session`.
+
+        Raises
+        ------
+        InputError
+            As :meth:`run` does, and where the inputs have more batch elements than the program.
+        openmxu.device.DeviceError
+            The device failed.
+        """
+        return self._run(device, inputs, begins=False)
+
+    def _run(
+        self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]], begins: bool
+    ) -> dict[str, NDArray[np.generic]]:
+        self.check_device(device)
         values = self.check_inputs(inputs)
+        values = {spec.name: np.moveaxis(values[spec.name], spec.batch_axis, 0) for spec in self.inputs}
+        count = len(next(iter(values.values())))
+        if not begins and count > self.batch:
+            raise InputError(f"states are there for {self.batch} batch elements, but the inputs have {count}")
         try:
             if self.before is not None:
                 values |= self.before.run(values)
-            values |= self._run_device(device, values)
+            values |= self._run_device(device, values, begins)
             if self.after is not None:
                 values |= self.after.run(values)
         except HostStageError as error:
             raise InputError(str(error)) from None
-        return {spec.name: values[spec.name] for spec in self.outputs}
+        return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
 
-    def _run_device(self, device: Device, values: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    def check_device(self, device: Device) -> None:
+        """Check that a device has the program's configuration.
+
+        Raises
+        ------
+        InputError
+            It has not.
+        """
+        if device.config != self.config:
+            raise InputError(f"the program was compiled for {self.config}, but the device is {device.config}")
+
+    def check_states(self, values: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Check values for states, given by name as the model's inputs would be.
+
+        Returns
+        -------
+        The values with the batch in front.
+
+        Raises
+        ------
+        InputError
+            A value does not fit; the message says what was expected and what was found.
+        """
+        specs = {state.tensor.name: state.tensor.spec for state in self.states}
+        moved = {}
+        for name, array in values.items():
+            if name not in specs:
+                raise InputError(f"expected states named {', '.join(specs)}; found {name}")
+            spec = specs[name]
+            wanted = f"{spec} with a batch of {self.batch}"
+            if not isinstance(array, np.ndarray):
+                raise InputError(f"state {name!r} must be an array, {wanted}, not {type(array).__name__}")
+            if not spec.accepts(array) or array.shape[spec.batch_axis] != self.batch:
+                raise InputError(f"state {name!r} must be {wanted}, not {array.dtype} of shape {array.shape}")
+            moved[name] = np.moveaxis(array, spec.batch_axis, 0)
+        return moved
+
+    def _run_device(
+        self, device: Device, values: Mapping[str, NDArray[np.generic]], begins: bool
+    ) -> dict[str, NDArray[np.generic]]:
         given = {tensor.name: values[tensor.name] for tensor in self.device_inputs}
         count = len(next(iter(given.values())))
         parts: list[dict[str, NDArray[np.generic]]] = []
         for start in range(0, count, self.batch):
             part = {name: array[start : start + self.batch] for name, array in given.items()}
+            if self.states and begins:
+                write_states(device, self.states, {})
             parts.append(self._execute(device, part))
         return {
             tensor.name: np.concatenate([part[tensor.name] for part in parts])
@@ -209,9 +290,9 @@ class Program:
             array = given[spec.name]
             if not isinstance(array, np.ndarray):
                 raise InputError(f"input {spec.name!r} must be an array, {spec}, not {type(array).__name__}")
-            if array.dtype != spec.dtype or array.shape[1:] != spec.shape or array.ndim == 0:
+            if not spec.accepts(array):
                 raise InputError(f"input {spec.name!r} must be {spec}, not {array.dtype} of shape {array.shape}")
-        if len({len(array) for array in given.values()}) != 1:
+        if len({given[spec.name].shape[spec.batch_axis] for spec in self.inputs}) != 1:
             raise InputError("all inputs must have the same batch")
         return given
 

@@ -1,7 +1,7 @@
 """Programs as arrays of a file, and back: what is read is checked, because files come from anywhere.
 
 A program file is an uncompressed ``.npz`` archive without pickled objects: ``header`` (UTF-8 JSON as uint8: format,
-version, configuration, batch, inputs, outputs, sizes, layers), ``instructions`` (uint8, (n, 16)), ``weights`` and
+version, configuration, batch, inputs, outputs, sizes, layers, states), ``instructions`` (uint8, (n, 16)), ``weights`` and
 ``constants`` (uint8 vectors), ``layers`` (int32, (n,)), ``before`` and ``after`` (what the host computes: ONNX models
 as uint8 vectors, empty where there is none).
 """
@@ -22,6 +22,7 @@ from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.host_stage import ArraySpec, HostStage
 from openmxu.host_tensor import HostTensor, Packing
 from openmxu.layer import Layer
+from openmxu.state import State
 
 if TYPE_CHECKING:
     from openmxu.program import Program
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["ARRAYS", "FORMAT", "VERSION", "decode", "encode"]
 
 FORMAT = "openmxu program"
-VERSION = 4
+VERSION = 5
 ARRAYS = {
     **dict.fromkeys(("header", "instructions", "weights", "constants", "before", "after"), "uint8"),
     "layers": "int32",
 }
 """What a file holds, and of which type."""
-_STORED = ("uint8", "int8", "int32")
+_STORED = ("uint8", "int8", "int16", "int32")
 _DTYPES = (*_STORED, "float32")
-_HOST_DTYPES = (*_DTYPES, "int16", "uint16", "int64", "uint32", "uint64", "float16", "float64", "bool")
+_HOST_DTYPES = (*_DTYPES, "uint16", "int64", "uint32", "uint64", "float16", "float64", "bool")
 """Of arrays that only the host works on."""
 
 
@@ -58,6 +59,7 @@ def encode(program: Program) -> dict[str, NDArray[np.generic]]:
         "layers": [dataclasses.asdict(layer) for layer in program.layers],
         "before": _stage_header(program.before),
         "after": _stage_header(program.after),
+        "states": [dataclasses.asdict(state) for state in program.states],
     }
     return {
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
@@ -112,6 +114,7 @@ def decode(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, object]:
             raise ValueError(f"{tensor.name} lies outside host memory")
     if header["constants_offset"] + arrays["constants"].size > header["host_bytes"]:
         raise ValueError("the constants lie outside host memory")
+    states = tuple(_decode_state(item, config, batch) for item in header["states"])
     layers = tuple(_decode_layer(item) for item in header["layers"])
     numbers = arrays["layers"]
     if len(numbers) != len(words) or not ((numbers >= -1) & (numbers < len(layers))).all():
@@ -137,6 +140,7 @@ def decode(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, object]:
         "layer_numbers": numbers,
         "before": stages[0],
         "after": stages[1],
+        "states": states,
     }
 
 
@@ -163,6 +167,7 @@ def _decode_specs(items: Sequence[Mapping[str, object]]) -> tuple[ArraySpec, ...
             raise ValueError(f"the type of {spec.name} is {spec.dtype!r}")
         for axis, length in enumerate(spec.shape):
             _check_number(f"dimension {axis} of {spec.name}", length, 1)
+        _check_number(f"batch_axis of {spec.name}", spec.batch_axis, 0, len(spec.shape))
     return specs
 
 
@@ -198,6 +203,20 @@ def _decode_layer(item: dict[str, object]) -> Layer:
     return layer
 
 
+def _decode_state(item: dict[str, object], config: Config, batch: int) -> State:
+    state = State(**{**item, "tensor": _decode_tensor(item["tensor"]), "parts": tuple(item["parts"])})
+    name = state.tensor.name
+    if not isinstance(state.output, str):
+        raise ValueError(f"the output of the state {name} is {state.output!r}")
+    for count in state.parts:
+        _check_number(f"a part of {name}", count, 1)
+    if sum(state.parts) != batch:
+        raise ValueError(f"the state {name} is there for {sum(state.parts)} batch elements")
+    rows = state.tensor.extent(batch, config.size) // config.size
+    _check_number(f"the place of {name}", state.unified_buffer, 0, config.unified_buffer_rows - rows)
+    return state
+
+
 def _decode_tensor(item: dict[str, object]) -> HostTensor:
     scale = item["scale"]
     packing = None if item["packing"] is None else Packing(**item["packing"])
@@ -218,6 +237,7 @@ def _decode_tensor(item: dict[str, object]) -> HostTensor:
         raise ValueError(f"{tensor.name} of shape {tensor.shape} has no rows of {tensor.columns}")
     if packing is not None:
         _check_packing(tensor, packing)
+    _check_number(f"batch_axis of {tensor.name}", tensor.batch_axis, 0, len(tensor.shape))
     limits = np.iinfo(tensor.stored)
     _check_number(f"zero point of {tensor.name}", tensor.zero_point, int(limits.min), int(limits.max))
     if tensor.scale is not None:

@@ -175,5 +175,6 @@ def measured_run(
         outputs = program.run(device, inputs)
         seconds = time.perf_counter() - start
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
-    multiply_adds = program.multiply_adds * len(next(iter(outputs.values()))) // program.batch
+    spec = program.outputs[0]
+    multiply_adds = program.multiply_adds * outputs[spec.name].shape[spec.batch_axis] // program.batch
     return outputs, Measurement(program.config, multiply_adds, seconds, counters)

@@ -81,6 +81,10 @@ class Builder:
         By the names of their tensors.
     constants
         As in a network.
+    last_steps
+        The last step of a sequence, by the name of its tensor.
+    batch_axes
+        Of inputs of the graph, by name; 0 where missing.
     """
 
     values: dict[str, Value]
@@ -91,6 +95,8 @@ class Builder:
     channels_first: dict[str, bool] = dataclasses.field(default_factory=dict)
     inputs: dict[str, Input] = dataclasses.field(default_factory=dict)
     constants: dict[str, NDArray[np.int32]] = dataclasses.field(default_factory=dict)
+    last_steps: dict[str, Value] = dataclasses.field(default_factory=dict)
+    batch_axes: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def is_open(self, value: Integers) -> bool:
         """Whether no operation has said yet what the columns of this input are."""
@@ -99,15 +105,16 @@ class Builder:
     def as_matrix(self, value: Integers) -> None:
         """Make the last dimension of an open input its columns."""
         rows = math.prod(value.shape[:-1])
-        self._place(value.tensor, Tensor(rows, 1, value.shape[-1], value.dtype == "int8"), channels_first=False)
+        self.place(value.tensor, Tensor(rows, 1, value.shape[-1], value.dtype == "int8"), channels_first=False)
 
     def as_image(self, value: Integers) -> None:
         """Make the first of an open input's two or three dimensions its channels."""
         channels, *plane = value.shape
         height, width = (1, *plane) if len(plane) == 1 else plane
-        self._place(value.tensor, Tensor(height, width, channels, value.dtype == "int8"), channels_first=True)
+        self.place(value.tensor, Tensor(height, width, channels, value.dtype == "int8"), channels_first=True)
 
-    def _place(self, name: str, tensor: Tensor, channels_first: bool) -> None:
+    def place(self, name: str, tensor: Tensor, channels_first: bool) -> None:
+        """Say what a tensor of the network is."""
         self.tensors[name], self.channels_first[name] = tensor, channels_first
 
     def image_shape(self, name: str) -> tuple[int, ...] | None:
@@ -123,7 +130,7 @@ class Builder:
             rows = rows.reshape(other.channels, other.positions).T
         self.constants[name] = np.ascontiguousarray(rows).reshape(other.height, other.width, other.channels)
         signed = array.dtype == np.int8
-        self._place(name, dataclasses.replace(other, signed=signed, item=1), self.channels_first[like])
+        self.place(name, dataclasses.replace(other, signed=signed, item=1), self.channels_first[like])
 
     def input_ports(self) -> tuple[Port, ...]:
         """What the host gives of what operations use."""
@@ -139,6 +146,7 @@ class Builder:
                     scale=None if item.scale is None else (item.scale,),
                     zero_point=item.zero_point,
                     channels_first=self.channels_first[tensor],
+                    batch_axis=self.batch_axes.get(item.name, 0),
                 ),
                 tensor,
             )
@@ -149,7 +157,7 @@ class Builder:
     def add(self, operation: Operation, tensor: Tensor, channels_first: bool) -> None:
         """Append a finished operation that makes ``tensor``."""
         self.operations.append(operation)
-        self._place(operation.target, tensor, channels_first)
+        self.place(operation.target, tensor, channels_first)
 
     def add_lookup(self, node: str, value: Integers, target: str, table: NDArray[np.integer]) -> Integers:
         """The bytes of ``value`` through a table of int8 or uint8; ``value`` itself where nothing changes."""

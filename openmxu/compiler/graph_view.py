@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from openmxu.compiler.arrangement import batch_axes
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.values import Constant
 from openmxu.host_stage import ArraySpec
@@ -72,12 +73,14 @@ class GraphView:
         ports = [item for item in graph.input if item.name not in constants]
         if not ports or not graph.output:
             raise ModelError(f"the model must have inputs and outputs, not {len(ports)} and {len(graph.output)}")
-        shapes = [_input_shape(item) for item in ports]
+        axes = batch_axes(graph)
+        shapes = [_input_shape(item, axes.get(item.name, 0)) for item in ports]
         batches = {batch for batch, _ in shapes}
         if len(batches) != 1:
             raise ModelError("all inputs must have the same batch")
         inputs = (
-            ArraySpec(item.name, _input_dtype(item), shape) for item, (_, shape) in zip(ports, shapes, strict=True)
+            ArraySpec(item.name, _input_dtype(item), shape, axes.get(item.name, 0))
+            for item, (_, shape) in zip(ports, shapes, strict=True)
         )
         view = cls(graph, opset, tuple(inputs), batches.pop(), constants)
         for item in graph.output:
@@ -164,15 +167,16 @@ def _constants(graph: onnx.GraphProto) -> dict[str, Constant]:
     return constants
 
 
-def _input_shape(item: onnx.ValueInfoProto) -> tuple[int | None, tuple[int, ...]]:
-    """Fixed batch, if any, and the shape of one batch element."""
-    dims = item.type.tensor_type.shape.dim
-    if len(dims) < 1:
+def _input_shape(item: onnx.ValueInfoProto, axis: int) -> tuple[int | None, tuple[int, ...]]:
+    """Fixed batch, if any, and the shape of one batch element; the batch is dimension ``axis``."""
+    dims = list(item.type.tensor_type.shape.dim)
+    if len(dims) <= axis:
         raise ModelError(f"input {item.name!r} must have a batch dimension")
-    shape = tuple(dim.dim_value for dim in dims[1:])
+    batch = dims.pop(axis)
+    shape = tuple(dim.dim_value for dim in dims)
     if any(length < 1 for length in shape):
-        raise ModelError(f"input {item.name!r} must have fixed dimensions after the batch")
-    return dims[0].dim_value if dims[0].dim_value > 0 else None, shape
+        raise ModelError(f"input {item.name!r} must have fixed dimensions {'beside' if axis else 'after'} the batch")
+    return batch.dim_value if batch.dim_value > 0 else None, shape
 
 
 def _input_dtype(item: onnx.ValueInfoProto) -> str:

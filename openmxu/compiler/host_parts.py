@@ -133,6 +133,10 @@ def _stage(
         if node.domain not in _DOMAINS or any(item.HasField("g") or item.graphs for item in node.attribute):
             raise reason
     inputs = [there[name] for name in needed]
+    for spec in inputs:
+        if spec.batch_axis:
+            text = f"the host cannot use {spec.name!r}: the batch must be its first dimension, not number {spec.batch_axis}"
+            raise UnsupportedOperatorError(reason.node, reason.operator, text)
     outputs = view.leaving(moved)
     model = make_graph_model(
         nodes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.compiler import element_operators, matrix_operators, plane_operators, shapes
+from openmxu.compiler.arrangement import arrange, last_step, moves_batch, reshaped
 from openmxu.compiler.builder import Builder, Input, node_name, per_column
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
-from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealConstant, RealSums, Sums, Value
+from openmxu.compiler.recurrent.operators import gru_operator, lstm_operator
+from openmxu.compiler.values import (
+    Arranged,
+    Constant,
+    FloatInput,
+    Integers,
+    Real,
+    RealConstant,
+    RealSums,
+    Sums,
+    Value,
+    WideReal,
+)
 from openmxu.compiler.visit import Visit
 
 if TYPE_CHECKING:
@@ -48,10 +60,13 @@ def visit(builder: Builder, node: onnx.NodeProto) -> None:
     if is_own or not all(isinstance(value, Constant) for value in given):
         if operator_name(node) not in OPERATORS:
             raise UnsupportedOperatorError(node_name(node), operator_name(node), unknown_operator())
-        result = OPERATORS[operator_name(node)](here)
+        operator = OPERATORS[operator_name(node)]
+        is_arranged = any(isinstance(value, Arranged) for value in inputs) or moves_batch(here)
+        result = arrange(here, operator) if is_arranged else operator(here)
     else:
         result = Constant(shapes.fold(node, here.name, builder.opset, [value.array for value in given]))
-    builder.values[node.output[0]] = result
+    results = result if isinstance(result, tuple) else (result,)
+    builder.values |= {name: value for name, value in zip(node.output, results, strict=False) if name}
 
 
 def _quantize_linear(here: Visit) -> Value:
@@ -133,10 +148,8 @@ def _reshaped(here: Visit) -> Value:
         return shapes.reshaped_constant(here.node, here.name, here.builder.opset, source, here.inputs[1:])
     shape = shapes.activation_shape(here.node, here.name, here.builder, source.shape, here.inputs[1:])
     match source:
-        case FloatInput() | Integers() | Sums():
-            return dataclasses.replace(source, shape=shape)
-        case Real():
-            return dataclasses.replace(source, integers=dataclasses.replace(source.integers, shape=shape))
+        case FloatInput() | Integers() | Real() | Sums() | WideReal():
+            return reshaped(source, shape)
     raise here.unsupported("supported on constants and between quantized layers")
 
 
@@ -157,7 +170,7 @@ def _constant(here: Visit) -> Value:
     raise here.unsupported("a constant has no inputs")
 
 
-OPERATORS: dict[str, Callable[[Visit], Value]] = {
+OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     **dict.fromkeys(element_operators.UNARY_FUNCTIONS, element_operators.unary),
     "Add": element_operators.add,
     "AveragePool": plane_operators.average_pool,
@@ -169,8 +182,11 @@ OPERATORS: dict[str, Callable[[Visit], Value]] = {
     "DequantizeLinear": _dequantize_linear,
     "Flatten": _reshaped,
     "Gemm": matrix_operators.gemm,
+    "GRU": gru_operator,
+    "Gather": last_step,
     "GlobalAveragePool": plane_operators.global_average_pool,
     "Identity": _identity,
+    "LSTM": lstm_operator,
     "MatMul": matrix_operators.matmul,
     "MatMulInteger": matrix_operators.matmul_integer,
     "MaxPool": plane_operators.max_pool,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import onnx
 
 __all__ = [
+    "Arranged",
     "Constant",
     "FloatInput",
     "HostArray",
@@ -28,6 +29,7 @@ __all__ = [
     "Refused",
     "Sums",
     "Value",
+    "WideReal",
 ]
 
 
@@ -96,13 +98,26 @@ class Integers:
 
 
 @dataclass(frozen=True)
+class WideReal:
+    """int16 values of tensor ``tensor`` of the network times ``scale``: states of recurrent cells."""
+
+    tensor: str
+    shape: tuple[int, ...]
+    scale: np.float32
+
+
+@dataclass(frozen=True)
 class Real:
-    """What DequantizeLinear makes of ``integers``, and then ``nodes`` one value at a time."""
+    """What DequantizeLinear makes of ``integers``, and then ``nodes`` one value at a time.
+
+    ``precise`` is a tensor that holds the same in int16, and the scale of it, for those who can use it.
+    """
 
     integers: Integers
     scale: np.float32
     zero_point: int
     nodes: tuple[onnx.NodeProto, ...] = ()
+    precise: tuple[str, np.float32] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -162,4 +177,20 @@ class RealSums:
         return self.sums.shape
 
 
-Value = Constant | RealConstant | FloatInput | HostArray | Integers | Real | Sums | RealSums | Refused
+@dataclass(frozen=True)
+class Arranged:
+    """A value that the graph sees with its dimensions in another order, the batch not in front.
+
+    Attributes
+    ----------
+    order
+        For each dimension in the graph the number of the dimension of (batch, *value.shape).
+    """
+
+    value: FloatInput | Integers | Real | WideReal
+    order: tuple[int, ...]
+
+
+Value = (
+    Constant | RealConstant | FloatInput | HostArray | Integers | Real | WideReal | Sums | RealSums | Refused | Arranged
+)

@@ -6,12 +6,25 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from openmxu.compiler.arrangement import arranged, plain, unarranged
 from openmxu.compiler.builder import Builder, Input, node_name
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.graph_view import GraphView
 from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operators import visit
-from openmxu.compiler.values import FloatInput, HostArray, Integers, Real, RealSums, Refused, Sums, Value
+from openmxu.compiler.recurrent.states import without_unused
+from openmxu.compiler.values import (
+    Arranged,
+    FloatInput,
+    HostArray,
+    Integers,
+    Real,
+    RealSums,
+    Refused,
+    Sums,
+    Value,
+    WideReal,
+)
 from openmxu.host_stage import ArraySpec
 from openmxu.host_tensor import HostTensor
 
@@ -60,6 +73,7 @@ class Walk:
         self._builder = Builder(dict(view.constants), view.opset, view.batch)
         for spec in given:
             self._builder.values[spec.name] = self._given(spec)
+            self._builder.batch_axes[spec.name] = spec.batch_axis
 
     def network(self) -> Network:
         """The network of all nodes visited.
@@ -76,13 +90,15 @@ class Walk:
             if index not in self._skipped:
                 self._visit(index, node)
         outputs = tuple(self._output(name) for name in self._wanted)
-        return Network(
-            inputs=builder.input_ports(),
-            outputs=outputs,
-            tensors=builder.tensors,
-            operations=tuple(builder.operations),
-            constants=builder.constants,
-            batch=builder.batch,
+        return without_unused(
+            Network(
+                inputs=builder.input_ports(),
+                outputs=outputs,
+                tensors=builder.tensors,
+                operations=tuple(builder.operations),
+                constants=builder.constants,
+                batch=builder.batch,
+            )
         )
 
     def _visit(self, index: int, node: onnx.NodeProto) -> None:
@@ -96,7 +112,7 @@ class Walk:
         except UnsupportedOperatorError as error:
             if index not in self._view.constant_nodes:
                 given = [values[name] for name in node.input if name and name not in self._view.constants]
-                is_first = all(isinstance(value, (FloatInput, HostArray)) for value in given)
+                is_first = all(isinstance(plain(value), (FloatInput, HostArray)) for value in given)
                 raise Refusal(index, error, is_first) from None
             # The host may still be the only one that uses it.
             values.update({name: Refused(error) for name in node.output})
@@ -115,18 +131,25 @@ class Walk:
     def _given(self, spec: ArraySpec) -> Value:
         if not spec.shape or spec.dtype not in ("float32", "int8", "uint8"):
             return HostArray(spec)
+        order = list(range(1, len(spec.shape) + 1))
+        order.insert(spec.batch_axis, 0)
         if spec.dtype == "float32":
-            return FloatInput(spec.name, spec.shape, spec.shape)
+            return arranged(FloatInput(spec.name, spec.shape, spec.shape), tuple(order))
         self._builder.inputs[spec.name] = Input(spec.name, spec.dtype, spec.shape, spec.dtype)
-        return Integers(spec.name, spec.shape, spec.dtype)
+        return arranged(Integers(spec.name, spec.shape, spec.dtype), tuple(order))
 
     def _output(self, name: str) -> Port:
         builder = self._builder
-        value = builder.values.get(name)
+        value, order = builder.values.get(name), (0,)
+        if isinstance(value, Arranged):
+            value, order = unarranged(value)
         scale, zero_point = None, 0
         match value:
             case Integers():
                 tensor, dtype, stored = value.tensor, value.dtype, value.dtype
+            case WideReal() | Real(nodes=(), precise=(_, _)):
+                tensor, factor = value.precise if isinstance(value, Real) else (value.tensor, value.scale)
+                dtype, stored, scale = "float32", "int16", (float(factor),)
             case Real(nodes=()):
                 tensor, dtype, stored = value.integers.tensor, "float32", value.integers.dtype
                 scale, zero_point = (float(value.scale),), value.zero_point
@@ -146,13 +169,23 @@ class Walk:
         if tensor in builder.inputs:
             raise self._refused_output(name)
         columns, channels_first = builder.tensors[tensor].channels, builder.channels_first[tensor]
-        host = HostTensor(name, dtype, value.shape, columns, stored, scale, zero_point, channels_first=channels_first)
+        host = HostTensor(
+            name,
+            dtype,
+            value.shape,
+            columns,
+            stored,
+            scale,
+            zero_point,
+            channels_first=channels_first,
+            batch_axis=order.index(0),
+        )
         return Port(host, tensor)
 
     def _refused_output(self, name: str) -> Refusal:
         index = self._view.makers[name]
         node = self._view.graph.node[index]
-        value = self._builder.values[name]
+        value = plain(self._builder.values[name])
         is_input = isinstance(value, Integers) and value.tensor in self._builder.inputs
         reason = f"nothing on the device computes its result {name!r}"
         if not is_input:

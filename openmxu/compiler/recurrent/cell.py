@@ -103,7 +103,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrent(Operation):
-    """A cell that is applied to one position of its first source after the other, from the first to the last.
+    """A cell that is applied to one position of its first source after the other.
 
     Attributes
     ----------
@@ -113,6 +113,8 @@ class Recurrent(Operation):
         Channels of all values but the input.
     input_signed, zero_point
         How input bytes are read.
+    reverse
+        It begins with the last position; what it makes of a position has the place of that position.
     formats
         Of every value but the input.
     phases
@@ -138,6 +140,7 @@ class Recurrent(Operation):
     units: int
     input_signed: bool
     zero_point: int
+    reverse: bool = False
     formats: Mapping[str, Format]
     phases: tuple[Phase, ...]
     carried: tuple[str, ...]
@@ -186,7 +189,7 @@ class Recurrent(Operation):
         for step in self.prologue:
             state[step.target] = step.compute(state, self.formats[step.target].signed)
         sequence = np.zeros((batch, length, 1, self.units), np.int32)
-        for index in range(length):
+        for index in range(length)[:: -1 if self.reverse else 1]:
             state = self._advance({**state, INPUT: x[:, index, 0] - np.int32(self.zero_point)})
             sequence[:, index, 0] = state[self.hidden]
         made = {} if self.sequence is None else {self.sequence: sequence}

@@ -128,6 +128,10 @@ class CellTasks:
             return self.kept[name]
         return self.base + self.layout.places[name][index]
 
+    def _position(self, step: int) -> int:
+        """Where in the sequence a step is."""
+        return self.length - 1 - step if self.operation.reverse else step
+
     def _rows(self, name: str, part: int, some: range, index: int = 0, block: range = range(0)) -> Rows:
         """The rows of a value for some output tiles of a part.
 
@@ -256,7 +260,8 @@ class CellTasks:
             self._read = turn
             place = self.places[self.operation.sources[0]]
             for index in range(planes):
-                element = (index * place.images + self.first_image + images.start) * self.length + job.step
+                element = (index * place.images + self.first_image + images.start) * self.length
+                element += self._position(job.step)
                 self.machine.tasks.read(
                     first + index * len(images),
                     place.address + element * self._size,
@@ -287,7 +292,8 @@ class CellTasks:
         index = self._buffer(self.operation.hidden, job.step + 1)
         for tile in block:
             rows = self._rows(self.operation.hidden, job.part, range(tile, tile + 1), index)
-            element = (tile * place.images + self.first_image + images.start) * self.length + job.step
+            element = (tile * place.images + self.first_image + images.start) * self.length
+            element += self._position(job.step)
             address = place.address + element * self._size
             self.machine.tasks.write(rows.first, address, rows.count, stride=self.length * self._size)
 

@@ -1,0 +1,73 @@
+"""Executions of one program that continue each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.device import Device
+from openmxu.state import read_states, write_states
+
+if TYPE_CHECKING:
+    from openmxu.program import Program
+
+__all__ = ["Session"]
+
+
+class Session:
+    """A program and a device that keeps its states: each :meth:`run` begins where the one before has ended.
+
+    States lie in the unified buffer. Whoever runs something else on the device in between can save them with
+    :meth:`states` and bring them back with :meth:`reset`.
+
+    Parameters
+    ----------
+    program
+        Compiled with ``states``.
+    device
+        Of the program's configuration.
+
+    Raises
+    ------
+    openmxu.program.InputError
+        The device has another configuration.
+    ValueError
+        The program keeps no state.
+    """
+
+    def __init__(self, program: Program, device: Device) -> None:
+        if not program.states:
+            raise ValueError("the program keeps no state; openmxu.compile makes one that does if it is given states")
+        program.check_device(device)
+        self._program = program
+        self._device = device
+        self.reset()
+
+    def reset(self, values: Mapping[str, NDArray[np.float32]] | None = None) -> None:
+        """Begin anew.
+
+        Parameters
+        ----------
+        values
+            States by the name of the input that they take the place of, shaped like that input with the program's
+            batch; 0 where there is none.
+
+        Raises
+        ------
+        openmxu.program.InputError
+            A value does not fit.
+        """
+        write_states(self._device, self._program.states, self._program.check_states(values or {}))
+
+    def states(self) -> dict[str, NDArray[np.float32]]:
+        """All states as they are, shaped like the inputs that they take the place of."""
+        found = read_states(self._device, self._program.states)
+        specs = {state.tensor.name: state.tensor.spec for state in self._program.states}
+        return {name: np.moveaxis(array, 0, specs[name].batch_axis) for name, array in found.items()}
+
+    def run(self, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+        """Compute the outputs of the next inputs, of at most the program's batch; see :meth:`Program.run`."""
+        return self._program.continue_run(self._device, inputs)
