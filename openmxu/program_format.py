@@ -1,9 +1,9 @@
 """Programs as arrays of a file, and back: what is read is checked, because files come from anywhere.
 
 A program file is an uncompressed ``.npz`` archive without pickled objects: ``header`` (UTF-8 JSON as uint8: format,
-version, configuration, batch, inputs, outputs, sizes, layers, states), ``instructions`` (uint8, (n, 16)), ``weights`` and
-``constants`` (uint8 vectors), ``layers`` (int32, (n,)), ``before`` and ``after`` (what the host computes: ONNX models
-as uint8 vectors, empty where there is none).
+version, configuration, batch, inputs, outputs, sizes, layers, states), ``instructions`` (uint8, (n, 16)), ``weights``
+and ``constants`` (uint8 vectors), ``layers`` (int32, (n,)), ``before`` and ``after`` (what the host computes: ONNX
+models as uint8 vectors, empty where there is none).
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from openmxu.compiler.element_operators import UNARY_FUNCTIONS
 from openmxu.compiler.errors import ModelError
-from openmxu.compiler.values import Arranged, FloatInput, Integers, Real, Value, WideReal
+from openmxu.compiler.values import Arranged, Constant, FloatInput, Integers, Real, RealConstant, Value, WideReal
 from openmxu.compiler.visit import Visit
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ __all__ = [
     "unarranged",
 ]
 
-_PASSING = ("DequantizeLinear", "Identity", "QuantizeLinear")
-"""Operators that leave dimensions as they are."""
+_QUANTIZING = ("DequantizeLinear", "Identity", "QuantizeLinear")
+_ROW_WISE = (*_QUANTIZING, *UNARY_FUNCTIONS, "Add", "Clip", "MatMul", "Mul", "Relu")
+"""Operators that work on one row after the other where their other inputs are constants."""
 
 _RECURRENT = ("GRU", "LSTM", "RNN")
 
@@ -70,7 +72,7 @@ def arrange(here: Visit, operator: Callable[[Visit], Value]) -> Value:
         return transpose(here)
     if not isinstance(source, Arranged):
         raise here.unsupported("the batch must be the first dimension of its inputs")
-    if name in _PASSING:
+    if name in _ROW_WISE and _keeps_rows(here, source):
         inner = dataclasses.replace(here, inputs=[source.value, *here.inputs[1:]])
         return arranged(operator(inner), source.order)
     match name:
@@ -79,6 +81,15 @@ def arrange(here: Visit, operator: Callable[[Visit], Value]) -> Value:
         case "Gather":
             return last_step(here)
     raise here.unsupported(f"the batch must be the first dimension of its input, not number {source.order.index(0)}")
+
+
+def _keeps_rows(here: Visit, source: Arranged) -> bool:
+    """Whether constants meet all rows alike: a matrix that rows are multiplied by, else at most one number for each
+    column."""
+    limit = 2 if here.node.op_type == "MatMul" else 1
+    others = [value for value in here.inputs[1:] if value is not None]
+    are_alike = all(isinstance(value, (Constant, RealConstant)) and value.array.ndim <= limit for value in others)
+    return are_alike and source.order[-1] == len(source.order) - 1
 
 
 def moves_batch(here: Visit) -> bool:
@@ -166,7 +177,7 @@ def batch_axes(graph: onnx.GraphProto) -> dict[str, int]:
             continue
         for index in (0, 5, 6):
             name = node.input[index] if index < len(node.input) else ""
-            while name in makers and makers[name].op_type in _PASSING:
+            while name in makers and makers[name].op_type in _QUANTIZING:
                 name = makers[name].input[0]
             if name and name not in makers:
                 axes[name] = 1

@@ -135,7 +135,7 @@ def _stage(
     inputs = [there[name] for name in needed]
     for spec in inputs:
         if spec.batch_axis:
-            text = f"the host cannot use {spec.name!r}: the batch must be its first dimension, not number {spec.batch_axis}"
+            text = f"the batch must be the first dimension of {spec.name!r} for the host, not number {spec.batch_axis}"
             raise UnsupportedOperatorError(reason.node, reason.operator, text)
     outputs = view.leaving(moved)
     model = make_graph_model(

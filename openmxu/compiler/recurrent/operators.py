@@ -114,10 +114,7 @@ def gru_operator(here: Visit) -> tuple[Value | None, ...]:
     initial = {}
     value = here.input(5)
     is_byte = value is not None and isinstance(unarranged(value)[0], Real)
-    if is_byte:
-        tensor = _initial(node, 5, scales["hidden"], "int8")
-    else:
-        tensor = _initial(node, 5, state_scale, "int16")
+    tensor = _initial(node, 5, scales["hidden"], "int8") if is_byte else _initial(node, 5, state_scale, "int16")
     if tensor is not None:
         initial[GRU_HIDDEN if is_byte else STATE] = tensor
     names = _outputs(here, 2)
