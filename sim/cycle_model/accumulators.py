@@ -1,0 +1,196 @@
+"""Rows of the accumulators that the activation unit reads while the matrix unit adds to others.
+
+A bank of the accumulators is read for one of the two in a cycle, and the matrix unit goes first. It goes through rows
+of both banks in turn, so a pass of the activation unit waits a cycle where its row lies in the bank whose turn it is.
+Where one instruction ends and the next begins in the wrong bank, the lanes see both orders at a time, and the pass
+waits until the change has gone by all of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from openmxu.arch.isa import Register
+from openmxu.sim.cycle_model.passes import Passes
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["AccumulatorReads", "Updates"]
+
+
+@dataclass
+class Updates:
+    """When the matrix unit adds to rows of the accumulators, as column 0 sees it.
+
+    Attributes
+    ----------
+    begins, ends
+        Cycles of each run of consecutive rows, the second exclusive.
+    orders
+        For each run the bank of its row in even cycles.
+    """
+
+    begins: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
+
+    def add(self, cycle: int, rows: int, row: int) -> None:
+        """``rows`` rows from ``row`` on, from ``cycle`` on one in each cycle."""
+        order = (row - cycle) & 1
+        if self.ends and self.ends[-1] == cycle and self.orders[-1] == order:
+            self.ends[-1] = cycle + rows
+            return
+        self.begins.append(cycle)
+        self.ends.append(cycle + rows)
+        self.orders.append(order)
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """The passes of an Activate over accumulator rows.
+
+    Attributes
+    ----------
+    free, contended
+        For each pass the cycle of its beginning, from that of the first pass of all: alone, and beside the matrix unit.
+    banks
+        Of its row.
+    length
+        Cycles that all passes take alone, others among them.
+    """
+
+    free: Sequence[int]
+    contended: Sequence[int]
+    banks: Sequence[int]
+    length: int
+
+
+class AccumulatorReads:
+    """Lets passes over accumulator rows wait for the matrix unit."""
+
+    def __init__(self, work: Work, updates: Updates) -> None:
+        self._work = work
+        self._updates = updates
+        self._groups = work.config.column_groups
+        lanes = work.config.activation_lanes
+        offsets = [lane * self._groups - (lane % 2 if self._groups == 1 else 0) for lane in range(lanes)]
+        self._span = max(offsets)
+        self._period = max(2, self._groups)
+        self.position = 0
+        """The first run of updates that may still matter."""
+        self._sequences: dict[tuple[int, ...], _Sequence] = {}
+
+    def run(self, number: int, start: int, length: int) -> int:
+        """The end of the passes of instruction ``number``, that could begin in cycle ``start`` and take ``length``."""
+        updates = self._updates
+        self._pass_by(start)
+        if self.position == len(updates.ends) or updates.begins[self.position] >= start + length:
+            return start + length
+        return self._follow(self._sequence(number), start)
+
+    def free(self, cycle: int, row: int) -> int:
+        """The first cycle from ``cycle`` on in which a pass over an accumulator row may begin."""
+        self._pass_by(cycle)
+        while any(self._blocks(run, cycle, row & 1) for run in self._runs(cycle)):
+            cycle += 1
+        return cycle
+
+    def _pass_by(self, cycle: int) -> None:
+        ends = self._updates.ends
+        while self.position < len(ends) and ends[self.position] + self._span <= cycle:
+            self.position += 1
+
+    def _follow(self, passes: _Sequence, cycle: int) -> int:
+        free, contended, banks = passes.free, passes.contended, passes.banks
+        count, index = len(passes.free), 0
+        if count == 0:
+            return cycle + passes.length
+        cycle += free[0]
+        rest = passes.length - free[-1]
+        while True:
+            self._pass_by(cycle)
+            begin, end, following = self._near(cycle)
+            if cycle < begin:
+                index, cycle = _advance(free, free, index, cycle, begin)
+            elif following <= cycle:
+                # More than one run: a pass at a time.
+                cycle = self.free(cycle, banks[index])
+                if index + 1 == count:
+                    return cycle + rest
+                cycle += free[index + 1] - free[index]
+                index += 1
+                continue
+            elif self._blocks(self.position, cycle, banks[index]):
+                cycle += 1
+                continue
+            else:
+                index, cycle = _advance(contended, free, index, cycle, min(end, following))
+            if index == count:
+                return cycle + rest
+
+    def _near(self, cycle: int) -> tuple[int, int, int]:
+        """Begin and end of the next or current run as the lanes see it, and the beginning of the one behind it."""
+        updates, run = self._updates, self.position
+        never = 1 << 62
+        if run == len(updates.ends):
+            return never, never, never
+        following = updates.begins[run + 1] if run + 1 < len(updates.ends) else never
+        return updates.begins[run], updates.ends[run] + self._span, following
+
+    def _runs(self, cycle: int) -> range:
+        stop = self.position
+        while stop < len(self._updates.begins) and self._updates.begins[stop] <= cycle:
+            stop += 1
+        return range(self.position, stop)
+
+    def _blocks(self, run: int, cycle: int, bank: int) -> bool:
+        """Whether a row of a run is at a lane's first column, in the given bank."""
+        updates = self._updates
+        begin, end = updates.begins[run], updates.ends[run]
+        if cycle >= end + self._span or (cycle + updates.orders[run]) & 1 != bank:
+            return False
+        # A run that is shorter than the distance of lanes is between two of them at times.
+        since, rows = cycle - begin, end - begin
+        return rows >= self._period or since % self._period < rows
+
+    def _sequence(self, number: int) -> _Sequence:
+        work = self._work
+        values = work.words.values
+        key = (
+            int(work.rows[number]),
+            int(work.accumulators.first[number]) & 1,
+            int(work.result_bytes[number]),
+            int(work.has_operand[number]) + int(work.operand_wide[number]),
+        )
+        if work.is_pooled[number]:
+            registers = (Register.POOLING_WINDOW, Register.POOLING_PLANE)
+            key += tuple(int(values(register)[number]) for register in registers)
+        if key not in self._sequences:
+            self._sequences[key] = self._make(number)
+        return self._sequences[key]
+
+    def _make(self, number: int) -> _Sequence:
+        passes = Passes.of(self._work, number)
+        lengths = passes.elements.clip(self._groups)
+        begins = np.cumsum(lengths) - lengths
+        free, banks = begins[passes.is_sum], passes.row[passes.is_sum] & 1
+        gaps = np.diff(free)
+        # In the accumulators' order of banks a pass over the other bank begins an odd number of cycles later.
+        contended = np.cumsum(np.concatenate([free[:1], gaps + ((gaps + np.diff(banks)) & 1)]))
+        return _Sequence(free.tolist(), contended.tolist(), banks.tolist(), int(lengths.sum()))
+
+
+def _advance(begins: Sequence[int], free: Sequence[int], index: int, cycle: int, limit: int) -> tuple[int, int]:
+    """Pass ``index`` begins in ``cycle``, others as in ``begins``: the first one behind ``limit``, and its beginning.
+
+    Its own distance to the one before is that of ``free``. Behind the last pass it is that one's beginning.
+    """
+    offset = begins[index] - cycle
+    stop = bisect_left(begins, limit + offset, index)
+    cycle = begins[stop - 1] - offset
+    if stop < len(begins):
+        cycle += free[stop] - free[stop - 1]
+    return stop, cycle

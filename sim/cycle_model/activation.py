@@ -1,0 +1,162 @@
+"""The activation unit: passes over rows, one after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from openmxu.rtl.element_fetcher import ElementFetcher
+from openmxu.rtl.table_memory import table_word_bytes
+from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.sim.cycle_model.accumulators import AccumulatorReads
+from openmxu.sim.cycle_model.buffer_reads import BufferReads
+from openmxu.sim.cycle_model.buffer_writes import BufferWrites, Results
+from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.passes import Passes
+from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["Activation"]
+
+
+class Activation(InOrderUnit):
+    """Executes Activate and loads of parameters and of the table."""
+
+    walk = 4
+    """Cycles from a command taken to its first pass."""
+
+    ahead = 10
+    """Passes that the walker is in front of the lanes at most."""
+
+    load = UnifiedBuffer.read_latency
+    """Cycles from the request for a row of a load to the row."""
+
+    def __init__(
+        self, waits: Waits, work: Work, latencies: Latencies, sums: AccumulatorReads, reads: BufferReads
+    ) -> None:
+        super().__init__(waits)
+        self._work = work
+        self._sums = sums
+        self._reads = reads
+        self.writes = BufferWrites(work.config.unified_buffer_banks)
+        self._results = (work.rows * work.result_bytes).tolist()
+        self._banks = work.config.unified_buffer_banks
+        self._first = work.unified_buffer.first.tolist()
+        self._result = latencies.result
+        self._element = latencies.element
+        self._groups = groups = work.config.column_groups
+        self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
+        self._is_load = work.is_load.tolist()
+        self._load_rows = work.load_rows.tolist()
+        size = work.config.size
+        self._load_row = [
+            (size // table_word_bytes(work.config) if table else groups) for table in work.loads_table.tolist()
+        ]
+        self._positions = work.positions.tolist()
+        self._from_elements = work.from_unified_buffer.tolist()
+        self._reads_elements = (work.from_unified_buffer | work.has_operand).tolist()
+        self._has_operand = work.has_operand.tolist()
+        self._is_pooled = work.is_pooled.tolist()
+        self._source = work.source.first.tolist()
+        self._operand = work.operand.first.tolist()
+        self._source_wide = work.source_wide.tolist()
+        self._operand_wide = work.operand_wide.tolist()
+        source, operand = 1 + work.source_wide, 1 + work.operand_wide
+        step = work.positions * source.clip(groups) + work.has_operand * operand.clip(groups)
+        # The first pass that takes longer than its lanes do begins so much later.
+        first = np.where(work.from_unified_buffer, source, operand).clip(groups) - groups
+        self._length = (work.rows * work.result_bytes * step - first).tolist()
+        self._next = 0  # the first cycle in which the lanes are free
+        self._walker = 0
+
+    def _execute(self, place: int) -> int:
+        number = self.numbers[place]
+        cycle = self._offered(place)
+        if self._is_load[number]:
+            if self.done:
+                cycle = max(cycle, self.done[-1] + 1)
+            self._taken = self._load(number, cycle)
+            return self._taken
+        self._taken = cycle = max(cycle + 1, self._walker)
+        start = max(cycle + self.walk, self._next)
+        if self._reads_elements[number]:
+            start = max(start, self._first_element(number, cycle))
+        if self._reads_elements[number] and self._reads.held.any_between(cycle, start + self._length[number]):
+            start, self._next = self._follow(number, cycle)
+        elif self._from_elements[number]:
+            self._next = start + self._length[number]
+        else:
+            self._next = self._sums.run(number, start, self._length[number])
+        passes = self._passes[number]
+        self._write(number, start)
+        self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
+        return self._next - 1 + self._result
+
+    def _first_element(self, number: int, cycle: int) -> int:
+        """The beginning of an Activate that is taken in ``cycle``, so that its first unified buffer row is there."""
+        if not self._from_elements[number]:
+            before, row, is_wide = self._positions[number], self._operand[number], self._operand_wide[number]
+        else:
+            before, row, is_wide = 0, self._source[number], self._source_wide[number]
+            if self._is_pooled[number]:
+                passes = Passes.of(self._work, number)
+                before = int((passes.elements > 0).argmax())
+                row = int(passes.row[before])
+        # Passes before it get into the queue one by one, and then take as long as any.
+        granted = self._reads.all.free(cycle + self.walk + before, row % self._banks)
+        return granted + self._element + is_wide - before * self._groups
+
+    def _follow(self, number: int, cycle: int) -> tuple[int, int]:
+        """Begin and end of an Activate taken in ``cycle``, one pass after the other, where unified buffer rows wait."""
+        passes = Passes.of(self._work, number)
+        ahead = deque([-1] * ElementFetcher.passes_ahead, maxlen=ElementFetcher.passes_ahead)
+        enters, granted, start = cycle + self.walk - 1, -1, None
+        for row, is_sum, elements in zip(
+            passes.row.tolist(), passes.is_sum.tolist(), passes.elements.tolist(), strict=True
+        ):
+            # A pass gets into the queue with the first of its rows' requests.
+            enters = max(enters, ahead[0] + 1)
+            begin = max(self._next, enters + 1)
+            for address in range(row, row + elements):
+                granted = self._reads.held.free(max(enters, granted) + 1, address % self._banks)
+                begin = max(begin, granted + self._element)
+                enters += 1
+            if is_sum:
+                begin = self._sums.free(begin, row)
+            enters = max(enters + (elements == 0), granted - 1)
+            self._next = begin + self._groups
+            ahead.append(self._next - 1)
+            start = begin if start is None else start
+        return start, self._next
+
+    def _load(self, number: int, cycle: int) -> int:
+        """The cycle of the last write of a load: row after row is asked for, read, and written."""
+        first = self._first[number]
+        for row in range(first, first + self._load_rows[number]):
+            cycle = self._reads.all.free(cycle + 1, row % self._banks) + self.load + self._load_row[number]
+        return cycle
+
+    def _write(self, number: int, start: int) -> None:
+        """Results of passes from ``start`` to ``_next``."""
+        count = self._results[number]
+        last = self._next - 1 + self._result
+        first = start - 1 + self._result + (self._next - start) // count
+        self.writes.add(Results(first, last, count, self._first[number]))
+
+    @contextmanager
+    def foreseen(self) -> Iterator[None]:
+        """Meanwhile ``writes`` also has results of instructions that are certain to begin, if not when they end."""
+        state = self._next, self._walker, self._taken, self._sums.position
+        length, known = len(self.writes), len(self.done)
+        while len(self.done) < len(self.numbers) and self._is_certain(self.numbers[len(self.done)]):
+            self.done.append(self._execute(len(self.done)))
+        yield
+        self.writes.forget(length)
+        del self.done[known:]
+        self._next, self._walker, self._taken, self._sums.position = state
+
+    def _is_certain(self, number: int) -> bool:
+        return all(self._waits.is_known(other) for other in self._waits.of[number])

@@ -1,0 +1,110 @@
+"""Rows of the unified buffer that the matrix unit reads, and when others may read theirs.
+
+A bank is read for one reader in a cycle, and the matrix unit goes first. Where it goes from bank to bank, others wait a
+cycle at most. But where its rows are so far apart that all of them lie in one bank, as with strides of two or 16-bit
+operands, that bank is free only in the cycles in which it reads nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from openmxu.arch.isa import Opcode, Register
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["BufferReads"]
+
+
+class _Runs:
+    """Runs of reads, a row in each cycle: cycles, bank of the first row, and banks from row to row."""
+
+    def __init__(self, banks: int) -> None:
+        self._banks = banks
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._phases: list[int] = []  # bank in cycle 0, had the run begun before
+        self._steps: list[int] = []
+
+    def add(self, cycle: int, rows: int, bank: int, step: int) -> None:
+        phase = (bank - step * cycle) % self._banks
+        if self._ends and (self._ends[-1], self._phases[-1], self._steps[-1]) == (cycle, phase, step):
+            self._ends[-1] = cycle + rows
+            return
+        self._begins.append(cycle)
+        self._ends.append(cycle + rows)
+        self._phases.append(phase)
+        self._steps.append(step)
+
+    def any_between(self, first: int, end: int) -> bool:
+        """Whether there is a read in cycles ``first`` up to ``end``."""
+        run = bisect_right(self._ends, first)
+        return run < len(self._begins) and self._begins[run] < end
+
+    def free(self, cycle: int, bank: int) -> int:
+        """The first cycle from ``cycle`` on in which nobody reads a bank."""
+        for run in range(bisect_right(self._ends, cycle), len(self._begins)):
+            if cycle < self._begins[run]:
+                break
+            step = self._steps[run]
+            if (self._phases[run] + step * cycle) % self._banks == bank:
+                if step:
+                    return self.free(cycle + 1, bank)
+                cycle = self._ends[run]
+            elif cycle < self._ends[run]:
+                break
+        return cycle
+
+
+class BufferReads:
+    """Collects what the matrix unit reads."""
+
+    def __init__(self, work: Work) -> None:
+        self._banks = banks = work.config.unified_buffer_banks
+        words = work.words
+        self._is_convolve = work.is_convolve.tolist()
+        wide = work.wide_input
+        stride_y = words.register(Register.CONVOLUTION_PLANE, "stride_y")
+        stride_x = words.register(Register.CONVOLUTION_PLANE, "stride_x")
+        self._plane = [words.register(Register.CONVOLUTION_PLANE, name).tolist() for name in ("height", "width")]
+        self._shape = [words.field(Opcode.CONVOLVE, name).tolist() for name in ("height", "width")]
+        self._offset = [words.field(Opcode.CONVOLVE, name).tolist() for name in ("dy", "dx")]
+        self._strides = stride_y.tolist(), stride_x.tolist()
+        self._first = work.unified_buffer.first.tolist()
+        self._rows = work.rows.tolist()
+        self._wide = wide.tolist()
+        self.all = _Runs(banks)
+        self.held = _Runs(banks)
+        """Only those that stay in one bank."""
+
+    def add(self, number: int, cycle: int, byte: int) -> None:
+        """A pass of instruction ``number`` over input bytes ``byte`` begins."""
+        banks, wide = self._banks, self._wide[number]
+        first = self._first[number] + byte
+        if not self._is_convolve[number]:
+            step = (1 << wide) % banks
+            self._add(cycle, self._rows[number], first, step)
+            return
+        (height, width), (dy, dx) = ((pair[0][number], pair[1][number]) for pair in (self._shape, self._offset))
+        plane_height, plane_width = self._plane[0][number], self._plane[1][number]
+        stride_y, stride_x = self._strides[0][number], self._strides[1][number]
+        step = (stride_x << wide) % banks
+        pitch = stride_y * plane_width << wide
+        first += (dy * plane_width + dx) << wide
+        if step and (pitch - width * (stride_x << wide)) % banks == 0:
+            # From row to row of outputs it goes on as within a row.
+            self._add(cycle, height * width, first, step)
+            return
+        columns = [x for x in range(width) if 0 <= x * stride_x + dx < plane_width]
+        if not columns:
+            return
+        left, right = columns[0], columns[-1] + 1
+        for y in range(height):
+            if 0 <= y * stride_y + dy < plane_height:
+                bank = first + y * pitch + (left * stride_x << wide)
+                self._add(cycle + y * width + left, right - left, bank, step)
+
+    def _add(self, cycle: int, rows: int, address: int, step: int) -> None:
+        bank = address % self._banks
+        self.all.add(cycle, rows, bank, step)
+        if step == 0:
+            self.held.add(cycle, rows, bank, step)

@@ -1,0 +1,105 @@
+"""Host transfers: bursts of the memory port, rows of the unified buffer."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from openmxu.rtl.host_reader import HostReader as ReaderHardware
+from openmxu.rtl.host_writer import HostWriter as WriterHardware
+from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.sim.cycle_model.activation import Activation
+from openmxu.sim.cycle_model.buffer_reads import BufferReads
+from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["HostReader", "HostWriter"]
+
+
+class _Transfers(InOrderUnit):
+    """What both directions have in common: a row takes ``_row`` cycles, a burst is a transfer or a row of it."""
+
+    def __init__(self, waits: Waits, work: Work, latencies: Latencies) -> None:
+        super().__init__(waits)
+        self._latency = latencies.memory
+        self._rows = work.rows.tolist()
+        self._is_alternate = work.is_alternate.tolist()
+        self._row = max(1, work.config.size // work.config.host_data_bytes)
+        self._free = 0  # the first cycle in which the port has no beat of earlier transfers
+
+
+class HostReader(_Transfers):
+    """Executes Read_Host_Memory: asks for bursts ahead and writes the rows that come."""
+
+    def __init__(self, waits: Waits, work: Work, latencies: Latencies, activation: Activation) -> None:
+        super().__init__(waits, work, latencies)
+        self._activation = activation
+        self._first = work.unified_buffer.first.tolist()
+        # For each burst that may not have come yet the cycle of its last row.
+        self._ahead: deque[int] = deque([-1] * ReaderHardware.runs_ahead, maxlen=ReaderHardware.runs_ahead)
+        self._asked = 0
+
+    def _execute(self, place: int) -> int:
+        number = self.numbers[place]
+        rows, bursts = self._rows[number], 1
+        if self._is_alternate[number]:
+            rows, bursts = 1, rows
+        self._taken = asked = max(self._offered(place), self._asked)
+        for _ in range(bursts):
+            asked += 1
+            self._free = max(asked + self._latency, self._free) + rows * self._row
+            # The next burst is asked for when this one has its place among those that are ahead.
+            asked = max(asked, self._ahead[0] + 1)
+            self._ahead.append(self._free - 1)
+        self._asked = asked
+        if self._row == 1:
+            self._write(number)
+        return self._free
+
+    def _write(self, number: int) -> None:
+        """Let rows wait for results that are written to the same bank."""
+        rows = self._rows[number]
+        with self._activation.foreseen():
+            self._free = self._activation.writes.end(self._free + 1 - rows, self._first[number], rows) - 1
+
+
+class HostWriter(_Transfers):
+    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts."""
+
+    first_read = 2
+    """Cycles from a command taken to the read of its first row."""
+
+    read = UnifiedBuffer.read_latency + 1
+    """Cycles from the read of a row to its place before the port."""
+
+    def __init__(self, waits: Waits, work: Work, latencies: Latencies, reads: BufferReads) -> None:
+        super().__init__(waits, work, latencies)
+        self._first = work.unified_buffer.first.tolist()
+        self._banks = work.config.unified_buffer_banks
+        # With several beats to a row there is time to wait for a cycle.
+        self._reads = reads.all if self._row == 1 else reads.held
+        # For each row that is ahead the cycle in which it has left, and when the next one may be read.
+        self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)
+
+    def _execute(self, place: int) -> int:
+        number = self.numbers[place]
+        taken = max(self._offered(place), self._taken + 1)
+        if place >= WriterHardware.transfers_ahead:
+            taken = max(taken, self.done[place - WriterHardware.transfers_ahead] + 1)
+        self._taken = taken
+        rows, begin = self._rows[number], taken + self.first_read
+        end = max(begin + self.read, self._free) + rows * self._row
+        if self._reads.any_between(begin, end):
+            end = self._follow(begin, self._first[number], rows)
+        self._free = end
+        return end - 1 + self._latency
+
+    def _follow(self, cycle: int, row: int, rows: int) -> int:
+        """The end of the transfer of ``rows`` rows from ``row`` on, read one by one from ``cycle`` on."""
+        free = self._free
+        for place in range(row, row + rows):
+            cycle = self._reads.free(max(cycle, self._left[0] + 1), place % self._banks)
+            free = max(cycle + self.read, free) + self._row
+            self._left.append(free - 1)
+            cycle += 1
+        return free

@@ -1,0 +1,56 @@
+"""Cycles that things take on their way, as the hardware's components tell them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmxu.arch.config import Config
+from openmxu.rtl import activation_datapath
+from openmxu.rtl.accumulators import Accumulators
+from openmxu.rtl.systolic_array import SystolicArray
+from openmxu.rtl.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.unified_buffer import UnifiedBuffer
+
+__all__ = ["DISPATCH", "PLANE", "Latencies"]
+
+DISPATCH = 4
+"""From an instruction taken to its hand-over, where nothing is in its way; the next one is taken a cycle later."""
+
+PLANE = 6
+"""More for an instruction with a plane."""
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Of one configuration.
+
+    Attributes
+    ----------
+    memory
+        From a taken request to its first beat, and from a write's last beat to its response.
+    tag
+        From a row's turn in the matrix unit to the read of the first column of its sums.
+    sums
+        From there until the row is written in all columns.
+    result
+        From the last beat of a pass of the activation unit to its result in the unified buffer.
+    element
+        More that a pass waits for its unified buffer row than one over accumulators, once it is known.
+    """
+
+    memory: int
+    tag: int
+    sums: int
+    result: int
+    element: int
+
+    @classmethod
+    def of(cls, config: Config, memory: int) -> Latencies:
+        setup, array = SystolicDataSetup(config), SystolicArray(config)
+        return cls(
+            memory=memory,
+            tag=UnifiedBuffer.read_latency + setup.latency + array.latency - Accumulators.tag_lead,
+            sums=config.size + 2,
+            result=activation_datapath.latency(config) + 1,
+            element=UnifiedBuffer.read_latency + 1,
+        )

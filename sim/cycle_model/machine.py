@@ -1,0 +1,104 @@
+"""The core as a whole: the dispatcher, and the units that it hands instructions to."""
+
+from __future__ import annotations
+
+from openmxu.arch.isa import Opcode, Unit
+from openmxu.sim.cycle_model.accumulators import AccumulatorReads, Updates
+from openmxu.sim.cycle_model.activation import Activation
+from openmxu.sim.cycle_model.buffer_reads import BufferReads
+from openmxu.sim.cycle_model.conflicts import conflicts
+from openmxu.sim.cycle_model.host import HostReader, HostWriter
+from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.matrix import Matrix
+from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.weights import Weights
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["Machine"]
+
+_EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE: 2}
+"""Cycles that it takes to tell the host, which answers at once where it has to."""
+
+_HALT = 2
+"""Cycles from the end of a program to the first instruction of the next one."""
+
+
+class Machine:
+    """Follows the instructions of a program in the order of dispatch.
+
+    Attributes
+    ----------
+    programs
+        For each program the cycles from its first instruction to the end of its Halt.
+    accepted
+        For each instruction the cycle in which it is handed to its unit, or done by the dispatcher.
+    matrix
+        The matrix unit.
+    """
+
+    def __init__(self, work: Work, memory_latency: int) -> None:
+        self._work = work
+        self._depth = work.config.command_queue_depth
+        latencies = Latencies.of(work.config, memory_latency)
+        waits = Waits(conflicts(work))
+        updates, reads = Updates(), BufferReads(work)
+        activation = Activation(waits, work, latencies, AccumulatorReads(work, updates), reads)
+        self._weights = Weights(work.config, latencies)
+        self.matrix = Matrix(waits, work, latencies, self._weights, updates, reads)
+        self._units: dict[int, InOrderUnit] = {
+            Unit.HOST_READ: HostReader(waits, work, latencies, activation),
+            Unit.HOST_WRITE: HostWriter(waits, work, latencies, reads),
+            Unit.MATRIX: self.matrix,
+            Unit.ACTIVATION: activation,
+        }
+        self.accepted: list[int] = []
+        self.programs: list[int] = []
+
+    def run(self) -> None:
+        """Follow all instructions."""
+        work = self._work
+        opcodes, units, tiles = work.words.opcode.tolist(), work.unit.tolist(), work.tiles.tolist()
+        synchronized = work.synchronized.tolist()
+        begin = cycle = 0  # in which the program's first, and the next instruction is taken
+        for number, check in enumerate(work.check_cycles.tolist()):
+            accepted, opcode, unit = cycle + check, opcodes[number], units[number]
+            if unit == Unit.WEIGHT:
+                accepted = max(accepted, self._weights.room())
+                self._weights.queue(tiles[number], accepted)
+            elif unit >= 0:
+                accepted = self._queue(self._units[unit], number, accepted)
+            elif opcode == Opcode.SYNCHRONIZE:
+                accepted = self._finished(synchronized[number], accepted)
+            elif opcode in (Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST):
+                accepted = self._weights.settled(max(accepted + 1, self._idle()))
+            elif opcode == Opcode.HALT:
+                accepted = self._weights.drained(max(accepted + 1, self._idle()))
+                self.programs.append(accepted - begin)
+                begin = accepted + _HALT
+            self.accepted.append(accepted)
+            cycle = begin if opcode == Opcode.HALT else accepted + _EVENT.get(opcode, 0) + 1
+
+    def done(self) -> list[int]:
+        """For each instruction the cycle in which it is finished."""
+        ends = list(self.accepted)
+        for unit in self._units.values():
+            for number, end in zip(unit.numbers, unit.done, strict=True):
+                ends[number] = end
+        return ends
+
+    def _queue(self, unit: InOrderUnit, number: int, cycle: int) -> int:
+        """Hand over an instruction as soon as its unit's queue has room; returns the cycle."""
+        behind = len(unit.numbers) - self._depth
+        if behind >= 0:
+            cycle = max(cycle, unit.done_at(behind) + 2)
+        unit.queue(number, cycle)
+        return cycle
+
+    def _finished(self, units: int, cycle: int) -> int:
+        """The first cycle from ``cycle`` on in which all units of a Synchronize have finished."""
+        cycle = max(cycle, *(unit.last_done() + 2 for number, unit in self._units.items() if units >> number & 1), 0)
+        return self._weights.settled(cycle) if units >> Unit.WEIGHT & 1 else cycle
+
+    def _idle(self) -> int:
+        """The cycle in which all units have finished."""
+        return 2 + max(unit.last_done() for unit in self._units.values())

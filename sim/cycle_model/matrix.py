@@ -1,0 +1,94 @@
+"""The matrix unit: one row per cycle, pass after pass, and what stands in its way."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from openmxu.rtl.accumulators import Accumulators
+from openmxu.sim.cycle_model.accumulators import Updates
+from openmxu.sim.cycle_model.buffer_reads import BufferReads
+from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.weights import Weights
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["Matrix"]
+
+
+class Matrix(InOrderUnit):
+    """Executes MatrixMultiply and Convolve.
+
+    Attributes
+    ----------
+    stall, shift
+        Cycles in which an instruction waited for its tile to come into the FIFO, and to be shifted into the array.
+    """
+
+    walk = 3
+    """Cycles from a command taken to its first row's turn."""
+
+    def __init__(
+        self,
+        waits: Waits,
+        work: Work,
+        latencies: Latencies,
+        weights: Weights,
+        updates: Updates,
+        reads: BufferReads,
+    ) -> None:
+        super().__init__(waits)
+        self._weights, self._updates, self._reads = weights, updates, reads
+        self._tag, self._latency = latencies.tag, latencies.tag + latencies.sums
+        self._rows = work.rows.tolist()
+        self._row = work.accumulators.first.tolist()
+        self._accumulates = work.accumulates.tolist()
+        self._takes_tiles = (work.tiles > 0).tolist()
+        # For each pass of an instruction the byte of the inputs.
+        self._bytes = [
+            (0, 1)[: 1 + inputs] * (1 + weights)
+            for inputs, weights in zip(work.wide_input.tolist(), work.wide_weights.tolist(), strict=True)
+        ]
+        # Passes whose rows may still be on their way to the accumulators: first cycle, first row, rows.
+        self._recent: deque[tuple[int, int, int]] = deque(maxlen=Accumulators.update_latency - 1)
+        self._next = 0
+        self.stall = self.shift = 0
+
+    def queue(self, number: int, cycle: int) -> None:
+        super().queue(number, cycle)
+        # At once: what the array does gets in the way of other units, and theirs never in its.
+        self.done_at(len(self.numbers) - 1)
+
+    def _execute(self, place: int) -> int:
+        number = self.numbers[place]
+        rows, row, accumulates = self._rows[number], self._row[number], self._accumulates[number]
+        cycle = self._offered(place)
+        for byte in self._bytes[number]:
+            # The walker begins while the last rows of the pass before are in front of it.
+            self._taken = cycle = max(cycle, self._next - self.walk)
+            turn = cycle + self.walk
+            if byte == 0 and self._takes_tiles[number]:
+                turn = self._take(turn)
+            if accumulates:
+                turn = self._settled(turn, row, rows)
+                self._updates.add(turn + self._tag, rows, row)
+            self._reads.add(number, turn, byte)
+            self._recent.append((turn, row, rows))
+            self._next = turn + rows
+            accumulates = True
+            cycle += 1
+        return self._next - 1 + self._latency
+
+    def _take(self, turn: int) -> int:
+        """The first cycle from ``turn`` on in which the next tile is there."""
+        ready, shifts = self._weights.take(turn)
+        shift = ready - min(ready, max(turn, shifts))
+        self.shift += shift
+        self.stall += ready - turn - shift
+        return ready
+
+    def _settled(self, turn: int, row: int, rows: int) -> int:
+        """The first cycle from ``turn`` on in which no row is added to one that is still being written."""
+        for other, first, count in self._recent:
+            if first < row + rows and row < first + count:
+                turn = max(turn, other - first + row + Accumulators.update_latency)
+        return turn

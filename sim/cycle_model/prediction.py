@@ -1,0 +1,87 @@
+"""What the model says about a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction
+from openmxu.sim.cycle_model.machine import Machine
+from openmxu.sim.cycle_model.words import Words
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["DEFAULT_LATENCY", "Prediction", "predict"]
+
+DEFAULT_LATENCY = 4
+"""Cycles from a request to the first beat of its data, as Verilated devices have it by default."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Cycles of a program.
+
+    Attributes
+    ----------
+    programs
+        For each program the cycles from its first instruction to the end of its Halt.
+    weight_stall, weight_shift
+        The counters of these names: cycles in which a multiplication waited for a tile to come, and to be shifted in.
+    accepted
+        For each instruction the cycle in which it is handed to its unit, or executed by the dispatcher; the first
+        instruction is taken in cycle 0.
+    done
+        For each instruction the cycle in which it is finished.
+    work
+        What there is to do for each instruction.
+    """
+
+    programs: tuple[int, ...]
+    weight_stall: int
+    weight_shift: int
+    accepted: NDArray[np.int64]
+    done: NDArray[np.int64]
+    work: Work
+
+    @property
+    def cycles(self) -> int:
+        """What the counter ``CYCLES`` would show."""
+        return sum(self.programs)
+
+
+def predict(program: Iterable[Instruction], config: Config, *, memory_latency: int = DEFAULT_LATENCY) -> Prediction:
+    """Predict the cycles of a program on the hardware.
+
+    Memories answer after a fixed time and then in every cycle; the host has the next instruction ready, takes events
+    and acknowledges at once: like a :class:`~openmxu.sim.verilated.VerilatedDevice` without stalls.
+
+    Parameters
+    ----------
+    program
+        One or more programs, each ended by Halt, that raise no fault. Configuration registers are 0 at the beginning.
+    config
+        The configuration that it runs on.
+    memory_latency
+        Cycles from a taken request to the first beat of its data, and from a write's last beat to its response.
+
+    Raises
+    ------
+    ValueError
+        The latency is less than 1.
+    """
+    if memory_latency < 1:
+        raise ValueError(f"memory_latency must be at least 1 cycle, not {memory_latency}")
+    work = Work(Words(program), config)
+    machine = Machine(work, memory_latency)
+    machine.run()
+    return Prediction(
+        programs=tuple(machine.programs),
+        weight_stall=machine.matrix.stall,
+        weight_shift=machine.matrix.shift,
+        accepted=np.array(machine.accepted, np.int64),
+        done=np.array(machine.done(), np.int64),
+        work=work,
+    )

@@ -1,0 +1,224 @@
+"""What every instruction of a program is for: its unit, what it touches, and how much there is to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Opcode, Operand, OutputFormat, Pooling, Register, Unit
+from openmxu.arch.legality import PARAMETER_ROWS, host_extent, table_rows
+from openmxu.sim.cycle_model.latencies import DISPATCH, PLANE
+from openmxu.sim.cycle_model.words import Words
+
+__all__ = ["Ranges", "Work"]
+
+_MATRIX = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
+_ALTERNATE = (Opcode.READ_HOST_MEMORY_ALTERNATE, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
+_TRANSFERS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY, *_ALTERNATE)
+
+_Array = NDArray[np.int64]
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Rows or bytes from ``first`` up to, but not including, ``end``; ``used`` where an instruction touches any."""
+
+    first: _Array
+    end: _Array
+    used: _Flags
+
+    def meets(self, mine: _Array, other: Ranges, theirs: _Array) -> _Flags:
+        """Whether the ranges of instructions ``mine`` overlap those that instructions ``theirs`` have in ``other``."""
+        overlap = (self.first[mine] < other.end[theirs]) & (other.first[theirs] < self.end[mine])
+        return overlap & self.used[mine] & other.used[theirs]
+
+
+class Work:
+    """Arrays with an element for each instruction; what an element means is said for those that it concerns.
+
+    Parameters
+    ----------
+    words
+        A legal program.
+    config
+        The configuration that it is for.
+    """
+
+    def __init__(self, words: Words, config: Config) -> None:
+        self.words = words
+        self.config = config
+        self.is_matrix = words.is_(*_MATRIX)
+        self.is_activate = words.is_(Opcode.ACTIVATE)
+        self.is_transfer = words.is_(*_TRANSFERS)
+        self.is_alternate = words.is_(*_ALTERNATE)
+        self.is_convolve = words.is_(Opcode.CONVOLVE)
+        self.loads_parameters = words.sets(Register.LOAD_PARAMETERS)
+        self.loads_table = words.sets(Register.LOAD_TABLE)
+        self.is_load = self.loads_parameters | self.loads_table
+        self.is_pooled = self.is_activate & (self._activate("pooling") != Pooling.NONE)
+        self.from_unified_buffer = self.is_activate & (self._activate("from_unified_buffer") != 0)
+        self.has_operand = self.is_activate & (self._activate("operand") != Operand.NONE)
+
+    def _activate(self, name: str) -> _Array:
+        return self.words.field(Opcode.ACTIVATE, name)
+
+    def _matrix(self, name: str) -> _Array:
+        """A field that MatrixMultiply and Convolve have at the same place."""
+        return self.words.field(Opcode.MATRIX_MULTIPLY, name)
+
+    @cached_property
+    def unit(self) -> _Array:
+        """Number of the :class:`~openmxu.arch.isa.Unit` that executes it; -1 for the dispatcher itself."""
+        is_read = self.words.is_(Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE)
+        return np.select(
+            [
+                is_read,
+                self.is_transfer,
+                self.words.is_(Opcode.READ_WEIGHTS),
+                self.is_matrix,
+                self.is_activate | self.is_load,
+            ],
+            [Unit.HOST_READ, Unit.HOST_WRITE, Unit.WEIGHT, Unit.MATRIX, Unit.ACTIVATION],
+            -1,
+        )
+
+    @cached_property
+    def check_cycles(self) -> _Array:
+        """From the instruction taken to its hand-over, where nothing is in its way."""
+        has_plane = self.is_convolve | self.is_pooled
+        bits = np.ceil(np.log2(self.rows.clip(1))).astype(np.int64)
+        return DISPATCH + np.select([has_plane, self.is_alternate], [PLANE, bits], 0)
+
+    @cached_property
+    def synchronized(self) -> _Array:
+        """One bit for each unit that a Synchronize waits for."""
+        return self.words.field(Opcode.SYNCHRONIZE, "units")
+
+    @cached_property
+    def rows(self) -> _Array:
+        """Rows of a transfer; rows that the matrix unit multiplies in a pass; results of Activate."""
+        words = self.words
+        outputs = words.field(Opcode.CONVOLVE, "height") * words.field(Opcode.CONVOLVE, "width")
+        return np.select(
+            [self.is_convolve, self.is_matrix, self.is_activate],
+            [outputs, self._matrix("rows"), self._activate("rows")],
+            words.field(Opcode.READ_HOST_MEMORY, "rows"),
+        )
+
+    @cached_property
+    def stride(self) -> _Array:
+        """Bytes from row to row of a transfer in host memory."""
+        return np.where(self.is_alternate, self.words.register(Register.HOST_STRIDE, "stride"), self.config.size)
+
+    # The matrix unit
+
+    @cached_property
+    def wide_input(self) -> _Flags:
+        """Two passes for each byte of the weights."""
+        return self.is_matrix & (self._matrix("wide_input") != 0)
+
+    @cached_property
+    def wide_weights(self) -> _Flags:
+        """Twice as many passes, and two tiles."""
+        return self.is_matrix & (self._matrix("wide_weights") != 0)
+
+    @cached_property
+    def tiles(self) -> _Array:
+        """Tiles that the matrix unit takes, or that a Read_Weights queues."""
+        takes = (self._matrix("next_tile") != 0) * (1 + self.wide_weights)
+        return np.where(self.is_matrix, takes, self.words.field(Opcode.READ_WEIGHTS, "tiles"))
+
+    @cached_property
+    def accumulates(self) -> _Flags:
+        """The first pass adds to the accumulators."""
+        return self.is_matrix & (self._matrix("accumulate") != 0)
+
+    # The activation unit
+
+    @cached_property
+    def positions(self) -> _Array:
+        """Rows in the window of each result."""
+        window = (self.words.register(Register.POOLING_WINDOW, name) for name in ("height", "width"))
+        return np.where(self.is_pooled, np.multiply(*window), 1)
+
+    @cached_property
+    def result_bytes(self) -> _Array:
+        """Unified buffer rows of a result."""
+        output = self._activate("output")
+        return np.select([output == OutputFormat.INT32, output == OutputFormat.WORD], [4, 2], 1)
+
+    @cached_property
+    def load_rows(self) -> _Array:
+        """Unified buffer rows that a load of parameters or of the table reads."""
+        parameters = PARAMETER_ROWS * self.words.register(Register.LOAD_PARAMETERS, "count")
+        return np.where(self.loads_table, table_rows(self.config.size), parameters)
+
+    @cached_property
+    def source_wide(self) -> _Flags:
+        """Activate reads two unified buffer rows for each position."""
+        return self.from_unified_buffer & (self.words.register(Register.SOURCE_FORMAT, "wide") != 0)
+
+    @cached_property
+    def operand_wide(self) -> _Flags:
+        """Activate reads two unified buffer rows for each element of the second operand."""
+        return self.has_operand & (self.words.register(Register.OPERAND_FORMAT, "wide") != 0)
+
+    # What is touched, as the hardware's scoreboard sees it
+
+    @cached_property
+    def writes(self) -> _Flags:
+        """The instruction writes its ``unified_buffer`` rows rather than reading them."""
+        return self.is_activate | (self.unit == Unit.HOST_READ)
+
+    @cached_property
+    def unified_buffer(self) -> Ranges:
+        """Rows that are written, or read by a transfer, the matrix unit or a load."""
+        words = self.words
+        plane = (words.register(Register.CONVOLUTION_PLANE, name) for name in ("height", "width"))
+        inputs = np.where(self.is_convolve, np.multiply(*plane), self.rows)
+        # Both loads have the address at the same place.
+        loaded = words.register(Register.LOAD_TABLE, "unified_buffer")
+        loaded = np.where(self.loads_parameters, words.register(Register.LOAD_PARAMETERS, "unified_buffer"), loaded)
+        first = np.where(self.is_load, loaded, self._matrix("unified_buffer"))
+        rows = np.select(
+            [self.is_load, self.is_matrix, self.is_activate],
+            [self.load_rows, inputs << self.wide_input, self.rows * self.result_bytes],
+            self.rows,
+        )
+        return Ranges(first, first + rows, self.is_transfer | self.is_matrix | self.is_activate | self.is_load)
+
+    @cached_property
+    def _source(self) -> tuple[_Array, _Array]:
+        plane = (self.words.register(Register.POOLING_PLANE, name) for name in ("height", "width"))
+        rows = np.where(self.is_pooled, np.multiply(*plane), self.rows)
+        first = self._activate("source")
+        return first, first + (rows << self.source_wide)
+
+    @cached_property
+    def source(self) -> Ranges:
+        """Unified buffer rows that Activate has as its source."""
+        return Ranges(*self._source, self.from_unified_buffer)
+
+    @cached_property
+    def operand(self) -> Ranges:
+        """Unified buffer rows of Activate's second operand."""
+        first = self.words.register(Register.OPERAND_ADDRESS, "unified_buffer")
+        return Ranges(first, first + (self.rows << self.operand_wide), self.has_operand)
+
+    @cached_property
+    def accumulators(self) -> Ranges:
+        """Accumulator rows."""
+        first = np.where(self.is_matrix, self._matrix("accumulator"), self._source[0])
+        end = np.where(self.is_matrix, first + self.rows, self._source[1])
+        return Ranges(first, end, self.is_matrix | (self.is_activate & ~self.from_unified_buffer))
+
+    @cached_property
+    def host(self) -> Ranges:
+        """Bytes of host memory."""
+        first = self.words.field(Opcode.READ_HOST_MEMORY, "host")
+        return Ranges(first, first + host_extent(self.rows, self.config.size, self.stride), self.is_transfer)

@@ -1,0 +1,147 @@
+"""The cycle model predicts what the RTL takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import openmxu
+from openmxu.arch import Config
+from openmxu.arch.events import Counter
+from openmxu.arch.isa import Instruction, format_named
+from openmxu.assembler import assemble
+from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
+from openmxu.sim.cycle_model import predict
+from openmxu.sim.lockstep.campaign import configurations
+from openmxu.sim.lockstep.generator import generate
+from openmxu.sim.verilated import VerilatedDevice
+from tests.sim.cycle_counts import expected, name_of
+from tests.sim.directed_cases import DIRECTED
+from tests.sim.test_lockstep import VERILATED
+from tests.sim.timed_programs import accumulator_pairs, layers, setup, unified_buffer_pairs
+
+LIMIT = 0.02
+"""How far a prediction may be from what the RTL takes."""
+
+SLACK = 3
+"""Cycles besides. A few rare events are not modelled, such as an operand's row whose bank is taken in just the cycle in
+which it is wanted: the longest of them takes three cycles, and programs of a hundred cycles have one at most."""
+
+HALT = format_named("halt")()
+
+
+def assert_close(predicted: int, measured: int) -> None:
+    assert abs(predicted - measured) <= LIMIT * measured + SLACK, f"{predicted} predicted, {measured} measured"
+
+
+@pytest.mark.parametrize("config", VERILATED, ids=name_of)
+def test_recorded_layers(config: Config) -> None:
+    """To the cycle: every latency is right. A change of the hardware's timing changes the record and the model."""
+    for name, program in layers(config):
+        recorded = expected(config)["layers"][name]
+        found = predict(program, config)
+        stalls = (found.cycles, found.weight_stall, found.weight_shift)
+        assert stalls == tuple(recorded[counter] for counter in ("cycles", "weight_stall", "weight_shift")), name
+
+
+@pytest.mark.parametrize("config", DIRECTED, ids=name_of)
+@pytest.mark.parametrize(
+    ("memory", "pairs"), [("unified buffer", unified_buffer_pairs), ("accumulators", accumulator_pairs)]
+)
+def test_recorded_pairs(config: Config, memory: str, pairs: object) -> None:
+    """To the cycle: every instruction waits for every other where the hardware does, and as long."""
+    names, programs = zip(*pairs(config), strict=True)
+    instructions = [instruction for program in (setup(), *programs) for instruction in program]
+    found: dict[str, list[int]] = {}
+    for name, cycles in zip(names, predict(instructions, config).programs[1:], strict=True):
+        found.setdefault(name, []).append(cycles)
+    assert found == expected(config)["pairs"][memory]
+
+
+@pytest.mark.parametrize("latency", [4, 40])
+def test_random_programs(latency: int) -> None:
+    """Every instruction and mode, in orders that nobody would write."""
+    config = openmxu.Config()
+    total = [0, 0]
+    with VerilatedDevice(config, memory_latency=latency) as device:
+        for seed in range(40):
+            case = generate(config, seed, 80, fault_probability=0)
+            device.reset()
+            device.clear_counters()
+            device.execute(case.instructions, case.host_memory.copy(), case.weight_memory)
+            predicted, measured = (
+                predict(case.instructions, config, memory_latency=latency).cycles,
+                device.counters[Counter.CYCLES],
+            )
+            assert_close(predicted, measured)
+            total = [total[0] + predicted, total[1] + measured]
+    assert total[0] == pytest.approx(total[1], rel=0.002)
+
+
+def measured(program: openmxu.Program, inputs: np.ndarray) -> int:
+    with openmxu.open_device("verilator", program.config) as device:
+        program.run(device, inputs)
+        return device.counters[Counter.CYCLES]
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 64), (8, 64, 64), (64, 64, 64), (100, 70, 50), (16, 256, 128)])
+def test_products(shape: tuple[int, int, int]) -> None:
+    program = gemm(*shape, openmxu.Config())
+    assert_close(predict(program.instructions, program.config).cycles, measured(program, gemm_input(*shape[:2])))
+
+
+@pytest.mark.parametrize(
+    ("channels", "plane", "kernel", "stride", "pool"),
+    [
+        ((3, 16), (32, 32), 3, 1, 2),
+        ((1, 6), (28, 28), 3, 1, 1),
+        ((16, 32), (16, 16), 3, 2, 1),
+        ((16, 32), (32, 32), 1, 2, 1),
+        ((9, 17), (15, 13), 5, 1, 3),
+    ],
+)
+def test_convolutions(channels: tuple[int, int], plane: tuple[int, int], kernel: int, stride: int, pool: int) -> None:
+    network = conv_network(*channels, *plane, kernel=kernel, stride=stride, pool=pool)
+    program = compile_network(network, openmxu.Config(), 2)
+    inputs = np.repeat(conv_input(channels[0], *plane), 2, axis=0)
+    assert_close(predict(program.instructions, program.config).cycles, measured(program, inputs))
+
+
+def test_any_configuration() -> None:
+    """Also those that no simulation would be fast enough for."""
+    program = gemm(256, 1024, 512, Config.preset("tpu_v1"))
+    fetch = program.weights.size // program.config.weight_data_bytes
+    assert fetch < predict(program.instructions, program.config).cycles < 1.5 * fetch
+    for size in (2, 32):
+        for config in configurations(size):
+            case = generate(config, 1, 80, fault_probability=0)
+            assert predict(case.instructions, config).cycles > 5 * len(case.instructions)
+
+
+def test_instructions_know_when_they_are_done() -> None:
+    config = openmxu.Config()
+    program: list[Instruction] = assemble(
+        """
+        read_weights tiles=1
+        read_host_memory unified_buffer=0, rows=100
+        matrixmultiply next_tile, unified_buffer=0, rows=100
+        activate unified_buffer=100, rows=100
+        write_host_memory unified_buffer=100, rows=100
+        halt
+        """,
+        config,
+    )
+    found = predict(program, config)
+    assert (np.diff(found.accepted) >= 5).all()
+    # Each waits for the one before; the reader takes a cycle for a row, the activation unit four.
+    read, multiplied, activated, written, halted = found.done[1:].tolist()
+    assert read > 100
+    assert multiplied > read + 100
+    assert activated > multiplied + 400
+    assert written > activated + 100
+    assert halted == found.cycles == written + 2
+
+
+def test_memory_latency_is_checked() -> None:
+    with pytest.raises(ValueError, match="memory_latency must be at least 1 cycle, not 0"):
+        predict([HALT], openmxu.Config(), memory_latency=0)
