@@ -161,12 +161,22 @@ class HostTensor:
             rows = rows.transpose(0, 2, 1)
         return np.ascontiguousarray(rows).reshape(batch, *self.shape)
 
+    def to_integers(self, values: NDArray[np.generic]) -> NDArray[np.integer]:
+        """What an input of shape (batch, *shape) is stored as."""
+        return (
+            values if self.scale is None else quantize(values, np.float32(self.scale[0]), self.zero_point, self.stored)
+        )
+
+    def from_integers(self, values: NDArray[np.integer]) -> NDArray[np.generic]:
+        """What an output stored as integers of shape (batch, *shape) means."""
+        if self.scale is None:
+            return values.astype(self.stored)
+        return self.from_rows(dequantize(self.to_rows(values), np.asarray(self.scale, np.float32), self.zero_point))
+
     def store(self, values: NDArray[np.generic], memory: NDArray[np.uint8], size: int) -> None:
         """Write an input of shape (batch, *shape) to host memory; unused lanes become 0."""
         batch = len(values)
-        if self.scale is not None:
-            values = quantize(values, np.float32(self.scale[0]), self.zero_point, self.stored)
-        pixels = self.to_rows(values)
+        pixels = self.to_rows(self.to_integers(values))
         if self.packing is not None:
             packing = self.packing
             pixels = packing.pack(pixels.reshape(batch, packing.image_height, packing.image_width, self.columns))
@@ -184,6 +194,4 @@ class HostTensor:
         source = memory[self.offset : self.offset + self.extent(batch, size)].reshape(planes, rows, item, size)
         packed = np.ascontiguousarray(source.transpose(1, 0, 3, 2)).reshape(rows, planes * size * item)
         values = packed.view(np.dtype(self.stored).newbyteorder("<")).astype(self.stored)[:, : self.columns]
-        if self.scale is not None:
-            values = dequantize(values, np.asarray(self.scale, np.float32), self.zero_point)
-        return self.from_rows(values.reshape(batch, self.positions, self.columns))
+        return self.from_integers(self.from_rows(values.reshape(batch, self.positions, self.columns)))

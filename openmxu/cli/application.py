@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from openmxu.cli.assembly import assemble_command, disassemble_command
-from openmxu.cli.bench import conv_command, gemm_command
+from openmxu.cli.bench import conv_command, gemm_command, network_command
 from openmxu.cli.demo import demo_command
 from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
@@ -75,6 +75,13 @@ _COMMANDS = (
         conv_command,
         "openmxu bench conv --size 16 --json",
         "openmxu bench conv --inputs 3 --outputs 32 --kernel 5 --stride 2 --pool 1 --device interpreter",
+    ),
+    (
+        _benches,
+        "network",
+        network_command,
+        "openmxu bench network mnist --size 8",
+        "openmxu bench network resnet20 --size 16 --device verilator --json",
     ),
     (application, "assemble", assemble_command, "openmxu assemble program.s --size 8 -o program.bin"),
     (

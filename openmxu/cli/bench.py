@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
+import openmxu
 from openmxu.arch import Config
 from openmxu.cli.errors import InputError
+from openmxu.cli.networks import load_network
 from openmxu.cli.options import DeviceName, DeviceOption, JsonOption, PresetOption, SizeOption, make_config
 from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
@@ -21,10 +24,12 @@ from openmxu.compiler import (
     evaluate,
     gemm_input,
     gemm_network,
+    import_model,
 )
 from openmxu.compiler.network import Network
+from openmxu.program import Program
 
-__all__ = ["DEFAULT_LATENCY", "conv_command", "gemm_command"]
+__all__ = ["DEFAULT_LATENCY", "conv_command", "gemm_command", "network_command"]
 
 DEFAULT_LATENCY = 4
 """Cycles from a request to the first beat of its data."""
@@ -61,7 +66,7 @@ def gemm_command(
     The cycles run from the first instruction to the last byte written. Utilization is useful multiply-adds ÷
     (S² × cycles). Mismatches are outputs that differ from a numpy model; there must be none.
     """
-    _measure(
+    _measure_layer(
         {"bench": "gemm", "shape": [m, k, n]},
         "product",
         f"{m} × {k} × {n}",
@@ -117,7 +122,7 @@ def conv_command(
         "pool": pool,
     }
     pooled = f", maximum of {pool} × {pool}" if pool > 1 else ""
-    _measure(
+    _measure_layer(
         description,
         "convolution",
         f"{kernel} × {kernel}, {inputs} → {outputs} channels on {height} × {width}, stride {stride}{pooled}",
@@ -132,13 +137,75 @@ def conv_command(
     )
 
 
-def _measure(
+def network_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A folder of examples/: mnist, fashion, cifar10, …")],
+    batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="Inputs of one execution.")] = 8,
+    device: DeviceOption = DeviceName.VERILATOR,
+    size: SizeOption = None,
+    preset: PresetOption = None,
+    seed: SeedOption = 0,
+    memory_latency: LatencyOption = None,
+    stall_probability: StallOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run an example network on a batch of inputs, from host memory to host memory.
+
+    The cycles run from the first instruction to the last byte written: the first layer, all weights and all transfers
+    are part of them. Utilization is useful multiply-adds ÷ (S² × cycles). Mismatches are outputs that differ from a
+    numpy model; there must be none.
+    """
+    config = make_config(size, preset)
+    with working(f"Preparing {name}"):
+        network = load_network(name)
+        model, inputs = network.model(), network.inputs(batch, seed)
+        try:
+            program = openmxu.compile(model, config, batch=batch)
+            imported = import_model(model)
+        except CompileError as error:
+            raise InputError(f"{name}: {error}") from None
+        given = inputs if isinstance(inputs, Mapping) else {imported.inputs[0].name: inputs}
+        expected = imported.evaluate(given)
+    _measure(
+        {"bench": "network", "network": name, "batch": batch},
+        "network",
+        f"{name}, {batch} inputs,",
+        program,
+        given,
+        expected,
+        device=device,
+        seed=seed,
+        memory_latency=memory_latency,
+        stall_probability=stall_probability,
+        json=json,
+    )
+
+
+def _measure_layer(
     description: dict[str, Any],
     what: str,
     text: str,
     network: Network,
     values: NDArray[np.uint8],
     config: Config,
+    **options: Any,
+) -> None:
+    """Compile a network of one input and one output, and measure it."""
+    with working("Preparing"):
+        try:
+            program = compile_network(network, config)
+        except CompileError as error:
+            raise InputError(str(error)) from None
+        expected = {network.outputs[0].host.name: evaluate(network, values)}
+    _measure(description, what, text, program, values, expected, **options)
+
+
+def _measure(
+    description: dict[str, Any],
+    what: str,
+    text: str,
+    program: Program,
+    inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
+    expected: Mapping[str, NDArray[Any]],
     *,
     device: DeviceName,
     seed: int,
@@ -146,13 +213,8 @@ def _measure(
     stall_probability: float | None,
     json: bool,
 ) -> None:
-    """Compile, run, compare and report."""
-    with working("Preparing"):
-        try:
-            program = compile_network(network, config)
-        except CompileError as error:
-            raise InputError(str(error)) from None
-        expected = evaluate(network, values)
+    """Run, compare and report."""
+    config = program.config
     clocked = device is DeviceName.VERILATOR
     if clocked and memory_latency is None:
         memory_latency = DEFAULT_LATENCY
@@ -160,9 +222,9 @@ def _measure(
     if clocked:
         options["seed"] = seed
     with open_device(device, config, **options) as opened:
-        results, measurement = measured_run(program, opened, values, f"Running {text} on {device.value}")
-    (outputs,) = results.values()
-    mismatches = int(np.count_nonzero(outputs != expected))
+        results, measurement = measured_run(program, opened, inputs, f"Running {text} on {device.value}")
+    outputs = sum(array.size for array in results.values())
+    mismatches = sum(int(np.count_nonzero(array != expected[name])) for name, array in results.items())
     result = {
         **description,
         "device": device.value,
@@ -171,7 +233,7 @@ def _measure(
         "host_data_bytes": config.host_data_bytes,
         "weight_data_bytes": config.weight_data_bytes,
         "seed": seed,
-        "outputs": outputs.size,
+        "outputs": outputs,
         "mismatches": mismatches,
         **measurement.as_dict(),
     }
@@ -183,7 +245,7 @@ def _measure(
                 (what, f"{text} on an array of {config.size} × {config.size}"),
                 ("device", device.value),
                 *([("memory latency", f"{memory_latency} cycles")] if clocked else []),
-                ("outputs that differ", f"{mismatches:,} of {outputs.size:,}"),
+                ("outputs that differ", f"{mismatches:,} of {outputs:,}"),
                 *measurement.as_rows(),
             ]
         )

@@ -12,7 +12,7 @@ from openmxu.compiler.buffers import Buffer
 from openmxu.compiler.operations import Convolution
 from openmxu.compiler.strip import Strip
 from openmxu.compiler.tasks import Rows, WeightTile
-from openmxu.compiler.tiles import KernelTiles
+from openmxu.compiler.tiles import KernelTiles, Step
 from openmxu.compiler.window import Window
 
 __all__ = ["ConvolutionTasks", "pooling_registers"]
@@ -68,6 +68,8 @@ class ConvolutionTasks:
     def band(self, pieces: tuple[Piece, ...]) -> None:
         """Every output tile of some pieces: sum up, activate, write."""
         count = sum(piece.positions for piece in pieces)
+        stacks = tuple(self._stacks(pieces))
+        loaded: set[int] = set()
         number = self.first_tile
         for tile in range(self.tiles.tiles):
             sums = self.strip.machine.take_sums(count)
@@ -76,9 +78,11 @@ class ConvolutionTasks:
                 if position == len(steps) - 1:
                     # Behind everything that the first sums of a program need to be read.
                     self.strip.machine.parameters.require(self.index, tile)
-                self._load(pieces, step.plane)
+                if step.plane not in loaded:
+                    loaded.add(step.plane)
+                    self._load(pieces, step.plane)
                 weights = WeightTile(number, self.tiles.format)
-                self._sum(pieces, sums, step.plane, step.ky, step.kx, weights, accumulate=position > 0)
+                self._sum(pieces, stacks, sums, step, weights, accumulate=position > 0)
                 number += 1
             self._activate(pieces, sums, tile)
 
@@ -95,10 +99,9 @@ class ConvolutionTasks:
     def _sum(
         self,
         pieces: tuple[Piece, ...],
+        stacks: tuple[tuple[Piece, int], ...],
         sums: int,
-        plane: int,
-        ky: int,
-        kx: int,
+        step: Step,
         weights: WeightTile,
         accumulate: bool,
     ) -> None:
@@ -107,7 +110,7 @@ class ConvolutionTasks:
         format = {"signed": operation.input_signed, "zero_point": operation.zero_point}
         next_tile: WeightTile | None = weights
         if operation.window.is_point and all(self._is_contiguous(piece) for piece in pieces):
-            for start, count, first in self._point_runs(pieces, sums, plane):
+            for start, count, first in self._point_runs(pieces, sums, step.plane):
                 tasks.multiply(
                     source=self._source.rows(start, count),
                     accumulators=Rows(first, count),
@@ -117,9 +120,9 @@ class ConvolutionTasks:
                 )
                 next_tile = None
             return
-        for piece, images in self._stacks(pieces):
-            view = self._stack_view(piece, images, ky, kx) if images > 1 else self._view(piece, ky, kx)
-            first = self._source.element(plane, piece.image, view.first_row, self._source.region.columns.start)
+        for piece, images in stacks:
+            view = self._stack_view(piece, images, step) if images > 1 else self._view(piece, step)
+            first = self._source.element(step.plane, piece.image, view.first_row, self._source.region.columns.start)
             tasks.convolve(
                 source=self._source.rows(first, view.height * view.width),
                 accumulators=Rows(sums, images * piece.positions),
@@ -142,7 +145,7 @@ class ConvolutionTasks:
             sums += images * piece.positions
             next_tile = None
 
-    def _view(self, piece: Piece, ky: int, kx: int) -> _View:
+    def _view(self, piece: Piece, step: Step) -> _View:
         """The rows that a piece's windows touch as a plane."""
         window, source = self.operation.window, self._source
         rows, _ = self._input_rows(piece, 0)
@@ -151,21 +154,21 @@ class ConvolutionTasks:
             height=len(rows),
             width=source.width,
             stride_y=window.stride_y,
-            dy=piece.rows.start * window.stride_y + ky * window.dilation_y - window.top - rows.start,
-            dx=self._first_column(piece) + kx * window.dilation_x,
+            dy=piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - rows.start,
+            dx=self._first_column(piece) + step.kx * window.dilation_x,
         )
 
-    def _stack_view(self, piece: Piece, images: int, ky: int, kx: int) -> _View:
+    def _stack_view(self, piece: Piece, images: int, step: Step) -> _View:
         """The planes of some images as one plane that has an image in each row."""
         window, source = self.operation.window, self._source
-        row = piece.rows.start * window.stride_y + ky * window.dilation_y - window.top - source.region.rows.start
+        row = piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - source.region.rows.start
         return _View(
             first_row=source.region.rows.start,
             height=images,
             width=len(source.region.rows) * source.width,
             stride_y=1,
             dy=0,
-            dx=row * source.width + self._first_column(piece) + kx * window.dilation_x,
+            dx=row * source.width + self._first_column(piece) + step.kx * window.dilation_x,
         )
 
     def _first_column(self, piece: Piece) -> int:

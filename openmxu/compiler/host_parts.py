@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openmxu.compiler.builder import node_name
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.graph_view import GraphView
-from openmxu.compiler.network import Network
+from openmxu.compiler.network import Network, evaluate
 from openmxu.compiler.walk import Refusal, Walk
 from openmxu.graph_runner import GraphError, GraphRunner, make_graph_model
 from openmxu.host_stage import ArraySpec, HostStage
@@ -40,6 +41,22 @@ class Model:
     outputs: tuple[ArraySpec, ...]
     before: HostStage | None
     after: HostStage | None
+
+    def evaluate(self, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+        """The outputs by name for the inputs by name, each of shape (batch, *shape); the reference without a device."""
+        values = dict(inputs)
+        if self.before is not None:
+            values |= self.before.run(values)
+        ports = self.network.inputs
+        results = evaluate(
+            self.network, {port.host.name: port.host.to_integers(values[port.host.name]) for port in ports}
+        )
+        for port in self.network.outputs:
+            integers = results[port.host.name] if isinstance(results, dict) else results
+            values[port.host.name] = port.host.from_integers(integers)
+        if self.after is not None:
+            values |= self.after.run(values)
+        return {spec.name: values[spec.name] for spec in self.outputs}
 
 
 def divide(graph: onnx.GraphProto, opset: int) -> Model:

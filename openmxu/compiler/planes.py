@@ -45,6 +45,7 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     CapacityError
         The configuration's memories are too small.
     """
+    multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
     network = pack_inputs(network, config.size)
     constants = Constants.of(network, config.size)
     staging = _Staging.of(constants, config)
@@ -70,8 +71,8 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
         constants=constants.data,
         constants_offset=0,
         host_bytes=host_bytes,
-        multiply_adds=batch * network.multiply_adds,
-        layers=network.layers(batch),
+        multiply_adds=multiply_adds,
+        layers=layers,
         layer_numbers=code.layers,
     )
 

@@ -94,3 +94,17 @@ def test_wrong_convolution_is_one_line(openmxu, arguments, problem):
 
 def test_bench_needs_a_name(openmxu):
     openmxu("bench").failed(2, "command")
+
+
+def test_network_on_the_interpreter(openmxu):
+    options = ("--batch", 3, "--size", 16, "--device", "interpreter")
+    result = openmxu("bench", "network", "mnist", *options, "--json").json
+    assert (result["bench"], result["network"], result["batch"]) == ("network", "mnist", 3)
+    assert (result["outputs"], result["mismatches"]) == (30, 0)
+    convolutions = 28 * 28 * 9 * 6 + 14 * 14 * 36 * 6 * 12 + 7 * 7 * 36 * 12 * 24
+    assert result["multiply_adds"] == 3 * (convolutions + 7 * 7 * 24 * 200 + 200 * 10)
+    assert "mnist, 3 inputs, on an array of 16 × 16" in openmxu("bench", "network", "mnist", *options).stdout
+
+
+def test_unknown_network(openmxu):
+    openmxu("bench", "network", "nothing").failed(2, "there is no network 'nothing'; there are: ", "cifar10", "mnist")
