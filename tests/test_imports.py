@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "sim": ("openmxu.arch", "openmxu.rtl", "openmxu.sim", *DEVICE_PROTOCOL),
     "openmxu": ("openmxu",),
     "tb": ("openmxu", "tb"),
+    "examples": ("examples", "openmxu"),
     "scripts": ("openmxu", "tb", "scripts", "tests"),
 }
 """For each folder the project's packages that its modules may import."""
@@ -32,7 +33,7 @@ MAY_NOT_IMPORT = {
 }
 """Compiler and programs reach a device through its protocol only, and so does the protocol."""
 
-OURS = {"openmxu", "rtl", "sim", "tb", "scripts", "tests"}
+OURS = {"openmxu", "rtl", "sim", "tb", "examples", "scripts", "tests"}
 
 HARDWARE_LIBRARIES = {"amaranth", "numpy", "openmxu"}
 """numpy for the models beside the hardware."""
