@@ -54,5 +54,8 @@ class _Mnist:
         images, _ = unseen_digits()
         return images[np.random.default_rng(seed).permutation(max(count, len(images)))[:count] % len(images)]
 
+    def unseen(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        return unseen_digits()
+
 
 NETWORK = _Mnist()

@@ -11,7 +11,7 @@ import onnxruntime
 from numpy.typing import ArrayLike, NDArray
 from onnx import helper, numpy_helper
 
-__all__ = ["Case", "Graph", "Quantization", "Tensor", "make_model", "random_bytes", "reference"]
+__all__ = ["Case", "Graph", "Quantization", "Tensor", "make_model", "random_bytes", "reference", "reference_outputs"]
 
 MICROSOFT = "com.microsoft"
 """The domain of QLinearAdd and the other quantized operators that ONNX itself does not define."""
@@ -107,6 +107,14 @@ def reference(
     int8 layers between QuantizeLinear and DequantizeLinear use its integer kernels everywhere, as they do by default on
     ARM; on x86 its default is float32 for some of them.
     """
+    (result,) = reference_outputs(model, inputs if isinstance(inputs, Mapping) else {"x": inputs}, optimize).values()
+    return result
+
+
+def reference_outputs(
+    model: onnx.ModelProto, inputs: Mapping[str, NDArray[np.generic]], optimize: bool = True
+) -> dict[str, NDArray[np.generic]]:
+    """As :func:`reference`, for all outputs by name."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1
@@ -114,8 +122,8 @@ def reference(
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    (result,) = session.run(None, dict(inputs) if isinstance(inputs, Mapping) else {"x": inputs})
-    return result
+    names = [item.name for item in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
 
 class Graph:

@@ -1,0 +1,1 @@
+"""Comparing the example networks with ONNX Runtime: ``python -m scripts.networks``."""
