@@ -19,8 +19,10 @@ from openmxu.sim.lockstep.campaign import verilated_device
 from tests.sim.address_checks import check_high_addresses, check_registers
 from tests.sim.conftest import DEFAULT_COUNT, DEFAULT_SEED
 from tests.sim.cycle_counts import expected, measure_layers, measure_pairs
-from tests.sim.directed_cases import DIRECTED, LOADS, single_bits, sums
+from tests.sim.directed_cases import DIRECTED, directed
+from tests.sim.slot_checks import check_slots
 from tests.sim.test_lockstep import VERILATED
+from tests.sim.wide_checks import check_strides
 
 __all__ = ["Check", "Options", "checks", "configurations"]
 
@@ -58,12 +60,13 @@ def checks(config: Config) -> list[Check]:
         Check("registers", functools.partial(_raises, check_registers, config)),
     ]
     if config in DIRECTED:
-        every += [_case_check("sums", case) for case in sums(config, 1, LOADS)]
         every += [
             Check("high addresses", functools.partial(_raises, check_high_addresses, config)),
+            Check("strides", functools.partial(_raises, check_strides, config)),
             Check("pairs", functools.partial(_pairs, config)),
         ]
-        every += [_case_check(f"single bits {number}", case) for number, case in enumerate(single_bits(config, 1))]
+        every += [_case_check(name, case) for name, case in directed(config, 1)]
+        every.append(Check("slots", functools.partial(_raises, check_slots, config)))
     return every
 
 

@@ -30,11 +30,15 @@ from rich.progress import (
 
 from openmxu.sim.verilator import BuildError, MissingToolError
 from scripts.core_checks import Check, checks, configurations
+from scripts.mutation.arguments import Arguments
 from scripts.mutation.bench import Verdict, run
 from scripts.mutation.equivalence import is_equivalent
-from scripts.mutation.netlist import Planted, plant
+from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
 from scripts.synthesize import SynthesisError
+
+VERDICTS = "verdicts.tsv"
+"""In the folder of each netlist: number, check and fault, as soon as they are known."""
 
 LEAST = 9
 """Faults that even the smallest unit gets, over all configurations."""
@@ -45,9 +49,8 @@ def main() -> int:
     console = Console(stderr=True)
     try:
         results = _run(options, console)
-        report = Report(
-            options.count, options.seed, results, _proved(results, options.jobs) if options.prove else set()
-        )
+        proved = _proved(results, options.jobs) if options.prove else set()
+        report = Report(options.count, options.seed, results, proved, Arguments())
     except (BuildError, MissingToolError, SynthesisError) as error:
         print(f"mutation: error: {error}", file=sys.stderr)
         return 2
@@ -72,11 +75,12 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             directory = options.output / f"S{config.size}"
             directory.mkdir(parents=True, exist_ok=True)
             planted = plant(config, options.count // len(configs), -(-LEAST // len(configs)), options.seed, directory)
-            mutants = [mutant for mutant in planted.mutants if not options.unit or mutant.unit in options.unit]
+            mutants = [mutant for mutant in planted.mutants if _is_wanted(options, config.size, mutant)]
             progress.update(task, description=f"S = {config.size}: building", refresh=True)
             every = checks(config)
             _check_original(planted, every)
-            show = functools.partial(_show, progress, task, f"S = {config.size}", Counter())
+            show = functools.partial(_show, progress, task, f"S = {config.size}", Counter(), directory / VERDICTS)
+            (directory / VERDICTS).write_text("")
             progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
             results.append((planted, run(planted, every, mutants, options.jobs, show)))
     return results
@@ -96,7 +100,14 @@ def _proved(results: list[tuple[Planted, list[Verdict]]], jobs: int) -> set[tupl
     }
 
 
-def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], verdict: Verdict) -> None:
+def _is_wanted(options: argparse.Namespace, size: int, mutant: Mutant) -> bool:
+    of_unit = not options.unit or mutant.unit in options.unit
+    return of_unit and (not options.only or f"{size}:{mutant.number}" in options.only)
+
+
+def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], path: Path, verdict: Verdict) -> None:
+    with path.open("a") as file:
+        print(verdict.mutant.number, verdict.check or "SURVIVES", verdict.mutant, sep="\t", file=file)
     seen[verdict.check is None] += 1
     progress.update(task, advance=1, description=f"{name}: {seen[True]} survive", refresh=True)
     if not progress.console.is_terminal and seen.total() % 25 == 0:
@@ -119,6 +130,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=600, help="faults, about (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the choice of faults (default %(default)s)")
     parser.add_argument("--unit", action="append", help="only the faults of this unit; may be given several times")
+    parser.add_argument("--only", action="append", help="only this fault, as SIZE:NUMBER; may be given several times")
     parser.add_argument(
         "--sizes",
         type=lambda text: tuple(map(int, text.split(","))),

@@ -15,7 +15,7 @@ from scripts.mutation.netlist import Mutant, Planted
 
 __all__ = ["Verdict", "run"]
 
-CPU_SECONDS = 20
+CPU_SECONDS = 40
 """Processor time of a check after which it counts as a simulation that never ends; no check takes half as much."""
 
 _CONTEXT = multiprocessing.get_context("fork")  # the children share the checks' references

@@ -12,7 +12,7 @@ from scripts.synthesize import tool
 
 __all__ = ["is_equivalent"]
 
-SECONDS = 60
+SECONDS = 10
 """After which the solver gives up; what it would have to multiply takes it for ever."""
 
 _BECOME_OUTPUTS = {"$dff": ("D",), "$memrd_v2": ("ADDR", "EN"), "$memwr_v2": ("ADDR", "DATA", "EN")}

@@ -17,6 +17,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
 from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.layout import TOP
+from scripts.mutation.observability import Pin, observable_pins
 from scripts.synthesize import tool
 from scripts.unit_names import ports, unit_of, units
 
@@ -78,10 +79,18 @@ class Mutant:
     source: tuple[str, ...]
     command: str
 
+    @property
+    def place(self) -> str:
+        """What is done to which bit; no two faults of a netlist have the same."""
+        return f"{self._mode} {self.cell} {self.port}[{self.bit}]"
+
+    @property
+    def _mode(self) -> str:
+        return self.mode if self.control is None else f"{self.mode}[{self.control}]"
+
     def __str__(self) -> str:
-        mode = self.mode if self.control is None else f"{self.mode}[{self.control}]"
         source = " ".join(self.source) or "?"
-        return f"{mode} {self.kind}.{self.port}[{self.bit}] of {self.wire or self.cell} ({source})"
+        return f"{self._mode} {self.kind}.{self.port}[{self.bit}] of {self.wire or self.cell} ({source})"
 
 
 @dataclass(frozen=True)
@@ -137,7 +146,8 @@ def plant(config: Config, count: int, least: int, seed: int, directory: Path) ->
         "write_json flat.json",
     ]
     _yosys(prepare, directory, "prepare")
-    cells = json.loads((directory / "flat.json").read_text())["modules"][TOP]["cells"]
+    module = json.loads((directory / "flat.json").read_text())["modules"][TOP]
+    cells, observable = module["cells"], observable_pins(module)
     sizes: dict[str, int] = {}
     for cell in cells.values():
         if unit := cell["attributes"].get(_UNIT):
@@ -145,9 +155,9 @@ def plant(config: Config, count: int, least: int, seed: int, directory: Path) ->
     total = sum(sizes.values())
     shares = {unit: max(least, round(count * size / total)) for unit, size in sorted(sizes.items())}
 
-    # Twice as many as needed, because some are left out.
+    # More than needed, because some are left out.
     lists = [
-        f"mutate -list {2 * share} -seed {seed} -o {unit}.list a:{_UNIT}={unit} {_EXCLUDED_CELLS} %d"
+        f"mutate -list {3 * share} -seed {seed} -o {unit}.list a:{_UNIT}={unit} {_EXCLUDED_CELLS} %d"
         for unit, share in shares.items()
     ]
     _yosys(["read_rtlil flat.il", *lists], directory, "list")
@@ -155,7 +165,7 @@ def plant(config: Config, count: int, least: int, seed: int, directory: Path) ->
     commands: list[str] = []
     for unit, share in shares.items():
         lines = (directory / f"{unit}.list").read_text().splitlines()
-        for line in [line for line in lines if _is_fault(line, cells)][:share]:
+        for line in [line for line in lines if _is_fault(line, cells, observable)][:share]:
             mutants.append(_mutant(len(mutants) + 1, unit, line, cells))
             commands.append(line.replace("mutate", f"mutate -ctrl {SELECTOR} {_SELECTOR_WIDTH} {len(mutants)}", 1))
     _yosys(["read_rtlil flat.il", *commands, "opt_clean", "write_verilog -noattr mutants.v"], directory, "plant")
@@ -184,19 +194,21 @@ def _option(line: str, name: str) -> str | None:
     return found and found[1]
 
 
-def _is_fault(line: str, cells: dict[str, dict]) -> bool:
-    """Whether a line of ``mutate -list`` is a fault of the logic, and changes anything."""
+def _is_fault(line: str, cells: dict[str, dict], observable: set[Pin]) -> bool:
+    """Whether a line of ``mutate -list`` is a fault of the logic, and changes anything that reaches an output."""
     port, mode, control = (_option(line, name) for name in ("port", "mode", "ctrlbit"))
     cell = _option(line, "cell").removeprefix("\\")
     bits = cells[cell]["connections"][port]
-    bit = bits[int(_option(line, "portbit"))]
+    index = int(_option(line, "portbit"))
+    bit = bits[index]
     if control is not None:
         # Inverted where another bit is 0 or 1: constants, and the bit itself, decide for all time.
         bit = bits[int(control)]
     same = {"const0": "0", "const1": "1", "cnot0": "1", "cnot1": "0"}
     # Inverting a bit of a disjunction changes nothing while another one is 1.
     idle = (cells[cell]["type"], port, mode) in _IDLE
-    return port not in _EXCLUDED_PORTS and not idle and bit != same.get(mode)
+    changes = not idle and bit != same.get(mode)
+    return changes and port not in _EXCLUDED_PORTS and (cell, port, index) in observable
 
 
 def _mutant(number: int, unit: str, line: str, cells: dict[str, dict]) -> Mutant:

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from dataclasses import dataclass
 
+from scripts.mutation.arguments import ARGUMENTS, Argument, Arguments
 from scripts.mutation.bench import Verdict
 from scripts.mutation.netlist import Planted
 
@@ -24,12 +25,15 @@ class Report:
         The verdicts for each configuration.
     proved
         Size and number of survivors that are proved to have no effect.
+    arguments
+        What is written down about survivors.
     """
 
     count: int
     seed: int
     results: list[tuple[Planted, list[Verdict]]]
     proved: set[tuple[int, int]]
+    arguments: Arguments
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -43,10 +47,45 @@ class Report:
 
     @property
     def effective_share(self) -> float:
-        """Noticed faults among those that are not proved to have no effect."""
+        """Noticed faults among those that may have an effect: neither a proof nor an argument says otherwise."""
         return sum(verdict.check is not None for verdict in self.verdicts) / max(
-            1, len(self.verdicts) - len(self.proved)
+            1, len(self.verdicts) - len(self.without_effect())
         )
+
+    def without_effect(self) -> list[tuple[Planted, Verdict]]:
+        """Survivors that are proved, or argued, to have no effect."""
+        return [
+            (planted, verdict)
+            for planted, verdict in self.survivors()
+            if self._is_proved(planted, verdict)
+            or ((argument := self._argument(planted, verdict)) and not argument.has_effect)
+        ]
+
+    def unexplained(self) -> list[tuple[Planted, Verdict]]:
+        """Survivors about which nothing is written down."""
+        return [
+            (planted, verdict)
+            for planted, verdict in self.survivors()
+            if not self._is_proved(planted, verdict) and not self._argument(planted, verdict)
+        ]
+
+    def stale_arguments(self) -> list[Argument]:
+        """Arguments about faults that are noticed, or not planted any more."""
+        planted = [(planted.config.size, verdict.mutant) for planted, verdicts in self.results for verdict in verdicts]
+        survivors = [(planted.config.size, verdict.mutant) for planted, verdict in self.survivors()]
+        return self.arguments.stale(self.seed, planted, survivors)
+
+    def _is_proved(self, planted: Planted, verdict: Verdict) -> bool:
+        return (planted.config.size, verdict.mutant.number) in self.proved
+
+    def _argument(self, planted: Planted, verdict: Verdict) -> Argument | None:
+        return self.arguments.of(planted.config.size, verdict.mutant)
+
+    def _comment(self, planted: Planted, verdict: Verdict) -> str:
+        if self._is_proved(planted, verdict):
+            return "proved to have no effect"
+        argument = self._argument(planted, verdict)
+        return argument.why if argument else "nothing is known about it"
 
     def survivors(self) -> list[tuple[Planted, Verdict]]:
         """Faults that nothing noticed, unit by unit."""
@@ -72,7 +111,8 @@ class Report:
                     **dataclasses.asdict(verdict.mutant),
                     "check": verdict.check,
                     "message": verdict.message,
-                    "proved": (planted.config.size, verdict.mutant.number) in self.proved,
+                    "proved": self._is_proved(planted, verdict),
+                    "argument": (argument := self._argument(planted, verdict)) and argument.why,
                 }
                 for planted, verdicts in self.results
                 for verdict in verdicts
@@ -88,13 +128,19 @@ class Report:
         if survivors:
             lines += ["", "survivors"]
             lines += [
-                f"  {verdict.mutant.unit}, S = {planted.config.size}, {verdict.mutant.number}: {verdict.mutant}"
-                + (", proved to have no effect" if (planted.config.size, verdict.mutant.number) in self.proved else "")
+                f"  {verdict.mutant.unit}, S = {planted.config.size}, {verdict.mutant.number}: {verdict.mutant}: "
+                + self._comment(planted, verdict)
                 for planted, verdict in survivors
             ]
+        if stale := self.stale_arguments():
+            lines += ["", f"{ARGUMENTS.name} tells about faults that are noticed, or not planted"]
+            lines += [f"  {argument.unit}, S = {argument.size}: {argument.place}" for argument in stale]
+        if unexplained := self.unexplained():
+            lines += ["", f"{ARGUMENTS.name} does not tell about {len(unexplained)} of the survivors"]
+        idle = len(self.without_effect())
         lines += [
             "",
-            f"{noticed} of {total} mutants noticed, {self.share:.2%}; "
-            f"without {len(self.proved)} that are proved to have no effect, {self.effective_share:.2%}",
+            f"{noticed} of {total} mutants noticed, {self.share:.2%}; without {idle} survivors that have no effect "
+            f"({len(self.proved)} of them proved), {self.effective_share:.2%}",
         ]
         return "\n".join(lines)

@@ -10,20 +10,45 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, OutputFormat, Register, format_named
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.sim.lockstep import Case, generate
+from openmxu.sim.lockstep import cases as random_cases
 from openmxu.sim.lockstep.case import HALT
 from openmxu.sim.lockstep.steps import steps
+from tests.sim.extreme_cases import extremes, long_program
+from tests.sim.power_cases import many_tiles, powers_of_two
+from tests.sim.rounding_cases import ties
 from tests.sim.test_lockstep import VERILATED
+from tests.sim.wide_checks import pooled_bits
 
-__all__ = ["DIRECTED", "LOADS", "single_bits", "sums"]
+__all__ = ["DIRECTED", "directed", "single_bits"]
 
-DIRECTED = VERILATED[:2]
-"""The configurations to run them on: the smallest are enough for what does not depend on the size."""
+DIRECTED = VERILATED[:3]
+"""The configurations to run them on: the smaller ones are enough for what does not depend on the size."""
 
-LOADS = 400
+_RANDOM = 150
+"""Random programs of each of these configurations: more than of the larger ones."""
+
+_LOADS = 400
 """How often parameters are loaded for sums of every size."""
 
 _TAKES_TILES = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
 _ACTIONS = (Register.LOAD_PARAMETERS, Register.LOAD_TABLE)
+
+
+def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
+    """All cases here and in the modules beside this one, each with a name; those that find most come first."""
+    for name, cases in (
+        ("ties", ties(config, seed)),
+        ("extremes", extremes(config, seed)),
+        ("powers of two", powers_of_two(config, seed)),
+        ("many tiles", [many_tiles(config, seed)]),
+        ("sums", [sums(config, seed)]),
+        ("pooled bits", [pooled_bits(config, seed)]),
+        ("single bits", single_bits(config, seed)),
+        ("long program", [long_program(config, seed)]),
+        ("random", random_cases(1000 * seed, _RANDOM, [config])),
+    ):
+        for number, case in enumerate(cases):
+            yield f"{name} {number}", case
 
 
 def single_bits(config: Config, seed: int) -> Iterator[Case]:
@@ -60,7 +85,7 @@ def _inverted(instruction: Instruction, registers: dict[Register, int]) -> Itera
             yield HALT
 
 
-def sums(config: Config, seed: int, loads: int) -> Iterator[Case]:
+def sums(config: Config, seed: int) -> Case:
     """Activate of sums and scales over all of their ranges: biases do it, for the accumulators are zero."""
     rng = np.random.default_rng(seed)
     sets = config.parameter_sets
@@ -68,7 +93,7 @@ def sums(config: Config, seed: int, loads: int) -> Iterator[Case]:
     activate, configure = format_named("activate"), format_named("set_configuration")
     program: list[Instruction] = []
     blocks = []
-    for load in range(loads):
+    for load in range(_LOADS):
         blocks.append(_parameters(config, rng))
         low, high = sorted(rng.integers(-(1 << 17), 1 << 17, 2).tolist())
         zero_point = int(rng.integers(-(1 << 17), 1 << 17)) >> int(rng.integers(18))
@@ -83,7 +108,7 @@ def sums(config: Config, seed: int, loads: int) -> Iterator[Case]:
             ),
             HALT,
         ]
-    yield Case(config, tuple(program), np.concatenate(blocks), np.zeros(64, np.uint8), seed)
+    return Case(config, tuple(program), np.concatenate(blocks), np.zeros(64, np.uint8), seed)
 
 
 def _parameters(config: Config, rng: np.random.Generator) -> np.ndarray:

@@ -147,6 +147,9 @@ def layers(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
     yield "convolution", _convolution(config)
     yield "element-wise", _element_wise(config)
     yield "transfers", _transfers(config)
+    yield "side by side", _side_by_side(config)
+    yield "full queues", _full_queues(config)
+    yield "late tiles", _late_tiles(config)
 
 
 def _product(config: Config, *, wide: bool) -> list[Instruction]:
@@ -259,5 +262,69 @@ def _transfers(config: Config) -> list[Instruction]:
             format_named("write_host_memory_alternate")(unified_buffer=1, rows=length, host=100 * config.size),
             format_named("write_host_memory")(unified_buffer=2, rows=length + 12, host=60 * config.size),
             format_named("host_synchronize")(tag=length),
+        ]
+    return [*program, HALT]
+
+
+def _side_by_side(config: Config) -> list[Instruction]:
+    """Units that have nothing to do with each other, but for banks: rows of different memories and lengths."""
+    multiply, activate = format_named("matrixmultiply"), format_named("activate")
+    program = [
+        _set(Register.INPUT_FORMAT, zero_point=1),
+        _set(Register.SOURCE_FORMAT, zero_point=2),
+        _set(Register.OPERAND_FORMAT, zero_point=1),
+        _set(Register.OPERAND_SCALE, scale=0x3F800000),
+        _set(Register.OPERAND_ADDRESS, unified_buffer=13),
+        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
+        format_named("read_host_memory")(unified_buffer=0, rows=20),
+        format_named("read_weights")(tiles=1),
+        multiply(rows=1, next_tile=1),
+        _synchronize(),
+    ]
+    for number in range(8):
+        operand = (Operand.NONE, Operand.ADD, Operand.NONE, Operand.MULTIPLY)[number % 4]
+        program += [
+            multiply(unified_buffer=number % 3, accumulator=number % 2, rows=8, accumulate=number // 2 % 2),
+            activate(
+                unified_buffer=20 + number % 2, source=8, rows=3 + number % 3, from_unified_buffer=1, operand=operand
+            ),
+            format_named("read_host_memory")(unified_buffer=28 + number % 4, rows=3, host=32 * config.size),
+            format_named("write_host_memory")(unified_buffer=35, rows=1 + number % 3, host=64 * config.size),
+        ]
+    return [*program, HALT]
+
+
+def _full_queues(config: Config) -> list[Instruction]:
+    """More instructions than a queue holds, all of which wait for the one before."""
+    read, write, multiply, activate = (
+        format_named(name) for name in ("read_host_memory", "write_host_memory", "matrixmultiply", "activate")
+    )
+    many = 18
+    program = [
+        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
+        format_named("read_weights")(tiles=1),
+        multiply(rows=1, next_tile=1),
+    ]
+    for waiting in (
+        [write(unified_buffer=number % 8, rows=1, host=(32 + number) * config.size) for number in range(many)],
+        [multiply(unified_buffer=number % 8, rows=1, accumulator=number % 8) for number in range(many)],
+        [activate(unified_buffer=20, source=number % 8, rows=1, from_unified_buffer=1) for number in range(many)],
+    ):
+        program += [read(unified_buffer=0, rows=12), read(unified_buffer=0, rows=12, host=16 * config.size), *waiting]
+    program += [multiply(unified_buffer=0, rows=8) for _ in range(3)]
+    program += [read(unified_buffer=number % 8, rows=1, host=number * config.size) for number in range(many)]
+    return [*program, format_named("debug_tag")(tag=7), HALT]
+
+
+def _late_tiles(config: Config) -> list[Instruction]:
+    """Multiplications whose tile has not come yet, and others behind them that differ in everything."""
+    multiply, read_weights = format_named("matrixmultiply"), format_named("read_weights")
+    program = [format_named("read_host_memory")(unified_buffer=0, rows=20), _synchronize()]
+    for number in range(8):
+        program += [
+            read_weights(tiles=1, weights=number % 4 * config.tile_bytes),
+            multiply(unified_buffer=number, rows=1, accumulator=number % 3, next_tile=1),
+            multiply(unified_buffer=2 * number, rows=1, accumulator=3 + number % 5, accumulate=number % 2),
+            multiply(unified_buffer=1, rows=1 + number % 3, accumulator=number % 6, accumulate=1, wide_input=1),
         ]
     return [*program, HALT]
