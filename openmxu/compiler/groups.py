@@ -17,6 +17,7 @@ from openmxu.compiler.costs import Costs
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.network import Network, Tensor
 from openmxu.compiler.operations import Convolution, Operation, Pooling
+from openmxu.compiler.rearrangement import Rearrangement
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
 from openmxu.compiler.window import Window
@@ -229,6 +230,8 @@ def strip_buffers(
             source = network.tensors[name]
             if is_whole:
                 place(name, Region(strip.images, range(source.height), range(source.width)))
+            elif isinstance(operation, Rearrangement):
+                place(name, Region(strip.images, *operation.needs(name, network.tensors, region.rows, region.columns)))
             else:
                 place(name, _source_region(operation, region, source))
     return buffers

@@ -24,6 +24,8 @@ from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operations import Convolution, Pooling
 from openmxu.compiler.packing import pack_inputs
 from openmxu.compiler.plan import plan_staging
+from openmxu.compiler.rearrange import rearrangement_tasks
+from openmxu.compiler.rearrangement import Rearrangement, Selections
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
@@ -81,26 +83,30 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
 class _Weights:
     """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
 
-    ``memory`` are the tiles of all operations.
+    ``selections`` are the tiles of rearrangements; ``memory`` those of all operations.
     """
 
     tiles: Mapping[int, KernelTiles]
     first: Mapping[int, int]
+    selections: Mapping[int, Selections]
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
     def of(cls, network: Network, groups: Sequence[Group], size: int) -> _Weights:
         layouts = {group.operations.start: group.layout for group in groups}
-        tiles, first = {}, {}
+        tiles, first, selections = {}, {}, {}
         memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
             first[index] = len(memory)
             if isinstance(operation, Convolution):
                 tiles[index] = kernel_tiles(operation, size)
                 memory += tiles[index].bytes()
+            if isinstance(operation, Rearrangement):
+                selections[index] = Selections(operation, network.tensors, size)
+                memory += selections[index].bytes()
             if isinstance(operation, Recurrent):
                 memory += weight_tiles(operation, layouts[index])
-        return cls(tiles, first, tuple(memory))
+        return cls(tiles, first, selections, tuple(memory))
 
     def bytes(self) -> NDArray[np.uint8]:
         """Weight memory."""
@@ -211,6 +217,9 @@ class _Scheduler:
         operation = self.network.operations[index]
         if isinstance(operation, Pooling):
             pooling_tasks(index, operation, strip)
+            return
+        if isinstance(operation, Rearrangement):
+            rearrangement_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
             return
         if not isinstance(operation, Convolution):
             element_tasks(index, operation, strip)

@@ -8,12 +8,15 @@ import numpy as np
 
 import openmxu
 from openmxu.compiler import compile_network, evaluate
+from openmxu.compiler.builder import byte_limits
 from openmxu.compiler.network import Network, Port, Tensor
 from openmxu.compiler.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
+from openmxu.compiler.rearrangement import FILL, Rearrangement
 from openmxu.compiler.window import Window
 from openmxu.host_tensor import HostTensor
 
-KINDS = ("convolution", "convolution", "point", "maximum", "average", "sum", "product", "table")
+KINDS = ("convolution", "convolution", "point", "maximum", "average", "sum", "product", "table", "movement")
+MOVEMENTS = ("channels", "slice", "pad", "turn", "mirror", "repeat", "reshape", "anything")
 
 
 class Maker:
@@ -40,6 +43,8 @@ class Maker:
                 operation, made = self._pooling(source, target, kind == "maximum", signed)
             case "sum" | "product":
                 operation, made = self._combination(source, target, kind == "product", signed)
+            case "movement":
+                operation, made = self._movement(source, target)
             case _:
                 table = byte_table(self.random.permutation(256))
                 operation, made = lookup(target, source, target, table), dataclasses.replace(tensor, signed=signed)
@@ -161,6 +166,55 @@ class Maker:
             second_scale=np.float32(0.7),
         )
         return operation, dataclasses.replace(tensor, signed=signed)
+
+    def _movement(self, source: str, target: str) -> tuple[Operation, Tensor]:
+        """Elements of one tensor, or of all whose bytes are read alike, in another order."""
+        tensor = self.tensors[source]
+        names = [source]
+        if self.random.integers(2):
+            others = [name for name, item in self.tensors.items() if item.signed == tensor.signed]
+            names += [name for name in others if name not in self.constants and name != source]
+        count, index = 0, np.zeros((tensor.height, tensor.width, 0), np.int64)
+        for name in names:
+            item = self.tensors[name]
+            elements = np.arange(count, count + item.positions * item.channels).reshape(item.height, item.width, -1)
+            count += elements.size
+            if elements.shape[:2] == index.shape[:2]:
+                index = np.concatenate([index, elements], axis=2)
+        for _ in range(int(self.random.integers(1, 4))):
+            moved = self._moved(index, str(self.random.choice(MOVEMENTS)))
+            index = moved if 0 < moved.size <= 4000 else index
+        operation = Rearrangement(
+            name=target,
+            sources=tuple(names),
+            target=target,
+            result=Result(np.ones((), np.float32), fill := self._byte(tensor.signed), *byte_limits(tensor.signed)),
+            index=index,
+            input_signed=tensor.signed,
+            fill=fill,
+        )
+        return operation, Tensor(*index.shape, tensor.signed)
+
+    def _moved(self, index: np.ndarray, how: str) -> np.ndarray:
+        random, (height, width, channels) = self.random, index.shape
+        match how:
+            case "channels":
+                return index[:, :, random.integers(0, channels, random.integers(1, channels + 1))]
+            case "slice":
+                first = [int(random.integers(0, length)) for length in index.shape]
+                step = random.integers(1, 4, 3)
+                return index[first[0] :: step[0], first[1] :: step[1], first[2] :: max(1, step[2] - 1)]
+            case "pad":
+                return np.pad(index, random.integers(0, 3, (3, 2)), constant_values=FILL)
+            case "turn":
+                return index.transpose(random.permutation(3))
+            case "mirror":
+                return np.flip(index, int(random.integers(3)))
+            case "repeat":
+                return np.repeat(index, int(random.integers(1, 4)), int(random.integers(3)))
+            case "reshape":
+                return index.reshape(width, channels, height)
+        return random.choice(index.reshape(-1), (int(random.integers(1, 5)), 2, 3))
 
 
 def random_planes(random: np.random.Generator, shape: tuple[int, int, int], operations: int) -> Network:
