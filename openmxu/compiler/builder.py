@@ -85,6 +85,8 @@ class Builder:
         The last step of a sequence, by the name of its tensor.
     batch_axes
         Of inputs of the graph, by name; 0 where missing.
+    arranged
+        Names of tensors made by rearrangement, by what they hold.
     """
 
     values: dict[str, Value]
@@ -97,6 +99,7 @@ class Builder:
     constants: dict[str, NDArray[np.int32]] = dataclasses.field(default_factory=dict)
     last_steps: dict[str, Value] = dataclasses.field(default_factory=dict)
     batch_axes: dict[str, int] = dataclasses.field(default_factory=dict)
+    arranged: dict[tuple[object, ...], str] = dataclasses.field(default_factory=dict)
 
     def is_open(self, value: Integers) -> bool:
         """Whether no operation has said yet what the columns of this input are."""
@@ -122,15 +125,14 @@ class Builder:
         tensor = self.tensors[name]
         return (tensor.channels, tensor.height, tensor.width) if self.channels_first[name] else None
 
-    def constant(self, name: str, array: NDArray[np.integer], like: str) -> None:
+    def constant(self, name: str, array: NDArray[np.integer], like: str, channels_first: bool) -> None:
         """A tensor of constants in the shape of tensor ``like``; ``array`` in the order in which the graph sees it."""
         other = self.tensors[like]
         rows = array.astype(np.int32)
-        if self.channels_first[like]:
+        if channels_first:
             rows = rows.reshape(other.channels, other.positions).T
         self.constants[name] = np.ascontiguousarray(rows).reshape(other.height, other.width, other.channels)
-        signed = array.dtype == np.int8
-        self.place(name, dataclasses.replace(other, signed=signed, item=1), self.channels_first[like])
+        self.place(name, dataclasses.replace(other, signed=array.dtype == np.int8, item=1), channels_first)
 
     def input_ports(self) -> tuple[Port, ...]:
         """What the host gives of what operations use."""
@@ -207,7 +209,7 @@ class Builder:
         return Integers(target, sums.shape, dtype)
 
     def add_maximum(self, node: str, source: str, target: str, window: Window) -> None:
-        """Append a maximum over windows of bytes."""
+        """Append a maximum over windows of bytes of an image."""
         tensor = self.tensors[source]
         height, width = window.outputs(tensor.height, tensor.width)
         limits = byte_limits(tensor.signed)
@@ -220,7 +222,7 @@ class Builder:
             maximum=True,
             input_signed=tensor.signed,
         )
-        self.add(operation, dataclasses.replace(tensor, height=height, width=width), self.channels_first[source])
+        self.add(operation, dataclasses.replace(tensor, height=height, width=width), channels_first=True)
 
 
 def byte_limits(signed: bool) -> tuple[int, int]:

@@ -5,21 +5,35 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
 from openmxu.compiler.builder import per_column
 from openmxu.compiler.functions import evaluate_function
+from openmxu.compiler.layout import as_elements, parts_of
 from openmxu.compiler.matrix_operators import add_bias, is_per_channel
 from openmxu.compiler.operations import Combination
-from openmxu.compiler.values import Constant, Integers, Real, RealConstant, RealSums, Sums, Value
+from openmxu.compiler.values import (
+    Constant,
+    Integers,
+    Moved,
+    Quantized,
+    Real,
+    RealConstant,
+    RealSums,
+    Sums,
+    Value,
+)
 from openmxu.compiler.visit import Visit
 from openmxu.host_tensor import dequantize, quantize
 
 __all__ = [
     "UNARY_FUNCTIONS",
     "add",
+    "arithmetic",
     "clip",
+    "is_real",
     "multiply",
     "qlinear_add",
     "qlinear_function",
@@ -30,21 +44,42 @@ __all__ = [
 ]
 
 UNARY_FUNCTIONS = (
-    *("Abs", "Ceil", "Celu", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu"),
-    *("Log", "Mish", "Neg", "Reciprocal", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign"),
-    *("Sqrt", "Tanh", "ThresholdedRelu"),
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp"),
+    *("Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "PRelu", "Pow", "Reciprocal"),
+    *("Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan"),
+    *("Tanh", "ThresholdedRelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu"),
 )
-"""Operators on one real number that become tables."""
+"""Operators on one real number, and constants, that become tables."""
 
 
 def unary(here: Visit) -> Value:
     """A function of one real number."""
     source = here.input(0)
-    if not isinstance(source, Real):
+    if not is_real(source):
         raise here.unsupported("supported on int8 and uint8 through DequantizeLinear, up to QuantizeLinear")
     if any(not isinstance(value, Constant) or value.array.size != 1 for value in here.inputs[1:] if value is not None):
         raise here.unsupported("its other inputs must be constants of one value")
-    return dataclasses.replace(source, nodes=(*source.nodes, here.node))
+    return _applied(here, source, here.node, 0)
+
+
+def is_real(value: Value | None) -> bool:
+    """Whether a value is the real numbers of the network's tensors."""
+    return isinstance(value, Real) or (isinstance(value, Moved) and isinstance(value.parts[0], Real))
+
+
+def _applied(here: Visit, source: Real | Moved, node: onnx.NodeProto, index: int) -> Real | Moved:
+    """A function, whose input number ``index`` is the argument, of every element."""
+    if isinstance(source, Real):
+        return dataclasses.replace(source, nodes=(*source.nodes, node))
+    parts = []
+    for part in source.parts:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        if part.nodes:  # what it was moved from
+            copy.input[index] = part.nodes[-1].output[0]
+        parts.append(dataclasses.replace(part, nodes=(*part.nodes, copy)))
+    fill = evaluate_function([node], np.array([source.fill], np.float32), here.builder)
+    return dataclasses.replace(source, parts=tuple(parts), fill=float(fill[0]))
 
 
 def relu(here: Visit) -> Value:
@@ -68,30 +103,43 @@ def clip(here: Visit) -> Value:
 
 def _limited(here: Visit, low: float, high: float) -> Value:
     source = here.input(0)
+    if is_real(source):
+        return unary(here)
     match source:
-        case Integers():
+        case Integers() | Moved():
             values = np.arange(256, dtype=np.uint8).view(source.dtype)
             limits = np.iinfo(source.dtype)
-            bounds = (int(min(max(limit, limits.min), limits.max)) for limit in (low, high))
-            table = np.minimum(np.maximum(values, next(bounds)), next(bounds)).astype(source.dtype)
-            return here.builder.add_lookup(here.name, source, here.output, table)
+            bounds = [int(min(max(limit, limits.min), limits.max)) for limit in (low, high)]
+            table = np.minimum(np.maximum(values, bounds[0]), bounds[1]).astype(source.dtype)
+            parts = [_looked_up(here, part, table, number) for number, part in enumerate(parts_of(source))]
+            if isinstance(source, Integers):
+                return parts[0]
+            return dataclasses.replace(source, parts=tuple(parts), fill=min(max(source.fill, bounds[0]), bounds[1]))
         case Sums() if source.scales:
             low, high = (min(max(limit, low), high) for limit in (source.low, source.high))
             return dataclasses.replace(source, low=low, high=high)
-        case Real():
-            return unary(here)
     raise here.unsupported("supported between quantized tensors")
 
 
-def tabulate(here: Visit, source: Real, scale: np.float32, zero_point: int, dtype: str) -> Integers:
+def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: int, dtype: str) -> Integers | Moved:
     """QuantizeLinear of a function of one tensor: a table, or nothing where bytes stay what they are."""
-    integers = source.integers
-    values = np.arange(256, dtype=np.uint8).view(integers.dtype)
-    real = dequantize(values, source.scale, source.zero_point)
-    if source.nodes:
-        real = evaluate_function(source.nodes, real, here.builder)
-    table = quantize(real, scale, zero_point, dtype)
-    return here.builder.add_lookup(here.name, integers, here.output, table)
+    parts = []
+    for number, part in enumerate((source,) if isinstance(source, Real) else source.parts):
+        values = np.arange(256, dtype=np.uint8).view(part.integers.dtype)
+        real = dequantize(values, part.scale, part.zero_point)
+        if part.nodes:
+            real = evaluate_function(part.nodes, real, here.builder)
+        parts.append(_looked_up(here, part.integers, quantize(real, scale, zero_point, dtype), number))
+    if isinstance(source, Real):
+        return parts[0]
+    fill = int(quantize(np.asarray(source.fill, np.float32), scale, zero_point, dtype))
+    return dataclasses.replace(source, parts=tuple(parts), fill=fill)
+
+
+def _looked_up(here: Visit, part: Integers, table: NDArray[np.integer], number: int) -> Integers:
+    """Part ``number`` of the node's output."""
+    target = here.output if number == 0 else f"{here.output} part {number}"
+    return here.builder.add_lookup(here.name, part, target, table)
 
 
 def qlinear_function(here: Visit) -> Value:
@@ -102,7 +150,7 @@ def qlinear_function(here: Visit) -> Value:
     output, dtype = here.output_zero_point(4, "Y_zero_point", source.dtype)
     attributes = {name: value for name, value in here.attributes.items() if name == "alpha"}
     node = helper.make_node(here.node.op_type.removeprefix("QLinear"), [here.node.input[0]], ["function"], **attributes)
-    real = Real(source, scale, zero_point, (node,))
+    real = _applied(here, Quantized(source, scale, zero_point).real(), node, 0)
     return tabulate(here, real, np.float32(here.scale(3, "Y_scale")), output, dtype)
 
 
@@ -145,35 +193,60 @@ def qlinear_multiply(here: Visit) -> Value:
 class _Operand:
     """One side of a sum or product."""
 
-    value: Integers | NDArray[np.integer]
+    value: Integers | Moved | NDArray[np.integer]
     scale: np.float32
     zero_point: int
 
 
 def _binary(here: Visit, multiplies: bool) -> Value:
     values = [here.input(0), here.input(1)]
-    reals = [value for value in values if isinstance(value, Real)]
-    if not reals:
-        raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
-    numbers = [value for value in values if isinstance(value, Constant) and value.array.size == 1]
-    if len(reals) == 1 and numbers:
-        return dataclasses.replace(reals[0], nodes=(*reals[0].nodes, here.node))
-    if any(real.nodes for real in reals):
-        if len(reals) == 2 and _same_source(*reals):
-            nodes = {node.output[0]: node for real in reals for node in real.nodes}
-            return dataclasses.replace(reals[0], nodes=(*nodes.values(), here.node))
-        raise here.unsupported("functions of its inputs must be quantized first")
-    return _combination(here, [_operand(here, value) for value in values], multiplies)
+    function = _function_of_one(here, values)
+    if function is not None:
+        return function
+    operands = [_operand(here, value) for value in values]
+    if any(is_real(value) for value in values):
+        return _combination(here, operands, multiplies)
+    raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
 
 
-def _same_source(first: Real, second: Real) -> bool:
-    return (first.integers, first.scale, first.zero_point) == (second.integers, second.scale, second.zero_point)
+def arithmetic(here: Visit) -> Value:
+    """Div, Max, Min and others of a tensor and a number, or of one tensor and a function of it."""
+    function = _function_of_one(here, list(here.inputs))
+    if function is None:
+        raise here.unsupported("one of its inputs must be a number, or a function of the same tensor as the other")
+    return function
+
+
+def _function_of_one(here: Visit, values: list[Value | None]) -> Real | Moved | None:
+    """The function of a real number that a node is: its inputs are functions of one tensor, and numbers."""
+    reals = [(index, value) for index, value in enumerate(values) if is_real(value)]
+    others = [value for value in values if not is_real(value)]
+    if not reals or any(not isinstance(value, Constant) or value.array.size != 1 for value in others):
+        return None
+    if len(reals) == 1:
+        return _applied(here, reals[0][1], here.node, reals[0][0])
+    first = reals[0][1]
+    if not all(isinstance(value, Real) and _same_source(value, first) for _, value in reals):
+        return None
+    nodes = {node.output[0]: node for _, value in reals for node in value.nodes}
+    return dataclasses.replace(first, nodes=(*nodes.values(), here.node)) if nodes else None
+
+
+def _same_source(first: Real, second: Value) -> bool:
+    return isinstance(second, Real) and (first.integers, first.scale, first.zero_point) == (
+        second.integers,
+        second.scale,
+        second.zero_point,
+    )
 
 
 def _operand(here: Visit, value: Value | None) -> _Operand:
+    if is_real(value):
+        quantized = Quantized.of(value)
+        if quantized is None:
+            raise here.unsupported("functions of its inputs must be quantized first")
+        return _Operand(quantized.value, quantized.scale, quantized.zero_point)
     match value:
-        case Real():
-            return _Operand(value.integers, value.scale, value.zero_point)
         case RealConstant() if value.scale.size == 1 and value.zero_point.size == 1:
             if value.integers.dtype != np.int32:
                 return _Operand(value.integers, np.float32(value.scale.reshape(())), int(value.zero_point.reshape(())))
@@ -202,24 +275,16 @@ def _qlinear_binary(here: Visit, multiplies: bool) -> Value:
 def _combination(here: Visit, operands: list[_Operand], multiplies: bool) -> Sums:
     """The sum or product of two tensors, or of one and a constant."""
     builder = here.builder
-    if not isinstance(operands[0].value, Integers):
+    if isinstance(operands[0].value, np.ndarray):
         operands = operands[::-1]
     first, second = operands
-    shape = first.value.shape
-    _fix_layout(here, [operand.value for operand in operands if isinstance(operand.value, Integers)])
-    name, tensor = first.value.tensor, builder.tensors[first.value.tensor]
-    if isinstance(second.value, Integers):
-        other = builder.tensors[second.value.tensor]
-        same = builder.channels_first[name] == builder.channels_first[second.value.tensor]
-        planes = [(item.height, item.width, item.channels) for item in (tensor, other)]
-        if second.value.shape != shape or planes[0] != planes[1] or not same:
-            raise here.unsupported(
-                f"its inputs must have the same shape, not {shape} and {second.value.shape}; constants are broadcast"
-            )
-        source, signed = second.value.tensor, second.value.dtype == "int8"
+    if isinstance(second.value, np.ndarray):
+        (value,), channels_first = as_elements(here, [first.value])
+        name, source, signed = value.tensor, f"{here.output} constant", second.value.dtype == np.int8
+        builder.constant(source, _broadcast(here, second.value, value.shape), name, channels_first)
     else:
-        source, signed = f"{here.output} constant", second.value.dtype == np.int8
-        builder.constant(source, _broadcast(here, second.value, shape), like=name)
+        (value, other), channels_first = as_elements(here, _alike(here, [first.value, second.value]))
+        name, source, signed = value.tensor, other.tensor, other.dtype == "int8"
     if multiplies:
         scales = (here.product_of_scales("the product of scales", first.scale, second.scale),)
     else:
@@ -230,23 +295,33 @@ def _combination(here: Visit, operands: list[_Operand], multiplies: bool) -> Sum
         target="",
         result=None,
         multiplies=multiplies,
-        input_signed=(first.value.dtype == "int8", signed),
+        input_signed=(value.dtype == "int8", signed),
         zero_points=(first.zero_point, second.zero_point),
     )
-    return Sums(shape, operation, dataclasses.replace(tensor, item=1), builder.channels_first[name], scales)
+    tensor = dataclasses.replace(builder.tensors[name], item=1)
+    return Sums(value.shape, operation, tensor, channels_first, scales)
 
 
-def _fix_layout(here: Visit, values: list[Integers]) -> None:
-    """Decide what the columns of inputs are: as in the other operand, or the channels of an image."""
-    builder = here.builder
-    known = [value for value in values if not builder.is_open(value)]
-    for value in values:
-        if builder.is_open(value):
-            as_image = builder.channels_first[known[0].tensor] if known else len(value.shape) == 3
-            if as_image and len(value.shape) in (2, 3):
-                builder.as_image(value)
-            else:
-                builder.as_matrix(value)
+def _alike(here: Visit, values: list[Integers | Moved]) -> list[Integers | Moved]:
+    """Two tensors in one shape; elements of the smaller one are repeated."""
+    shapes = [value.shape for value in values]
+    if shapes[0] == shapes[1]:
+        return values
+    if len(shapes[0]) != len(shapes[1]):
+        raise here.unsupported(
+            f"its inputs must have the same number of dimensions, not shapes {shapes[0]}, {shapes[1]}"
+        )
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise here.unsupported(f"its inputs' shapes {shapes[0]} and {shapes[1]} do not fit") from None
+    return [value if value.shape == shape else _repeated(here, value, shape) for value in values]
+
+
+def _repeated(here: Visit, value: Integers | Moved, shape: tuple[int, ...]) -> Moved:
+    if isinstance(value, Integers):
+        value = Moved((value,), np.arange(int(np.prod(value.shape))).reshape(value.shape), 0.0, here.name)
+    return dataclasses.replace(value, index=np.ascontiguousarray(np.broadcast_to(value.index, shape)))
 
 
 def _broadcast(here: Visit, array: NDArray[np.integer], shape: tuple[int, ...]) -> NDArray[np.integer]:

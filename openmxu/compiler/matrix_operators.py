@@ -11,9 +11,11 @@ from openmxu.compiler import shapes
 from openmxu.compiler.builder import per_column
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.geometry import read_window
+from openmxu.compiler.layout import as_image, as_rows, borders, element_numbers, parts_of
 from openmxu.compiler.network import Tensor
 from openmxu.compiler.operations import Convolution
-from openmxu.compiler.values import Constant, Integers, Real, RealConstant, Sums, Value
+from openmxu.compiler.rearrangement import FILL
+from openmxu.compiler.values import Constant, Integers, Moved, RealConstant, Sums, Value
 from openmxu.compiler.visit import Visit
 from openmxu.compiler.window import Window
 
@@ -49,12 +51,12 @@ def gemm(here: Visit) -> Value:
 
 def conv(here: Visit) -> Value:
     """Conv between DequantizeLinear and QuantizeLinear."""
-    source = _real_source(here)
+    source = here.quantized(0)
     weights = _real_weights(here)
     if weights.scale.size > 1 and weights.axis != 0:
         raise here.unsupported("scales of the weights must be per tensor or per output channel")
     scale = here.product_of_scales("input scale × weight scale", source.scale, weights.scale)
-    sums = _convolution(here, source.integers, source.zero_point, weights.integers, weights.zero_point, scale)
+    sums = _convolution(here, source.value, source.zero_point, weights.integers, weights.zero_point, scale)
     bias = here.input(2)
     return sums if bias is None else add_bias(here, sums, bias)
 
@@ -144,13 +146,6 @@ def _is_bias_scale(bias: RealConstant, scale: NDArray[np.float32]) -> bool:
     )
 
 
-def _real_source(here: Visit) -> Real:
-    source = here.input(0)
-    if not isinstance(source, Real) or source.nodes:
-        raise here.unsupported("the first input must be int8 or uint8 through DequantizeLinear")
-    return source
-
-
 def _real_weights(here: Visit) -> RealConstant:
     value = here.input(1)
     if not isinstance(value, RealConstant) or value.integers.dtype == np.int32:
@@ -172,19 +167,19 @@ def _weight_zero_point(here: Visit, index: int) -> NDArray[np.int32]:
 
 
 def _real_product(here: Visit, transposed: bool) -> Sums:
-    source = _real_source(here)
+    source = here.quantized(0)
     weights = _real_weights(here)
     if transposed:
         weights = shapes.transposed(weights)
     if weights.scale.size > 1 and weights.axis != weights.integers.ndim - 1:
         raise here.unsupported("scales of the weights must be per tensor or per output column")
     scale = here.product_of_scales("input scale × weight scale", source.scale, weights.scale)
-    return _product(here, source.integers, source.zero_point, weights.integers, weights.zero_point, scale)
+    return _product(here, source.value, source.zero_point, weights.integers, weights.zero_point, scale)
 
 
 def _product(
     here: Visit,
-    source: Integers,
+    value: Integers | Moved,
     zero_point: int,
     weights: NDArray[np.integer],
     weight_zero_point: NDArray[np.integer],
@@ -192,7 +187,7 @@ def _product(
 ) -> Sums:
     """The sums of integers times weights of shape (K, N).
 
-    Where the K inputs are a whole plane that the graph has flattened, the product is a convolution with a window as
+    Where the K inputs are all elements of a tensor, in whatever order, the product is a convolution with a window as
     large as the plane.
 
     Raises
@@ -200,51 +195,71 @@ def _product(
     ModelError
         Shapes do not fit, or a matrix is empty.
     """
-    builder = here.builder
     if weights.ndim != 2 or 0 in weights.shape:
         raise ModelError(f"node {here.name!r}: the weights must be a matrix that is not empty, not {weights.shape}")
     inputs, outputs = weights.shape
-    if source.shape[-1] != inputs:
+    if value.shape[-1] != inputs:
         raise ModelError(
-            f"node {here.name!r}: input rows have {source.shape[-1]} values, but the weights' shape is {weights.shape}"
+            f"node {here.name!r}: input rows have {value.shape[-1]} values, but the weights' shape is {weights.shape}"
         )
     zero_points = per_column(here.name, "the weight zero point", weight_zero_point, outputs)
     operands = (weights.astype(np.int16) - zero_points.astype(np.int16)).T
-    if builder.is_open(source):
-        builder.as_matrix(source)
-    tensor, image = builder.tensors[source.tensor], builder.image_shape(source.tensor)
-    rows = tensor.height
-    if image is None and inputs == tensor.channels:
-        kernel = operands.reshape(outputs, inputs, 1, 1)
-    elif len(source.shape) == 1 and image is not None:
-        kernel, rows = operands.reshape(outputs, *image), 1
-    elif len(source.shape) == 1:
-        kernel = operands.reshape(outputs, tensor.height, tensor.channels, 1).transpose(0, 2, 1, 3)
-        rows = 1
+    flat = _flat_kernel(here, value, operands) if len(value.shape) == 1 else None
+    if flat is None:
+        source = as_rows(here, value)
+        kernel, window = operands.reshape(outputs, inputs, 1, 1), Window()
     else:
-        raise here.unsupported(f"its input of shape {source.shape} must keep the last dimension of what made it")
+        source, (kernel, window) = parts_of(value)[0], flat
+    plane = here.builder.tensors[source.tensor]
+    height, width = window.outputs(plane.height, plane.width)
     return _sums(
         here,
         source,
         zero_point,
         np.ascontiguousarray(kernel),
         scale,
-        tensor=Tensor(rows, 1, outputs, False),
-        shape=(*source.shape[:-1], outputs),
+        tensor=Tensor(height, width, outputs, False),
+        shape=(*value.shape[:-1], outputs),
         channels_first=False,
+        window=window,
     )
+
+
+def _flat_kernel(
+    here: Visit, value: Integers | Moved, operands: NDArray[np.int16]
+) -> tuple[NDArray[np.int16], Window] | None:
+    """The weights (N, K) as a kernel over those positions of a tensor that the K inputs come from.
+
+    ``None`` where they come from several tensors, or one of them twice.
+    """
+    numbers = element_numbers(here.builder, value)
+    if len(parts_of(value)) > 1 or len(np.unique(numbers)) < numbers.size or (numbers == FILL).any():
+        return None
+    tensor = here.builder.tensors[parts_of(value)[0].tensor]
+    position, channel = np.divmod(numbers, tensor.channels)
+    y, x = np.divmod(position, tensor.width)
+    top, left, height, width = int(y.min()), int(x.min()), int(np.ptp(y)) + 1, int(np.ptp(x)) + 1
+    kernel = np.zeros((len(operands), tensor.channels, height, width), np.int16)
+    kernel[:, channel, y - top, x - left] = operands
+    window = Window(height, width, top=-top, left=-left)
+    bottom, right = top + height - tensor.height, left + width - tensor.width
+    return kernel, dataclasses.replace(window, bottom=bottom, right=right)
 
 
 def _convolution(
     here: Visit,
-    source: Integers,
+    value: Integers | Moved,
     zero_point: int,
     weights: NDArray[np.integer],
     weight_zero_point: NDArray[np.integer],
     scale: NDArray[np.float32] | None,
 ) -> Sums:
-    """The sums of a convolution with weights as ONNX has them."""
-    image = here.image(source)
+    """The sums of a convolution with weights as ONNX has them; padding before it becomes its own."""
+    around = borders(value) if isinstance(value, Moved) and value.fill == zero_point else None
+    source = as_image(here, value if around is None else value.parts[0])
+    image = here.builder.tensors[source.tensor]
+    top, left, bottom, right = around or (0, 0, 0, 0)
+    padded = dataclasses.replace(image, height=image.height + top + bottom, width=image.width + left + right)
     groups = int(here.attributes.get("group", 1))
     if weights.ndim != 1 + len(source.shape) or 0 in weights.shape:
         raise ModelError(f"node {here.name!r}: weights of shape {weights.shape} for an input of shape {source.shape}")
@@ -256,7 +271,8 @@ def _convolution(
     zero_points = per_column(here.name, "the weight zero point", weight_zero_point, outputs)
     kernel = weights.reshape(outputs, per_group, *((1,) if weights.ndim == 3 else ()), *weights.shape[2:])
     operands = kernel.astype(np.int16) - zero_points.astype(np.int16).reshape(-1, 1, 1, 1)
-    window = read_window(here, kernel.shape[2:], image, len(source.shape) - 1)
+    window = read_window(here, kernel.shape[2:], padded, len(source.shape) - 1)
+    window = window.padded(top, left, bottom, right)
     height, width = window.outputs(image.height, image.width)
     return _sums(
         here,
@@ -282,7 +298,7 @@ def _sums(
     tensor: Tensor,
     shape: tuple[int, ...],
     channels_first: bool,
-    window: Window | None = None,
+    window: Window,
     groups: int = 1,
 ) -> Sums:
     outputs = len(weights)
@@ -293,7 +309,7 @@ def _sums(
         result=None,
         weights=weights,
         bias=np.zeros(outputs, np.int32),
-        window=window or Window(height=weights.shape[2], width=weights.shape[3]),
+        window=window,
         groups=groups,
         input_signed=source.dtype == "int8",
         zero_point=zero_point,

@@ -276,8 +276,10 @@ def _wrap(values: NDArray[np.float64]) -> NDArray[np.int32]:
 
 
 def _padded(x: NDArray[np.generic], window: Window, fill: float) -> NDArray[np.generic]:
-    pads = ((0, 0), (window.top, window.bottom), (window.left, window.right), (0, 0))
-    return np.pad(x, pads, constant_values=fill)
+    sides = ((window.top, window.bottom), (window.left, window.right))
+    pads = [[max(pad, 0) for pad in side] for side in sides]
+    rows, columns = (slice(max(-first, 0), min(last, 0) or None) for first, last in sides)
+    return np.pad(x[:, rows, columns], ((0, 0), *pads, (0, 0)), constant_values=fill)
 
 
 def _positions(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler import element_operators, matrix_operators, plane_operators, shapes
-from openmxu.compiler.arrangement import arrange, last_step, moves_batch, reshaped
+from openmxu.compiler import element_operators, matrix_operators, moves, plane_operators, shapes
+from openmxu.compiler.arrangement import arrange, last_step, moves_batch
 from openmxu.compiler.builder import Builder, Input, node_name, per_column
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.recurrent.operators import gru_operator, lstm_operator
@@ -18,12 +18,13 @@ from openmxu.compiler.values import (
     Constant,
     FloatInput,
     Integers,
+    Moved,
+    Quantized,
     Real,
     RealConstant,
     RealSums,
     Sums,
     Value,
-    WideReal,
 )
 from openmxu.compiler.visit import Visit
 
@@ -63,9 +64,9 @@ def visit(builder: Builder, node: onnx.NodeProto) -> None:
         operator = OPERATORS[operator_name(node)]
         is_arranged = any(isinstance(value, Arranged) for value in inputs) or moves_batch(here)
         result = arrange(here, operator) if is_arranged else operator(here)
+        results = result if isinstance(result, tuple) else (result,)
     else:
-        result = Constant(shapes.fold(node, here.name, builder.opset, [value.array for value in given]))
-    results = result if isinstance(result, tuple) else (result,)
+        results = map(Constant, shapes.fold(node, here.name, builder.opset, [value.array for value in given]))
     builder.values |= {name: value for name, value in zip(node.output, results, strict=False) if name}
 
 
@@ -82,7 +83,7 @@ def _quantize_linear(here: Visit) -> Value:
             return _quantized_input(here, source, float(scale), zero_point, dtype)
         case Sums() if source.scales:
             return here.builder.close(source, here.output, scale, zero_point, dtype)
-        case Real():
+        case Real() | Moved() if element_operators.is_real(source):
             return element_operators.tabulate(here, source, scale, zero_point, dtype)
     raise here.unsupported("supported on float32 inputs and between quantized tensors")
 
@@ -104,9 +105,9 @@ def _dequantize_linear(here: Visit) -> Value:
     match source:
         case Constant():
             return _dequantized_constant(here, source.array)
-        case Integers():
-            scale = here.scale(1, "the scale")
-            return Real(source, np.float32(scale), here.zero_point(2, "the zero point", source.dtype))
+        case Integers() | Moved() if not element_operators.is_real(source):
+            scale = np.float32(here.scale(1, "the scale"))
+            return Quantized(source, scale, here.zero_point(2, "the zero point", source.dtype)).real()
         case Sums(scales=()):
             if here.zero_point(2, "the zero point", "int32") != 0:
                 raise here.unsupported("the zero point of int32 sums must be 0")
@@ -142,48 +143,43 @@ def _cast(here: Visit) -> Value:
     return RealSums(source, np.ones((), np.float32))
 
 
-def _reshaped(here: Visit) -> Value:
-    source = here.input(0)
-    if isinstance(source, RealConstant):
-        return shapes.reshaped_constant(here.node, here.name, here.builder.opset, source, here.inputs[1:])
-    shape = shapes.activation_shape(here.node, here.name, here.builder, source.shape, here.inputs[1:])
-    match source:
-        case FloatInput() | Integers() | Real() | Sums() | WideReal():
-            return reshaped(source, shape)
-    raise here.unsupported("supported on constants and between quantized layers")
-
-
 def _identity(here: Visit) -> Value:
     return here.input(0)
 
 
-def _transpose(here: Visit) -> Value:
-    source = here.input(0)
-    if isinstance(source, RealConstant) and source.integers.ndim == 2:
-        if list(here.attributes.get("perm", (1, 0))) == [1, 0]:
-            return shapes.transposed(source)
-        return source
-    raise here.unsupported("supported on constants")
+def _gather(here: Visit) -> Value:
+    """A step of a sequence that a recurrent node makes, or elements in another order."""
+    try:
+        return last_step(here)
+    except UnsupportedOperatorError:
+        return moves.move(here)
 
 
 def _constant(here: Visit) -> Value:
     raise here.unsupported("a constant has no inputs")
 
 
+_MOVES = (
+    *("DepthToSpace", "Expand", "Flatten", "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile"),
+    *("Transpose", "Unsqueeze"),
+)
+
 OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     **dict.fromkeys(element_operators.UNARY_FUNCTIONS, element_operators.unary),
+    **dict.fromkeys(("Div", "Max", "Min", "Sub"), element_operators.arithmetic),
+    **dict.fromkeys(_MOVES, moves.move),
     "Add": element_operators.add,
     "AveragePool": plane_operators.average_pool,
     "Cast": _cast,
     "Clip": element_operators.clip,
+    "Concat": moves.concatenate,
     "Constant": _constant,
     "Conv": matrix_operators.conv,
     "ConvInteger": matrix_operators.conv_integer,
     "DequantizeLinear": _dequantize_linear,
-    "Flatten": _reshaped,
     "Gemm": matrix_operators.gemm,
     "GRU": gru_operator,
-    "Gather": last_step,
+    "Gather": _gather,
     "GlobalAveragePool": plane_operators.global_average_pool,
     "Identity": _identity,
     "LSTM": lstm_operator,
@@ -191,16 +187,14 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "MatMulInteger": matrix_operators.matmul_integer,
     "MaxPool": plane_operators.max_pool,
     "Mul": element_operators.multiply,
+    "Pad": moves.pad,
     "QLinearConv": matrix_operators.qlinear_conv,
     "QLinearMatMul": matrix_operators.qlinear_matmul,
     "QuantizeLinear": _quantize_linear,
     "Relu": element_operators.relu,
-    "Reshape": _reshaped,
-    "Squeeze": _reshaped,
-    "Transpose": _transpose,
-    "Unsqueeze": _reshaped,
     "com.microsoft.QLinearAdd": element_operators.qlinear_add,
     "com.microsoft.QLinearAveragePool": plane_operators.qlinear_average_pool,
+    "com.microsoft.QLinearConcat": moves.qlinear_concatenate,
     "com.microsoft.QLinearGlobalAveragePool": plane_operators.qlinear_global_average_pool,
     "com.microsoft.QLinearLeakyRelu": element_operators.qlinear_function,
     "com.microsoft.QLinearMul": element_operators.qlinear_multiply,

@@ -8,9 +8,10 @@ import numpy as np
 
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.geometry import read_window
+from openmxu.compiler.layout import as_image
 from openmxu.compiler.network import Tensor
 from openmxu.compiler.operations import Pooling
-from openmxu.compiler.values import Integers, Real, Sums, Value
+from openmxu.compiler.values import Integers, Moved, Quantized, Sums, Value
 from openmxu.compiler.visit import Visit
 from openmxu.compiler.window import Window
 
@@ -33,23 +34,24 @@ def max_pool(here: Visit) -> Value:
             window = _pooling_window(here, before, len(source.shape) - 1)
             shape = _pooled_shape(source.shape, window, before)
             return dataclasses.replace(source, shape=shape, pooling=(*source.pooling, window))
-        case Integers():
-            return _maximum(here, source)
-        case Real(nodes=()):
-            return dataclasses.replace(source, integers=_maximum(here, source.integers))
+    if Quantized.of(source) is not None:
+        quantized = here.quantized(0)
+        return dataclasses.replace(quantized, value=_maximum(here, quantized.value)).real()
+    if isinstance(source, (Integers, Moved)):
+        return _maximum(here, here.integers(0))
     raise here.unsupported("supported on int8 and uint8, behind DequantizeLinear and behind Conv")
 
 
 def average_pool(here: Visit) -> Value:
     """AveragePool between DequantizeLinear and QuantizeLinear."""
-    source = _real(here)
-    return _average(here, source.integers, source.zero_point, source.scale)
+    source = here.quantized(0)
+    return _average(here, source.value, source.zero_point, source.scale)
 
 
 def global_average_pool(here: Visit) -> Value:
     """GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
-    source = _real(here)
-    return _average(here, source.integers, source.zero_point, source.scale, whole=True)
+    source = here.quantized(0)
+    return _average(here, source.value, source.zero_point, source.scale, whole=True)
 
 
 def qlinear_average_pool(here: Visit) -> Value:
@@ -72,22 +74,17 @@ def _qlinear(here: Visit, whole: bool) -> Value:
     return here.builder.close(sums, here.output, np.float32(here.scale(3, "y_scale")), output, dtype)
 
 
-def _real(here: Visit) -> Real:
-    source = here.input(0)
-    if not isinstance(source, Real) or source.nodes:
-        raise here.unsupported("the input must be int8 or uint8 through DequantizeLinear")
-    return source
-
-
-def _maximum(here: Visit, source: Integers) -> Integers:
-    image = here.image(source)
+def _maximum(here: Visit, value: Integers | Moved) -> Integers:
+    source = as_image(here, value)
+    image = here.builder.tensors[source.tensor]
     window = _pooling_window(here, image, len(source.shape) - 1)
     here.builder.add_maximum(here.name, source.tensor, here.output, window)
     return Integers(here.output, _pooled_shape(source.shape, window, image), source.dtype)
 
 
-def _average(here: Visit, source: Integers, zero_point: int, scale: np.float32, whole: bool = False) -> Sums:
-    image = here.image(source)
+def _average(here: Visit, value: Integers | Moved, zero_point: int, scale: np.float32, whole: bool = False) -> Sums:
+    source = as_image(here, value)
+    image = here.builder.tensors[source.tensor]
     if whole:
         window, counts_padding = Window(image.height, image.width), False
     else:

@@ -1,4 +1,4 @@
-"""Operators on constants, and the shapes of what flows between operations."""
+"""Operators on constants."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.builder import Builder
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.values import Constant, RealConstant, Value
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["activation_shape", "fold", "reshaped_constant", "transposed"]
-
-_OPEN_BATCH = 97
-"""Stands for an open batch while a Reshape is tried out: a prime that no shape of a model holds by chance."""
+__all__ = ["fold", "reshaped_constant", "transposed"]
 
 
-def fold(node: onnx.NodeProto, name: str, opset: int, inputs: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
-    """The value of a node whose inputs are all known, by ONNX's reference evaluator.
+def fold(
+    node: onnx.NodeProto, name: str, opset: int, inputs: Sequence[NDArray[np.generic]]
+) -> list[NDArray[np.generic]]:
+    """The outputs of a node whose inputs are all known, by ONNX's reference evaluator.
 
     Raises
     ------
     ModelError
         The inputs do not fit the operator.
     """
-    from onnx import helper
+    from onnx import NodeProto, helper
     from onnx.reference import ReferenceEvaluator
 
-    names = [item for item in node.input if item]
-    graph = helper.make_graph(
-        [node],
-        "fold",
-        [helper.make_tensor_value_info(item, 0, None) for item in names],
-        [helper.make_tensor_value_info(node.output[0], 0, None)],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    # Under names of their own, because a node may use one tensor twice.
+    numbers = iter(range(len(inputs)))
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.input[:] = [f"input {next(numbers)}" if item else "" for item in node.input]
+    names = [item for item in copy.input if item]
+    outputs = [item for item in node.output if item]
+    ports = [[helper.make_tensor_value_info(item, 0, None) for item in items] for items in (names, outputs)]
+    model = helper.make_model(helper.make_graph([copy], "fold", *ports), opset_imports=[helper.make_opsetid("", opset)])
     try:
-        return np.asarray(ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True)))[0])
+        results = ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True)))
+        return [np.asarray(result) for result in results]
     except Exception as error:  # the evaluator raises whatever numpy raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(f"node {name!r} ({node.op_type}) cannot be computed from its constants: {reason}") from None
@@ -68,27 +68,5 @@ def reshaped_constant(
     if value.scale.size > 1:
         raise UnsupportedOperatorError(name, node.op_type, "constants with per-channel scales cannot be reshaped")
     arrays = [item.array for item in others if isinstance(item, Constant)]
-    return dataclasses.replace(value, integers=fold(node, name, opset, [value.integers, *arrays]))
-
-
-def activation_shape(
-    node: onnx.NodeProto, name: str, builder: Builder, shape: tuple[int, ...], others: Sequence[Value | None]
-) -> tuple[int, ...]:
-    """The shape, without batch, that Reshape, Flatten, Squeeze or Unsqueeze gives a tensor of the network.
-
-    Raises
-    ------
-    UnsupportedOperatorError
-        The batch does not stay in front.
-    """
-    if not all(isinstance(item, Constant) for item in others):
-        raise UnsupportedOperatorError(name, node.op_type, "the new shape must be a constant")
-    batch = builder.batch or _OPEN_BATCH
-    size = batch * int(np.prod(shape))
-    if size > 1 << 28:
-        raise UnsupportedOperatorError(name, node.op_type, "the tensor is too large")
-    inputs = [np.zeros((batch, *shape), np.uint8), *(item.array for item in others)]
-    result = fold(node, name, builder.opset, inputs).shape
-    if len(result) < 2 or result[0] != batch:
-        raise UnsupportedOperatorError(name, node.op_type, "the batch must stay the first dimension")
-    return tuple(result[1:])
+    (integers,) = fold(node, name, opset, [value.integers, *arrays])
+    return dataclasses.replace(value, integers=integers)

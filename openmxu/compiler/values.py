@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ __all__ = [
     "FloatInput",
     "HostArray",
     "Integers",
+    "Moved",
+    "Quantized",
     "Real",
     "RealConstant",
     "RealSums",
@@ -126,6 +129,74 @@ class Real:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Elements of tensors in an order in which they do not lie anywhere yet.
+
+    Attributes
+    ----------
+    parts
+        Where they come from: all of them integers of one type, or all of them real.
+    index : int64 array of the shape in which the graph sees them
+        For each element its number, -1 for ``fill``. The elements of a part are numbered in the order in which the
+        graph sees the part; those of one part follow those of the one before it.
+    name
+        Of the node that moved them last.
+    """
+
+    parts: tuple[Integers, ...] | tuple[Real, ...]
+    index: NDArray[np.int64]
+    fill: float
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As the graph sees them."""
+        return self.index.shape
+
+    @property
+    def dtype(self) -> str:
+        """Of the integers."""
+        part = self.parts[0]
+        return part.dtype if isinstance(part, Integers) else "float32"
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """Integers, and what they mean: (integer - zero point) · scale."""
+
+    value: Integers | Moved
+    scale: np.float32
+    zero_point: int
+
+    def real(self) -> Real | Moved:
+        """What DequantizeLinear makes of them."""
+        if isinstance(self.value, Integers):
+            return Real(self.value, self.scale, self.zero_point)
+        parts = tuple(Real(part, self.scale, self.zero_point) for part in self.value.parts)
+        fill = np.float32(self.value.fill - self.zero_point) * self.scale
+        return dataclasses.replace(self.value, parts=parts, fill=float(fill))
+
+    @classmethod
+    def of(cls, value: Value | None) -> Quantized | None:
+        """The integers of a real value, ``None`` where there are none, or not all mean the same."""
+        match value:
+            case Real(nodes=()):
+                return cls(value.integers, value.scale, value.zero_point)
+            case Moved() if all(isinstance(part, Real) and not part.nodes for part in value.parts):
+                first = value.parts[0]
+                if len({(part.scale, part.zero_point) for part in value.parts}) > 1:
+                    return None
+                integers = tuple(part.integers for part in value.parts)
+                limits = np.iinfo(first.integers.dtype)
+                with np.errstate(over="ignore"):
+                    fill = np.rint(np.float32(value.fill) / first.scale) + first.zero_point
+                moved = cls(dataclasses.replace(value, parts=integers, fill=fill), first.scale, first.zero_point)
+                is_exact = limits.min <= fill <= limits.max and moved.real().fill == value.fill
+                return moved if is_exact else None
+        return None
+
+
+@dataclass(frozen=True)
 class Sums:
     """Results of an operation that wait for their scale: QuantizeLinear, or the graph's output.
 
@@ -192,5 +263,16 @@ class Arranged:
 
 
 Value = (
-    Constant | RealConstant | FloatInput | HostArray | Integers | Real | WideReal | Sums | RealSums | Refused | Arranged
+    Constant
+    | RealConstant
+    | FloatInput
+    | HostArray
+    | Integers
+    | Real
+    | WideReal
+    | Moved
+    | Sums
+    | RealSums
+    | Refused
+    | Arranged
 )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.compiler.builder import Builder, check_scale
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
-from openmxu.compiler.network import Tensor
-from openmxu.compiler.values import Constant, Integers, Value
+from openmxu.compiler.values import Constant, Integers, Moved, Quantized, Value
 
 if TYPE_CHECKING:
     import onnx
@@ -38,12 +37,19 @@ class Visit:
         """Input number ``index``, ``None`` where it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
-    def integers(self, index: int) -> Integers:
+    def integers(self, index: int) -> Integers | Moved:
         """An input that is an int8 or uint8 tensor of the network."""
         value = self.input(index)
-        if not isinstance(value, Integers):
-            raise self.unsupported(f"input {index} must be an int8 or uint8 tensor that is no constant")
-        return value
+        if isinstance(value, Integers) or (isinstance(value, Moved) and isinstance(value.parts[0], Integers)):
+            return value
+        raise self.unsupported(f"input {index} must be an int8 or uint8 tensor that is no constant")
+
+    def quantized(self, index: int) -> Quantized:
+        """An input that is real, and the integers that it stands for."""
+        quantized = Quantized.of(self.input(index))
+        if quantized is None:
+            raise self.unsupported(f"input {index} must be int8 or uint8 through DequantizeLinear")
+        return quantized
 
     def constant(self, index: int, what: str) -> NDArray[np.generic]:
         """The array of a constant input."""
@@ -91,18 +97,6 @@ class Visit:
         if array.dtype not in (np.int8, np.uint8):
             raise self.unsupported(f"the output must be int8 or uint8, not {array.dtype}")
         return int(array), array.dtype.name
-
-    def image(self, value: Integers) -> Tensor:
-        """The tensor of an input that must be an image: channels, then one or two dimensions."""
-        builder = self.builder
-        if builder.is_open(value):
-            if len(value.shape) not in (2, 3):
-                raise self.unsupported(f"the input must have one or two dimensions behind its channels: {value.shape}")
-            builder.as_image(value)
-        shape = builder.image_shape(value.tensor)
-        if shape is None or tuple(value.shape) not in (shape, (shape[0], *shape[2:])[: 2 if shape[1] == 1 else 0]):
-            raise self.unsupported(f"its input of shape {value.shape} must still have its channels first")
-        return builder.tensors[value.tensor]
 
     def unsupported(self, reason: str) -> UnsupportedOperatorError:
         """The error that says why this node is not translated."""

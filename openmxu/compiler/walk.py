@@ -15,10 +15,12 @@ from openmxu.compiler.operators import visit
 from openmxu.compiler.recurrent.states import without_unused
 from openmxu.compiler.values import (
     Arranged,
+    Constant,
     FloatInput,
     HostArray,
     Integers,
     Real,
+    RealConstant,
     RealSums,
     Refused,
     Sums,
@@ -111,11 +113,19 @@ class Walk:
             visit(self._builder, node)
         except UnsupportedOperatorError as error:
             if index not in self._view.constant_nodes:
-                given = [values[name] for name in node.input if name and name not in self._view.constants]
-                is_first = all(isinstance(plain(value), (FloatInput, HostArray)) for value in given)
+                is_first = all(self._is_given(values[name]) for name in node.input if name)
                 raise Refusal(index, error, is_first) from None
             # The host may still be the only one that uses it.
             values.update({name: Refused(error) for name in node.output})
+
+    def _is_given(self, value: Value) -> bool:
+        """Whether a value is a constant, or an input that nothing on the device has worked on."""
+        value = plain(value)
+        if isinstance(value, Real) and not value.nodes:
+            value = value.integers
+        if isinstance(value, Integers):
+            return self._builder.is_open(value)
+        return isinstance(value, (Constant, FloatInput, HostArray, RealConstant, Refused))
 
     def _check_use(self, node: onnx.NodeProto, name: str) -> None:
         value = self._builder.values.get(name)

@@ -11,6 +11,8 @@ __all__ = ["Window"]
 class Window:
     """``height`` × ``width`` positions, ``dilation_*`` apart, for outputs ``stride_*`` apart; padding on four sides.
 
+    Negative padding leaves out the rows and columns at the plane's edge.
+
     Output (y, x) reads position (ky, kx) of its window at plane position
     (y · ``stride_y`` + ky · ``dilation_y`` - ``top``, x · ``stride_x`` + kx · ``dilation_x`` - ``left``).
     """
@@ -40,6 +42,13 @@ class Window:
     def is_point(self) -> bool:
         """Whether every output reads the one position where it lies."""
         return self == Window()
+
+    def padded(self, top: int, left: int, bottom: int, right: int) -> Window:
+        """The same window with more padding."""
+        return Window(
+            *(self.height, self.width, self.stride_y, self.stride_x, self.dilation_y, self.dilation_x),
+            *(self.top + top, self.left + left, self.bottom + bottom, self.right + right),
+        )
 
     def outputs(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of what comes out of a plane; not positive where the window does not fit."""
