@@ -58,13 +58,18 @@ def make_graph_model(
 class GraphRunner:
     """Computes a model of :func:`make_graph_model`.
 
+    Parameters
+    ----------
+    optimize
+        Whether ONNX Runtime may replace operators by others, as it does by default.
+
     Raises
     ------
     GraphError
         Nobody here knows the graph's operators.
     """
 
-    def __init__(self, model: bytes) -> None:
+    def __init__(self, model: bytes, optimize: bool = False) -> None:
         self._session = None
         try:
             import onnxruntime
@@ -74,6 +79,8 @@ class GraphRunner:
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
             options.intra_op_num_threads = 1
+            levels = onnxruntime.GraphOptimizationLevel
+            options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
             try:
                 self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
                 return

@@ -11,10 +11,10 @@ from openmxu.compiler.builder import Builder, byte_limits
 from openmxu.compiler.network import Tensor
 from openmxu.compiler.operations import Result
 from openmxu.compiler.rearrangement import FILL, Rearrangement
-from openmxu.compiler.values import Integers, Moved
+from openmxu.compiler.values import Integers, Moved, Quantized, Real
 from openmxu.compiler.visit import Visit
 
-__all__ = ["as_elements", "as_image", "as_rows", "borders", "element_numbers", "place_parts"]
+__all__ = ["as_elements", "as_image", "as_rows", "borders", "element_numbers", "parts_of", "place_parts", "settled"]
 
 
 def as_image(here: Visit, value: Integers | Moved) -> Integers:
@@ -71,6 +71,16 @@ def as_elements(here: Visit, values: list[Integers | Moved]) -> tuple[list[Integ
     matrices = [element_numbers(builder, value).reshape(-1, 1, value.shape[-1]) for value in values]
     pairs = zip(values, matrices, strict=True)
     return [_arranged(here, value, numbers, channels_first=False) for value, numbers in pairs], False
+
+
+def settled(here: Visit, value: Moved) -> Integers | Real | Moved:
+    """The same elements where they are to lie; ``value`` itself where its parts do not mean the same."""
+    quantized = Quantized.of(value)
+    if quantized is None and isinstance(value.parts[0], Real):
+        return value
+    moved = value if quantized is None else quantized.value
+    (integers,), _ = as_elements(here, [moved])
+    return integers if quantized is None else dataclasses.replace(quantized, value=integers).real()
 
 
 def parts_of(value: Integers | Moved) -> tuple[Integers, ...]:

@@ -17,6 +17,7 @@ from onnx import helper
 from openmxu.compiler import shapes
 from openmxu.compiler.element_operators import tabulate
 from openmxu.compiler.errors import ModelError
+from openmxu.compiler.layout import settled
 from openmxu.compiler.rearrangement import FILL
 from openmxu.compiler.values import (
     Constant,
@@ -115,8 +116,12 @@ def _moved(
     for name, value in here.attributes.items():
         if not any(item.name == name for item in node.attribute):
             node.attribute.append(helper.make_attribute(name, value))
+    own = set() if fill is None else {fill}
     parts, numbers, fills = _numbered(here, sources)
-    fills |= set() if fill is None else {fill}
+    if len(fills | own) > 1:  # one at a time
+        sources = [settled(here, source) if isinstance(source, Moved) else source for source in sources]
+        parts, numbers, fills = _numbered(here, sources)
+    fills |= own
     results = [_result(here, sources[0], parts, index, fills) for index in _applied(here, node, numbers, constants)]
     return tuple(results) if len(results) > 1 else results[0]
 
@@ -197,7 +202,7 @@ def _result(
     integers = [part.integers if isinstance(part, Real) else part for part in parts]
     if all(here.builder.is_open(part) for part in integers):
         raise here.unsupported("the host puts inputs in order")
-    return Moved(tuple(parts), index, fills.pop() if fills else 0.0, here.name)
+    return Moved(tuple(parts), index, next(iter(fills), 0.0), here.name)
 
 
 def _needed(

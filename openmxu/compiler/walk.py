@@ -10,6 +10,7 @@ from openmxu.compiler.arrangement import arranged, plain, unarranged
 from openmxu.compiler.builder import Builder, Input, node_name
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.graph_view import GraphView
+from openmxu.compiler.layout import settled
 from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operators import visit
 from openmxu.compiler.recurrent.states import without_unused
@@ -19,6 +20,7 @@ from openmxu.compiler.values import (
     FloatInput,
     HostArray,
     Integers,
+    Moved,
     Real,
     RealConstant,
     RealSums,
@@ -27,6 +29,7 @@ from openmxu.compiler.values import (
     Value,
     WideReal,
 )
+from openmxu.compiler.visit import Visit
 from openmxu.host_stage import ArraySpec
 from openmxu.host_tensor import HostTensor
 
@@ -150,7 +153,7 @@ class Walk:
 
     def _output(self, name: str) -> Port:
         builder = self._builder
-        value, order = builder.values.get(name), (0,)
+        value, order = self._in_place(name), (0,)
         if isinstance(value, Arranged):
             value, order = unarranged(value)
         scale, zero_point = None, 0
@@ -191,6 +194,15 @@ class Walk:
             batch_axis=order.index(0),
         )
         return Port(host, tensor)
+
+    def _in_place(self, name: str) -> Value:
+        """A value that is wanted. The host moves elements, unless layers come behind who moves them."""
+        value = self._builder.values[name]
+        index = self._view.makers[name]
+        if not isinstance(value, Moved) or not any(map(self._view.is_array_work, self._view.descendants(index))):
+            return value
+        node = self._view.graph.node[index]
+        return settled(Visit(self._builder, node, node_name(node), {}, []), value)
 
     def _refused_output(self, name: str) -> Refusal:
         index = self._view.makers[name]

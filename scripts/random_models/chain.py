@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scripts.random_models.convolution import FORMS, convolve
+from scripts.random_models.dense import multiply_rows
 from scripts.random_models.functions import FUNCTIONS, apply_function
-from scripts.random_models.graph import Graph, Tensor, random_bytes
+from scripts.random_models.graph import Graph, Tensor
 from scripts.random_models.pooling import max_pool
 
 __all__ = ["chain"]
@@ -26,18 +25,4 @@ def chain(graph: Graph) -> Tensor:
             tensor = max_pool(graph, tensor)
         else:
             tensor = apply_function(graph, tensor, FUNCTIONS[graph.between(0, len(FUNCTIONS) - 1)])
-    return _dense(graph, tensor) if graph.chance(0.5) else tensor
-
-
-def _dense(graph: Graph, source: Tensor) -> Tensor:
-    """Flatten and QLinearMatMul."""
-    flat = source.values.reshape(len(source.values), -1)
-    columns = graph.between(1, 20)
-    weights = random_bytes(graph.random, "int8", (flat.shape[1], columns))
-    scale, zero_point = graph.scale(graph.random.uniform(0.002, 0.02)), np.asarray(0, np.int8)
-    real = (flat - float(source.quantization.zero_point)) @ weights.astype(np.float64)
-    result = graph.fit(real * float(source.quantization.scale) * float(scale), source.dtype)
-    name = graph.add("Flatten", [source.name])
-    parts = [graph.constant(array) for array in (scale, zero_point)]
-    inputs = [name, *graph.parameters(source.quantization), graph.constant(weights), *parts, *graph.parameters(result)]
-    return graph.tensor(graph.add("QLinearMatMul", inputs), result, "QLinearMatMul", columns)
+    return multiply_rows(graph, graph.flat(tensor)) if graph.chance(0.5) else tensor

@@ -7,9 +7,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from scripts.random_models.graph import Case, make_model, random_bytes, reference
+from scripts.random_models.graph import Case, Graph, Tensor, make_model, random_bytes, reference
 
-__all__ = ["LARGEST", "OPERATORS", "dense_case"]
+__all__ = ["LARGEST", "OPERATORS", "dense_case", "multiply_rows"]
 
 OPERATORS = ("QLinearMatMul", "MatMulInteger", "Gemm")
 LARGEST = 150
@@ -50,6 +50,21 @@ def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int
     model = make_model(nodes, constants, [("x", input_type, (k,))], ("y", output_type, (n,)))
     values = random_bytes(random, input_type, (m, k))
     return Case(model, {"x": values}, reference(model, values), text)
+
+
+def multiply_rows(graph: Graph, source: Tensor) -> Tensor:
+    """QLinearMatMul, or MatMul between DequantizeLinear and QuantizeLinear, of the last dimension."""
+    columns = graph.between(1, 20)
+    weights = random_bytes(graph.random, "int8", (source.shape[-1], columns))
+    scale, zero_point = graph.scale(graph.random.uniform(0.002, 0.02)), np.asarray(0, np.int8)
+    real = (source.values - float(source.quantization.zero_point)) @ weights.astype(np.float64)
+    result = graph.fit(real * float(source.quantization.scale) * float(scale), source.dtype)
+    parts = [graph.constant(array) for array in (weights, scale, zero_point)]
+    if graph.chance(0.5):
+        inputs = [source.name, *graph.parameters(source.quantization), *parts, *graph.parameters(result)]
+        return graph.tensor(graph.add("QLinearMatMul", inputs), result, "QLinearMatMul", columns)
+    product = graph.add("MatMul", [graph.dequantize(source), graph.add("DequantizeLinear", parts)])
+    return graph.tensor(graph.quantize(product, result), result, "MatMul", columns)
 
 
 def _scales(random: np.random.Generator, inputs: int, channels: tuple[int, ...]) -> dict[str, NDArray[np.float32]]:

@@ -14,6 +14,7 @@ from scripts.random_models.dense import LARGEST, OPERATORS, dense_case
 from scripts.random_models.elementwise import combine
 from scripts.random_models.functions import FUNCTIONS, OTHER_FUNCTIONS, apply_function, clip, relu
 from scripts.random_models.graph import Case, Graph, Tensor
+from scripts.random_models.movement import MOVEMENTS, move, moves
 from scripts.random_models.pooling import average_pool, global_average_pool, max_pool
 from scripts.random_models.shapes import log_uniform, random_shape
 
@@ -81,6 +82,11 @@ def _other_function(graph: Graph) -> Tensor:
     return apply_function(graph, _source(graph), OTHER_FUNCTIONS[graph.between(0, len(OTHER_FUNCTIONS) - 1)])
 
 
+def _movement(graph: Graph, operator: str) -> Tensor:
+    graph.vary()
+    return moves(graph, move(graph, _source(graph), operator))
+
+
 _APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
     "Add": (lambda graph: combine(graph, "Add"), 2),
     "Mul": (lambda graph: combine(graph, "Mul"), 2),
@@ -99,6 +105,7 @@ def _families() -> list[Family]:
     families += [
         _layers(name, 0, lambda graph, name=name: apply_function(graph, _source(graph), name)) for name in FUNCTIONS
     ]
+    families += [_layers(name, 0, lambda graph, name=name: _movement(graph, name)) for name in MOVEMENTS]
     families.append(_layers("chains", 0, chain, smallest=400))
     families.append(_layers("other functions", 1, _other_function))
     for powers_of_two in (False, True):

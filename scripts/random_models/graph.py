@@ -13,6 +13,9 @@ from onnx import helper, numpy_helper
 
 __all__ = ["Case", "Graph", "Quantization", "Tensor", "make_model", "random_bytes", "reference", "reference_outputs"]
 
+OPSETS = (13, 15, 17, 18, 20, 21, 22, 23, 24, 25)
+"""Versions of ONNX's operators that ONNX Runtime knows, too."""
+
 MICROSOFT = "com.microsoft"
 """The domain of QLinearAdd and the other quantized operators that ONNX itself does not define."""
 
@@ -76,10 +79,11 @@ def make_model(
     inputs: Sequence[Port],
     output: Port,
     opset: int = 21,
+    batch: int | str = "batch",
 ) -> onnx.ModelProto:
-    """A model with an open batch."""
+    """A model, whose batch is open unless it is given."""
     ports = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ["batch", *shape])
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [batch, *shape])
         for name, dtype, shape in (*inputs, output)
     ]
     initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
@@ -150,7 +154,18 @@ class Graph:
         self._constants: dict[str, NDArray[np.generic]] = {}
         self._words: list[str] = []
         self._inputs: list[Tensor] = []
+        self._opset, self._batch = 21, "batch"
         self.input = self.new_input(shape, dtype, zero_point)
+
+    def vary(self) -> None:
+        """Take any version of ONNX's operators, and fix the batch in a third of the models."""
+        self._opset = int(self.random.choice(OPSETS))
+        self._batch = len(self.input.values) if self.chance(0.3) else "batch"
+
+    @property
+    def has_fixed_batch(self) -> bool:
+        """Whether the model's inputs have a fixed batch."""
+        return self._batch != "batch"
 
     def new_input(self, shape: tuple[int, ...], dtype: str, zero_point: int) -> Tensor:
         """One more input."""
@@ -206,6 +221,16 @@ class Graph:
         self._nodes.append(helper.make_node(operator, list(inputs), [name], name=name, domain=domain, **attributes))
         return name
 
+    def add_several(self, operator: str, inputs: Sequence[str], outputs: int, **attributes: object) -> list[str]:
+        """The names of all that a new node makes."""
+        names = [f"t{len(self._nodes)}", *(f"t{len(self._nodes)} {index}" for index in range(1, outputs))]
+        self._nodes.append(helper.make_node(operator, list(inputs), names, name=names[0], **attributes))
+        return names
+
+    def flat(self, source: Tensor) -> Tensor:
+        """All elements of each batch element in a row."""
+        return self.tensor(self.add("Flatten", [source.name]), source.quantization, "Flatten")
+
     def parameters(self, quantization: Quantization) -> list[str]:
         """Constants for scale and zero point."""
         zero_point = np.asarray(quantization.zero_point, quantization.dtype)
@@ -245,7 +270,8 @@ class Graph:
 
     def _model(self, name: str, dtype: str, shape: Sequence[int]) -> onnx.ModelProto:
         inputs = [(item.name, item.dtype, item.shape[1:]) for item in self._inputs]
-        return make_model(self._nodes, self._constants, inputs, (name, dtype, shape))
+        output = (name, dtype, shape)
+        return make_model(self._nodes, self._constants, inputs, output, self._opset, self._batch)
 
     def _run(self, name: str, dtype: str) -> NDArray[np.integer]:
         model = self._model(name, dtype, ())
