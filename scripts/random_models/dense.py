@@ -54,7 +54,7 @@ def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int
 
 def multiply_rows(graph: Graph, source: Tensor) -> Tensor:
     """QLinearMatMul, or MatMul between DequantizeLinear and QuantizeLinear, of the last dimension."""
-    columns = graph.between(1, 20)
+    columns = graph.between(1, 60)
     weights = random_bytes(graph.random, "int8", (source.shape[-1], columns))
     scale, zero_point = graph.scale(graph.random.uniform(0.002, 0.02)), np.asarray(0, np.int8)
     real = (source.values - float(source.quantization.zero_point)) @ weights.astype(np.float64)
