@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -11,19 +12,20 @@ from openmxu.arch.isa import Operand, Register
 from openmxu.arch.isa import Pooling as PoolingMode
 from openmxu.compiler.buffers import Buffer
 from openmxu.compiler.convolve import pooling_registers
+from openmxu.compiler.followers import Chunk
 from openmxu.compiler.network import Tensor
 from openmxu.compiler.operations import Combination, Lookup, Pooling
 from openmxu.compiler.strip import Strip
 from openmxu.compiler.tasks import Rows
 
-__all__ = ["element_tasks", "pooling_scales", "pooling_tasks"]
+__all__ = ["element_chunks", "pooling_chunks", "pooling_scales"]
 
 _CHUNKS = 8
 _CHUNK_ROWS = 64
 """Results of one Activate: an eighth of a plane, so that it begins before all is read, but not too few."""
 
 
-def element_tasks(index: int, operation: Lookup | Combination, strip: Strip) -> None:
+def element_chunks(index: int, operation: Lookup | Combination, strip: Strip) -> Iterator[Chunk]:
     """A table, a sum or a product, over all elements of a strip in the order in which they lie."""
     target = strip.buffers[operation.target]
     shared = any(strip.buffers[name].shared for name in operation.sources)
@@ -32,16 +34,28 @@ def element_tasks(index: int, operation: Lookup | Combination, strip: Strip) -> 
     chunk = min(run, max(_CHUNK_ROWS, -(-target.elements // _CHUNKS)))
     for first in range(0, target.elements, run):
         for start in range(first, first + run, chunk):
-            _combine(index, operation, strip, start, min(chunk, first + run - start))
+            yield _combination(index, operation, strip, start, min(chunk, first + run - start))
 
 
-def _combine(index: int, operation: Lookup | Combination, strip: Strip, start: int, count: int) -> None:
-    sources = []
+def _combination(index: int, operation: Lookup | Combination, strip: Strip, start: int, count: int) -> Chunk:
+    target = strip.buffers[operation.target]
+    places = {}
     for name in operation.sources:
         buffer = strip.buffers[name]
-        first = _shared_element(buffer, strip.buffers[operation.target], start) if buffer.shared else start
-        strip.need(name, first, first + count)
-        sources.append(buffer.rows(first, count))
+        places[name] = _shared_element(buffer, target, start) if buffer.shared else start
+    touch = strip.touch([(name, first, count) for name, first in places.items()], [(operation.target, start, count)])
+    return Chunk(touch, functools.partial(_combine, index, operation, strip, places, start, count))
+
+
+def _combine(
+    index: int, operation: Lookup | Combination, strip: Strip, places: Mapping[str, int], start: int, count: int
+) -> None:
+    """Tasks for ``count`` elements from ``start`` on; ``places`` are the first elements of the sources."""
+    strip.machine.tasks.layer = index
+    sources = []
+    for name in operation.sources:
+        strip.need(name, places[name], places[name] + count)
+        sources.append(strip.buffers[name].rows(places[name], count))
     registers = {Register.SOURCE_FORMAT: _format(False, 0)}
     operand, mode = None, Operand.NONE
     if isinstance(operation, Combination):
@@ -97,23 +111,34 @@ def _divisors(operation: Pooling, source: Tensor) -> list[int]:
     return [int(count) for count in np.unique(operation.counts(source.height, source.width))]
 
 
-def pooling_tasks(index: int, operation: Pooling, strip: Strip) -> None:
+def pooling_chunks(index: int, operation: Pooling, strip: Strip) -> Iterator[Chunk]:
     """The maximum or average of each window, plane by plane and image by image, in chunks of rows."""
     source, target = strip.buffers[operation.sources[0]], strip.buffers[operation.target]
     region = target.region
     chunk = max(-(-_CHUNK_ROWS // target.width), -(-len(region.rows) // _CHUNKS))
-    is_uniform = operation.maximum or len(_divisors(operation, source.tensor)) == 1
     for plane in range(target.planes):
         for image in region.images:
             for start in range(region.rows.start, region.rows.stop, chunk):
                 rows = range(start, min(start + chunk, region.rows.stop))
                 needed = operation.window.rows(rows, source.tensor.height)
                 first = source.element(plane, image, needed.start, source.region.columns.start)
-                strip.need(operation.sources[0], first, first + len(needed) * source.width)
-                if is_uniform:
-                    _pool_alike(index, operation, strip, (plane, image), rows)
-                else:
-                    _pool_parts(index, operation, strip, (plane, image), rows)
+                made = target.element(plane, image, rows.start, region.columns.start)
+                touch = strip.touch(
+                    [(operation.sources[0], first, len(needed) * source.width)],
+                    [(operation.target, made, len(rows) * target.width)],
+                )
+                yield Chunk(touch, functools.partial(_pool, index, operation, strip, (plane, image), rows))
+
+
+def _pool(index: int, operation: Pooling, strip: Strip, place: tuple[int, int], rows: range) -> None:
+    """Tasks for some rows of a plane of an image."""
+    strip.machine.tasks.layer = index
+    source = strip.buffers[operation.sources[0]]
+    needed = operation.window.rows(rows, source.tensor.height)
+    first = source.element(*place, needed.start, source.region.columns.start)
+    strip.need(operation.sources[0], first, first + len(needed) * source.width)
+    is_uniform = operation.maximum or len(_divisors(operation, source.tensor)) == 1
+    (_pool_alike if is_uniform else _pool_parts)(index, operation, strip, place, rows)
 
 
 def _pool_alike(index: int, operation: Pooling, strip: Strip, place: tuple[int, int], rows: range) -> None:

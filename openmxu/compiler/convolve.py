@@ -9,6 +9,7 @@ from openmxu.arch.isa import Pooling as PoolingMode
 from openmxu.arch.isa import Register
 from openmxu.compiler.bands import Piece
 from openmxu.compiler.buffers import Buffer
+from openmxu.compiler.followers import Touch
 from openmxu.compiler.operations import Convolution
 from openmxu.compiler.strip import Strip
 from openmxu.compiler.tasks import Rows, WeightTile
@@ -67,6 +68,7 @@ class ConvolutionTasks:
 
     def band(self, pieces: tuple[Piece, ...]) -> None:
         """Every output tile of some pieces: sum up, activate, write."""
+        self.strip.machine.tasks.layer = self.index
         count = sum(piece.positions for piece in pieces)
         stacks = tuple(self._stacks(pieces))
         loaded: set[int] = set()
@@ -85,6 +87,19 @@ class ConvolutionTasks:
                 self._sum(pieces, stacks, sums, step, weights, accumulate=position > 0)
                 number += 1
             self._activate(pieces, sums, tile)
+
+    def touch(self, pieces: tuple[Piece, ...]) -> Touch:
+        """The rows that the tasks of a band touch."""
+        source, target = self._source, self._target
+        reads, writes = [], []
+        for piece in pieces:
+            for plane in range(source.planes):
+                rows, first = self._input_rows(piece, plane)
+                reads.append((self.operation.sources[0], first, len(rows) * source.width))
+            for tile in range(target.planes):
+                first = target.element(tile, piece.image, piece.target_rows.start, piece.target_columns.start)
+                writes.append((self.operation.target, first, piece.results))
+        return self.strip.touch(reads, writes)
 
     def _load(self, pieces: tuple[Piece, ...], plane: int) -> None:
         for piece in pieces:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.legality import PARAMETER_ROWS, table_rows
-from openmxu.compiler.activate import element_tasks, pooling_tasks
-from openmxu.compiler.bands import bands
+from openmxu.compiler.activate import element_chunks, pooling_chunks
+from openmxu.compiler.bands import Piece, bands
 from openmxu.compiler.buffers import HostPlace
 from openmxu.compiler.constants import Constants
 from openmxu.compiler.convolve import ConvolutionTasks
 from openmxu.compiler.emitter import Code, ParameterSets
 from openmxu.compiler.errors import CapacityError
+from openmxu.compiler.followers import Chunk, Followers
 from openmxu.compiler.groups import Group, plan_groups, strip_buffers
 from openmxu.compiler.memory import ALIGNMENT, check_addresses
 from openmxu.compiler.network import Network, Port
@@ -29,7 +31,7 @@ from openmxu.compiler.rearrangement import Rearrangement, Selections
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
-from openmxu.compiler.strip import Machine, Strip, Tables
+from openmxu.compiler.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.tasks import TaskList
 from openmxu.compiler.tiles import KernelTiles, kernel_tiles
 from openmxu.compiler.weave import weave
@@ -175,9 +177,9 @@ class _Scheduler:
                 continue
             for number in range(len(group.strips)):
                 strip = self._strip(machine, group, number)
-                for index in group.operations:
-                    tasks.layer = index
-                    self._operate(index, strip, is_last=number == len(group.strips) - 1, is_first=number == 0)
+                is_first, is_last = number == 0, number == len(group.strips) - 1
+                for run in self._runs(group.operations):
+                    self._operate(run, strip, is_first, is_last)
         return weave(tasks.tasks, config)
 
     def _recur(self, machine: Machine, group: Group) -> None:
@@ -212,27 +214,60 @@ class _Scheduler:
             targets={name: self.places[name] for name in group.targets},
         )
 
-    def _operate(self, index: int, strip: Strip, is_first: bool, is_last: bool) -> None:
-        """The tasks of one operation for one strip."""
-        operation = self.network.operations[index]
-        if isinstance(operation, Pooling):
-            pooling_tasks(index, operation, strip)
-            return
+    def _runs(self, operations: range) -> list[range]:
+        """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
+        kinds = (Convolution, Rearrangement)
+        starts = [index for index in operations if isinstance(self.network.operations[index], kinds)]
+        edges = [operations.start, *(index for index in starts if index > operations.start), operations.stop]
+        return [range(start, stop) for start, stop in itertools.pairwise(edges)]
+
+    def _operate(self, run: range, strip: Strip, is_first: bool, is_last: bool) -> None:
+        """The tasks of an operation of the array and what follows it, for one strip."""
+        index, operation = run.start, self.network.operations[run.start]
+        is_alone = not isinstance(operation, (Convolution, Rearrangement))
+        followers = Followers(
+            (chunk for other in (run if is_alone else run[1:]) for chunk in self._chunks(other, strip)),
+            self.config.unified_buffer_rows,
+        )
         if isinstance(operation, Rearrangement):
+            strip.machine.tasks.layer = index
             rearrangement_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
-            return
-        if not isinstance(operation, Convolution):
-            element_tasks(index, operation, strip)
-            return
+        elif not is_alone:
+            emission, parts = self._convolution(index, strip, is_first, is_last)
+            touches = [emission.touch(pieces) for pieces in parts]
+            for number, pieces in enumerate(parts):
+                emission.band(pieces)
+                if self._may_alternate(run):
+                    followers.advance(touches[number + 1 :])
+        followers.advance(())
+
+    def _convolution(
+        self, index: int, strip: Strip, is_first: bool, is_last: bool
+    ) -> tuple[ConvolutionTasks, list[tuple[Piece, ...]]]:
+        """What makes the tasks of a convolution, and its bands."""
+        operation = self.network.operations[index]
         source = strip.buffers[operation.sources[0]].tensor
-        emission = ConvolutionTasks(index, operation, self.weights.tiles[index], self.weights.first[index], strip)
         numbers = list(self.weights.tiles)
-        for pieces in bands(
+        parts = bands(
             operation,
             strip.buffers[operation.target].region,
             operation.window.outputs(source.height, source.width),
             self.config,
             ramp=is_first and index == numbers[0],
             taper=is_last and index == numbers[-1],
-        ):
-            emission.band(pieces)
+        )
+        tiles, first_tile = self.weights.tiles[index], self.weights.first[index]
+        return ConvolutionTasks(index, operation, tiles, first_tile, strip), parts
+
+    def _chunks(self, index: int, strip: Strip) -> Iterator[Chunk]:
+        """What the activation unit does for an operation alone."""
+        operation = self.network.operations[index]
+        if isinstance(operation, Pooling):
+            return pooling_chunks(index, operation, strip)
+        return element_chunks(index, operation, strip)
+
+    def _may_alternate(self, run: range) -> bool:
+        """Whether the activation unit can go from one operation to another and back without loading anything again."""
+        loads = sum(-(-self.constants.sets[index] // self.staging.load_sets) for index in run)
+        tables = sum(has_table(self.network.operations[index].result) for index in run)
+        return loads <= self.config.parameter_sets // self.staging.load_sets and tables <= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,10 +13,14 @@ from openmxu.arch.isa import OutputFormat, Register
 from openmxu.arch.legality import table_rows
 from openmxu.compiler.buffers import Buffer, HostPlace
 from openmxu.compiler.emitter import ParameterSets
+from openmxu.compiler.followers import Touch
 from openmxu.compiler.operations import Operation, Result
 from openmxu.compiler.tasks import Rows, TaskList
 
-__all__ = ["Machine", "Strip", "Tables", "has_table"]
+__all__ = ["Elements", "Machine", "Strip", "Tables", "has_table"]
+
+Elements = tuple[str, int, int]
+"""Name of a tensor, its first element, and the number of them."""
 
 _READ_ROWS = 32
 """Rows that one Read_Host_Memory should have, where planes with fewer rows lie next to each other."""
@@ -94,6 +98,20 @@ class Strip:
     def config(self) -> Config:
         """Sizes of the core."""
         return self.machine.config
+
+    def touch(self, reads: Iterable[Elements], writes: Iterable[Elements]) -> Touch:
+        """The rows that tasks touch which read and write such elements."""
+        read = [self.buffers[name].rows(first, count) for name, first, count in reads]
+        written = [self.buffers[name].rows(first, count) for name, first, count in writes]
+        loaded = [rows for elements in reads for rows in self._loads(*elements)]
+        return Touch(tuple(read), (*loaded, *written))
+
+    def _loads(self, name: str, first: int, count: int) -> Iterator[Rows]:
+        """The rows that :meth:`need` may write."""
+        buffer = self.buffers[name]
+        loaded = self._loaded.get(name, np.zeros(buffer.elements, np.bool_))
+        if name in self.sources and not loaded[first : first + count].all():
+            yield buffer.rows(first, min(max(count, _READ_ROWS), buffer.elements - first))
 
     def need(self, name: str, start: int, stop: int) -> None:
         """Read those elements of a tensor that have not been read yet."""

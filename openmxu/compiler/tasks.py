@@ -35,6 +35,10 @@ class Rows:
         """For an array with an element for each row."""
         return slice(self.first, self.first + self.count)
 
+    def meets(self, other: Rows) -> bool:
+        """Whether there is a row in both."""
+        return self.first < other.first + other.count and other.first < self.first + self.count
+
 
 @dataclass(frozen=True)
 class WeightTile:

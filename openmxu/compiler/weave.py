@@ -2,9 +2,10 @@
 
 Every unit executes its instructions in order and waits by itself for what it needs, but the dispatcher takes
 instructions one after the other and stops at a unit whose queue is full. So a read of host memory must come early
-enough to be there when it is needed, and late enough not to fill the queue and hold back what follows. A rough model of
-the machine decides: reads move ahead of other tasks, never past one that touches the same rows, as soon as the model's
-queue has room.
+enough to be there when it is needed, and late enough not to fill the queue and hold back what follows. And what the
+activation unit does, or the transfer of a result, must wait while the queue is full, so that the array's instructions
+are not held back. A rough model of the machine decides: reads move ahead of other tasks, activations and writes move
+behind multiplications, never past a task that touches the same rows, until the model's queue has room.
 """
 
 from __future__ import annotations
@@ -48,16 +49,37 @@ def weave(tasks: Sequence[Task], config: Config) -> Code:
         emitter.append(task.instruction)
         machine.dispatch(task)
 
+    def let_go(until: int) -> None:
+        """Emit deferred tasks with lower indices than ``until``, and others while there is room."""
+        while deferred and (deferred[0] < until or machine.has_room(tasks[deferred[0]].unit)):
+            emit(tasks[deferred.popleft()])
+
+    deferred: deque[int] = deque()
     for index, task in enumerate(tasks):
         if task.unit is Unit.HOST_READ:
             if reads and reads[0] == index:
+                let_go(earliest[index])
                 emit(tasks[reads.popleft()])
             continue
-        while reads and earliest[reads[0]] <= index and machine.has_room(Unit.HOST_READ):
+        passed = deferred[0] if deferred else index
+        while reads and earliest[reads[0]] <= passed and machine.has_room(Unit.HOST_READ):
             emit(tasks[reads.popleft()])
-        emit(task)
+        if task.unit is Unit.MATRIX:
+            let_go(1 + max((other for other in deferred if _disturbs(task, tasks[other])), default=-1))
+            emit(task)
+        else:
+            deferred.append(index)
+            let_go(0)
+    let_go(len(tasks))
     emitter.halt()
     return emitter.code()
+
+
+def _disturbs(product: Task, other: Task) -> bool:
+    """Whether a matrix product must not come before an earlier task of another unit."""
+    return any(rows.meets(written) for rows in product.reads for written in other.writes) or (
+        other.accumulators is not None and product.accumulators.meets(other.accumulators)
+    )
 
 
 def _weight_runs(tasks: Sequence[Task]) -> list[WeightRun]:

@@ -9,42 +9,10 @@ from openmxu.arch import Config
 from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network
 from openmxu.compiler.groups import plan_groups
-from openmxu.compiler.network import Network, Port, Tensor
-from openmxu.compiler.operations import Combination, Convolution, Result
+from openmxu.compiler.network import Network, Tensor
 from openmxu.compiler.window import Window
-from openmxu.host_tensor import HostTensor
 from tests.compiler.plane_networks import differing_planes
-
-SAME = Window(3, 3, top=1, left=1, bottom=1, right=1)
-RESULT = Result(np.float32(0.004), 0, 0, 255)
-
-
-def convolution(source: str, target: str, inputs: int, outputs: int, window: Window) -> Convolution:
-    weights = np.random.default_rng(0).integers(-128, 128, (outputs, inputs, window.height, window.width))
-    bias = np.zeros(outputs, np.int32)
-    return Convolution(
-        name=target,
-        sources=(source,),
-        target=target,
-        weights=weights.astype(np.int16),
-        bias=bias,
-        input_signed=False,
-        zero_point=3,
-        result=RESULT,
-        window=window,
-    )
-
-
-def image_network(operations: list, tensors: dict[str, Tensor]) -> Network:
-    """A network of uint8 tensors from ``x`` to what the last operation makes."""
-    target = operations[-1].target
-
-    def port(name: str) -> Port:
-        tensor = tensors[name]
-        shape = (tensor.channels, tensor.height, tensor.width)
-        return Port(HostTensor(name, "uint8", shape, tensor.channels, "uint8", channels_first=True), name)
-
-    return Network(inputs=(port("x"),), outputs=(port(target),), tensors=tensors, operations=tuple(operations))
+from tests.compiler.small_networks import SAME, convolution, image_network, residual_block
 
 
 def large_planes_and_a_dense_layer() -> Network:
@@ -95,20 +63,7 @@ def test_cut_networks_compute_the_same(rows: int) -> None:
 
 def test_a_sum_of_tensors_from_before_and_within_a_group() -> None:
     """The shortcut of a residual block may come from host memory."""
-    plane = Tensor(16, 16, 4, False)
-    names = ["x", "a", "b", "y"]
-    addition = Combination(
-        name="y",
-        sources=("b", "x"),
-        target="y",
-        result=RESULT,
-        multiplies=False,
-        input_signed=(False, False),
-        zero_points=(0, 3),
-        second_scale=np.float32(0.5),
-    )
-    operations = [convolution("x", "a", 4, 4, SAME), convolution("a", "b", 4, 4, SAME), addition]
-    network = image_network(operations, dict.fromkeys(names, plane))
+    network = residual_block()
     for rows in (560, 700, 1000, 8192):
         config = SMALL.replace(unified_buffer_rows=rows)
         assert differing_planes(network, config, np.random.default_rng(rows), batch=3) == 0

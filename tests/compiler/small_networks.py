@@ -1,0 +1,59 @@
+"""Small networks of images, written down rather than drawn at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openmxu.compiler.network import Network, Port, Tensor
+from openmxu.compiler.operations import Combination, Convolution, Operation, Result
+from openmxu.compiler.window import Window
+from openmxu.host_tensor import HostTensor
+
+__all__ = ["SAME", "convolution", "image_network", "residual_block"]
+
+SAME = Window(3, 3, top=1, left=1, bottom=1, right=1)
+RESULT = Result(np.float32(0.004), 0, 0, 255)
+
+
+def convolution(source: str, target: str, inputs: int, outputs: int, window: Window) -> Convolution:
+    weights = np.random.default_rng(0).integers(-128, 128, (outputs, inputs, window.height, window.width))
+    bias = np.zeros(outputs, np.int32)
+    return Convolution(
+        name=target,
+        sources=(source,),
+        target=target,
+        weights=weights.astype(np.int16),
+        bias=bias,
+        input_signed=False,
+        zero_point=3,
+        result=RESULT,
+        window=window,
+    )
+
+
+def image_network(operations: list[Operation], tensors: dict[str, Tensor]) -> Network:
+    """A network of uint8 tensors from ``x`` to what the last operation makes."""
+    target = operations[-1].target
+
+    def port(name: str) -> Port:
+        tensor = tensors[name]
+        shape = (tensor.channels, tensor.height, tensor.width)
+        return Port(HostTensor(name, "uint8", shape, tensor.channels, "uint8", channels_first=True), name)
+
+    return Network(inputs=(port("x"),), outputs=(port(target),), tensors=tensors, operations=tuple(operations))
+
+
+def residual_block() -> Network:
+    """Two convolutions of 16 × 16 positions and four channels, and the sum of what they make and their input."""
+    addition = Combination(
+        name="y",
+        sources=("b", "x"),
+        target="y",
+        result=RESULT,
+        multiplies=False,
+        input_signed=(False, False),
+        zero_points=(0, 3),
+        second_scale=np.float32(0.5),
+    )
+    operations = [convolution("x", "a", 4, 4, SAME), convolution("a", "b", 4, 4, SAME), addition]
+    return image_network(operations, dict.fromkeys(["x", "a", "b", "y"], Tensor(16, 16, 4, False)))
