@@ -9,7 +9,7 @@ SIZE ?= 8
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench verilog synth lockstep mutation coverage exactness docs clean distclean
+.PHONY: help setup demo test lint format bench verilog synth lockstep mutation coverage exactness networks docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -66,6 +66,9 @@ coverage: $(INSTALLED) ## Count the lines of the Verilog that the suite executes
 
 exactness: $(INSTALLED) ## Compare random layers with ONNX Runtime
 	$(BIN)/python scripts/exactness.py
+
+networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
+	$(BIN)/python -m scripts.networks
 
 docs: $(INSTALLED) ## Write docs/isa.md anew from the instruction set
 	$(BIN)/python scripts/generate_isa_docs.py

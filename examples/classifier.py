@@ -13,6 +13,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 import openmxu
+from examples.image_files import DataFileError
 from examples.layers import Layer, Parameters, float_model
 from examples.random_images import random_images
 from examples.seeded import seeded_parameters
@@ -88,7 +89,10 @@ class Classifier:
         parser.add_argument("--data", type=Path, metavar="FOLDER", help="train on the files of this folder")
         parser.add_argument("--epochs", type=int, default=30, help="of training; default: %(default)s")
         arguments = parser.parse_args()
-        model = self.model() if arguments.data is None else self.trained_model(arguments.data, arguments.epochs)
+        try:
+            model = self.model() if arguments.data is None else self.trained_model(arguments.data, arguments.epochs)
+        except (DataFileError, FileNotFoundError) as error:
+            raise SystemExit(f"{parser.prog}: error: {error}") from None
         write_atomically(arguments.output, model.SerializeToString(deterministic=True))
 
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a script,
 
 import openmxu
 from examples.classifier import accuracy, pixels
-from examples.image_files import read_idx_images
+from examples.image_files import DataFileError, read_idx_images
 from examples.layers import float_model
 from examples.mnist.network import FLOAT_MODEL, LAYERS, MODEL, SHAPE, TEST_SLICE
 from examples.training import train, turned
@@ -41,7 +41,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=MODEL.parent, help="folder to write to")
     parser.add_argument("--epochs", type=int, default=40, help="of training; default: %(default)s")
     arguments = parser.parse_args()
-    images, labels = read(arguments.data)
+    try:
+        images, labels = read(arguments.data)
+    except (DataFileError, FileNotFoundError) as error:
+        raise SystemExit(f"{parser.prog}: error: {error}") from None
     order = np.random.default_rng(SEED).permutation(len(images))
     test, trained = order[:TEST_IMAGES], order[TEST_IMAGES:]
     parameters = train(
