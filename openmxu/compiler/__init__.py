@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from openmxu.arch.config import Config
@@ -11,6 +12,7 @@ from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_inpu
 from openmxu.compiler.errors import CapacityError, CompileError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.importer import import_model, import_network
 from openmxu.compiler.network import evaluate
+from openmxu.compiler.recurrent.states import keep_states
 from openmxu.compiler.translate import compile_network
 from openmxu.program import Program
 
@@ -36,7 +38,11 @@ __all__ = [
 
 
 def compile(
-    model: str | os.PathLike[str] | bytes | onnx.ModelProto, config: Config, *, batch: int | None = None
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    config: Config,
+    *,
+    batch: int | None = None,
+    states: Mapping[str, str] | None = None,
 ) -> Program:
     """Compile a quantized network.
 
@@ -61,11 +67,15 @@ def compile(
     batch
         Batch elements of one execution. Without it the model's own batch; where the model leaves it open one, or 64 of
         a model without images. :meth:`Program.run` takes any number.
+    states
+        Inputs that begin a recurrent node (``initial_h``, ``initial_c``), each with the output that the same node makes
+        of it (``Y_h``, ``Y_c``). They are no inputs and outputs of the program; they stay in the unified buffer from
+        one execution to the next, and :meth:`Program.session` makes use of them.
 
     Raises
     ------
     ModelError
-        The model is damaged or invalid.
+        The model is damaged or invalid, or has no such states.
     UnsupportedOperatorError
         An operator, or a use of one, is not supported; the message names node and operator and says what is.
     CapacityError
@@ -74,6 +84,8 @@ def compile(
         The file cannot be read.
     """
     imported = import_model(model)
+    if states:
+        imported = keep_states(imported, states)
     program = compile_network(imported.network, config, batch)
     return dataclasses.replace(
         program, inputs=imported.inputs, outputs=imported.outputs, before=imported.before, after=imported.after

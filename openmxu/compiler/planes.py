@@ -31,6 +31,8 @@ from openmxu.compiler.rearrangement import Rearrangement, Selections
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
+from openmxu.compiler.recurrent.kept import KeptRows
+from openmxu.compiler.recurrent.layout import Layout
 from openmxu.compiler.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.tasks import TaskList
 from openmxu.compiler.tiles import KernelTiles, kernel_tiles
@@ -53,8 +55,10 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     network = pack_inputs(network, config.size)
     constants = Constants.of(network, config.size)
     staging = _Staging.of(constants, config)
-    groups = plan_groups(network, batch, staging.rows, config)
-    weights = _Weights.of(network, groups, config.size)
+    kept = KeptRows.of(network, batch, staging.rows, config)
+    groups = plan_groups(network, batch, kept.end, config)
+    layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
+    weights = _Weights.of(network, layouts, config.size)
     places, host_bytes = _place_tensors(network, groups, constants, batch, config.size)
     memory = weights.bytes()
     check_addresses(host_bytes, memory.size, config)
@@ -62,7 +66,7 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     def placed(port: Port) -> HostTensor:
         return dataclasses.replace(port.host, offset=places[port.tensor].address)
 
-    code = _Scheduler(network, groups, weights, constants, staging, places, config).code()
+    code = _Scheduler(network, groups, weights, constants, staging, kept, places, config).code()
     return Program(
         config=config,
         batch=batch,
@@ -78,6 +82,7 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
         multiply_adds=multiply_adds,
         layers=layers,
         layer_numbers=code.layers,
+        states=kept.states(network, layouts, config.size),
     )
 
 
@@ -94,8 +99,7 @@ class _Weights:
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, groups: Sequence[Group], size: int) -> _Weights:
-        layouts = {group.operations.start: group.layout for group in groups}
+    def of(cls, network: Network, layouts: Mapping[int, Layout], size: int) -> _Weights:
         tiles, first, selections = {}, {}, {}
         memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
@@ -159,6 +163,7 @@ class _Scheduler:
     weights: _Weights
     constants: Constants
     staging: _Staging
+    kept: KeptRows
     places: Mapping[str, HostPlace]
     config: Config
 
@@ -192,8 +197,8 @@ class _Scheduler:
                 index=index,
                 operation=operation,
                 layout=group.layout,
-                base=self.staging.rows,
-                kept={},
+                base=self.kept.end,
+                kept=self.kept.places[index],
                 machine=machine,
                 first_tile=self.weights.first[index],
                 tables=tuple(self.constants.tables[index, number] for number in range(len(operation.tables))),
@@ -204,7 +209,7 @@ class _Scheduler:
             ).run()
 
     def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
-        base = self.staging.rows + number % group.slots * group.slot_rows
+        base = self.kept.end + number % group.slots * group.slot_rows
         addresses = {name: base + address for name, address in group.addresses.items()}
         region = group.strips[number]
         return Strip(

@@ -13,7 +13,7 @@ from openmxu.compiler.graph_view import GraphView
 from openmxu.compiler.layout import settled
 from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operators import visit
-from openmxu.compiler.recurrent.states import without_unused
+from openmxu.compiler.recurrent.unused import without_unused
 from openmxu.compiler.values import (
     Arranged,
     Constant,

@@ -68,11 +68,19 @@ def quantize(
     # They import onnx, which takes a while.
     from openmxu.quantizer.calibration import calibration_batches
     from openmxu.quantizer.preparation import prepare
+    from openmxu.quantizer.real_results import keep_results_real, nodes_behind_products
+    from openmxu.quantizer.recurrent import calibrate_cells, output_overrides, quantize_cells
     from openmxu.quantizer.static import quantize_static
 
     prepared = prepare(float_model)
     batches = calibration_batches(prepared, calibration_data)
-    quantized = quantize_static(prepared, batches, activations)
+    cells = calibrate_cells(prepared, batches)
+    behind = nodes_behind_products(prepared.graph) if cells else []
+    overrides = output_overrides(prepared.graph, cells)
+    quantized = quantize_static(prepared, batches, activations, overrides, behind)
+    if cells:
+        quantize_cells(quantized, cells, activations)
+        keep_results_real(quantized, behind)
     if not any(node.op_type == "QuantizeLinear" for node in quantized.graph.node):
         raise ModelError("the model has no operator that ONNX Runtime quantizes")
     return quantized

@@ -20,9 +20,20 @@ __all__ = ["quantize_static"]
 
 
 def quantize_static(
-    model: onnx.ModelProto, batches: Sequence[Mapping[str, NDArray[np.generic]]], activations: str
+    model: onnx.ModelProto,
+    batches: Sequence[Mapping[str, NDArray[np.generic]]],
+    activations: str,
+    overrides: Mapping[str, list[dict[str, object]]],
+    excluded: Sequence[str],
 ) -> onnx.ModelProto:
     """Calibrate and quantize a prepared model; what the host does stays as it is.
+
+    Parameters
+    ----------
+    overrides
+        Quantization of tensors by name, as ONNX Runtime's ``TensorQuantOverrides``.
+    excluded
+        Names of nodes that stay as they are, beside those that only the host can compute.
 
     Raises
     ------
@@ -52,7 +63,8 @@ def quantize_static(
                 per_channel=True,
                 activation_type=types[activations],
                 weight_type=quantization.QuantType.QInt8,
-                nodes_to_exclude=host_nodes(model.graph),
+                nodes_to_exclude=[*host_nodes(model.graph), *excluded],
+                extra_options={"TensorQuantOverrides": dict(overrides)} if overrides else {},
             )
         # It raises whatever its parts raise: ValueError, AssertionError, KeyError, its own exceptions from C++.
         except Exception as error:

@@ -41,11 +41,11 @@ def random_cell(
         "bias": random.normal(0, 0.5, gates * units),
     }
     if kind == "lstm":
-        return lstm(scales=LstmScales(0.02, 1 / 127, 4 / 32768, 6 / 127, 3 / 127), **arguments)
+        return lstm(scales=LstmScales(0.02, 1 / 127, 4 / 32768, 6 / 127, 8 / 127, 3 / 255), **arguments)
     return gru(
         recurrence_bias=random.normal(0, 0.5, gates * units),
         linear_before_reset=kind != "gru",
-        scales=GruScales(0.02, 1 / 127, 6 / 127, 3 / 127),
+        scales=GruScales(0.02, 1 / 127, 6 / 127, 8 / 127, 3 / 127),
         **arguments,
     )
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from openmxu.arch.numerics import add_scaled, requantize
 from openmxu.compiler.operations import Operation, Result
+from openmxu.host_tensor import HostTensor
 
-__all__ = ["BYTE", "INPUT", "UNSIGNED_BYTE", "WORD", "Format", "Phase", "Recurrent", "Step", "Sum"]
+__all__ = ["BYTE", "INPUT", "UNSIGNED_BYTE", "WORD", "Format", "Kept", "Phase", "Recurrent", "Step", "Sum"]
 
 INPUT = "x"
 """The value that is the input of a step."""
@@ -44,10 +45,14 @@ class Sum:
     ----------
     weights : int16 arrays, (units, inputs)
         For each value that is multiplied its weights, from -128 to 127: of :data:`INPUT`, and of a value of the cell.
+    factors
+        For each value that is added unit by unit what it is multiplied by, from -128 to 127. The array does it with
+        a tile that has the factor on its diagonal: two values that tables have made become one of more bits.
     """
 
     name: str
-    weights: Mapping[str, NDArray[np.int16]]
+    weights: Mapping[str, NDArray[np.int16]] = field(default_factory=dict)
+    factors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +106,14 @@ class Phase:
     steps: tuple[Step, ...]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A carried value that stays in the unified buffer: the input of the model that it stands for, and the output."""
+
+    host: HostTensor
+    output: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recurrent(Operation):
     """A cell that is applied to one position of its first source after the other.
@@ -147,7 +160,7 @@ class Recurrent(Operation):
     hidden: str
     prologue: tuple[Step, ...] = ()
     initial: Mapping[str, str] = field(default_factory=dict)
-    kept: tuple[str, ...] = ()
+    kept: Mapping[str, Kept] = field(default_factory=dict)
     sequence: str | None = None
     final: Mapping[str, str] = field(default_factory=dict)
 
@@ -201,6 +214,7 @@ class Recurrent(Operation):
             for item in phase.sums:
                 # float64 is exact: far fewer than 2**38 products of at most 255 · 128.
                 products = [values[name] @ weights.T.astype(np.float64) for name, weights in item.weights.items()]
+                products += [values[name] * float(factor) for name, factor in item.factors.items()]
                 values[item.name] = sum(products).astype(np.int64).astype(np.int32)
             for step in phase.steps:
                 values[step.target] = step.compute(values, self.formats[step.target].signed)

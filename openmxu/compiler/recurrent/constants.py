@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.compiler.memory import parameter_bytes
-from openmxu.compiler.recurrent.cell import Recurrent
-from openmxu.compiler.recurrent.layout import Layout, products, tiles
+from openmxu.compiler.recurrent.cell import Recurrent, Step, Sum
+from openmxu.compiler.recurrent.layout import Layout, Product, products, tiles
 
 __all__ = ["CLEAR", "COPY", "cell_parameters", "set_numbers", "weight_tiles"]
 
@@ -19,17 +20,39 @@ CLEAR, COPY = 0, 1
 _COMMON = 2
 
 
-def set_numbers(operation: Recurrent) -> dict[int, tuple[int, int]]:
-    """For each step, by its ``id``, its first parameter set, and how far behind it that of the next output tile is.
+def set_numbers(operation: Recurrent) -> dict[str, tuple[int, int]]:
+    """For each step, by its target, its first parameter set, and how far behind it that of the next output tile is.
 
     There is only one where a step is the same for all units. Those of one tile lie next to each other, for they are
-    loaded together.
+    loaded together. Steps with the same bias and scale share theirs.
     """
-    uniform = [step for step in operation.steps if step.is_uniform]
-    others = [step for step in operation.steps if not step.is_uniform]
-    numbers = {id(step): (_COMMON + index, 0) for index, step in enumerate(uniform)}
+    uniform, others = _different(operation, True), _different(operation, False)
     first = _COMMON + len(uniform)
-    return numbers | {id(step): (first + index, len(others)) for index, step in enumerate(others)}
+    numbers = {}
+    for step in operation.steps:
+        if step.is_uniform:
+            numbers[step.target] = _COMMON + _index(uniform, step), 0
+        else:
+            numbers[step.target] = first + _index(others, step), len(others)
+    return numbers
+
+
+def _different(operation: Recurrent, is_uniform: bool) -> list[Step]:
+    """Steps that have parameter sets of their own."""
+    found: list[Step] = []
+    for step in operation.steps:
+        if step.is_uniform == is_uniform and _index(found, step) == len(found):
+            found.append(step)
+    return found
+
+
+def _index(steps: list[Step], step: Step) -> int:
+    """Number of the one with the same parameters; the number of steps if there is none."""
+
+    def is_alike(other: Step) -> bool:
+        return np.array_equal(other.bias, step.bias) and np.array_equal(other.result.scale, step.result.scale)
+
+    return next((number for number, item in enumerate(steps) if is_alike(item)), len(steps))
 
 
 def cell_parameters(operation: Recurrent, size: int) -> NDArray[np.uint8]:
@@ -38,15 +61,10 @@ def cell_parameters(operation: Recurrent, size: int) -> NDArray[np.uint8]:
     sets: list[tuple[NDArray[np.int32], NDArray[np.float32]]] = []
     none, one = np.zeros(size, np.int32), np.ones(size, np.float32)
     sets += [(none, 0 * one), (none, one)]
-    for step in operation.steps:
-        if step.is_uniform:
-            sets.append((none + step.bias, one * step.result.scale))
+    sets += [(none + step.bias, one * step.result.scale) for step in _different(operation, True)]
     for tile in range(count):
-        for step in operation.steps:
-            if not step.is_uniform:
-                sets.append(
-                    tuple(_columns(array, operation.units, tile, size) for array in (step.bias, step.result.scale))
-                )
+        for step in _different(operation, False):
+            sets.append(tuple(_columns(array, operation.units, tile, size) for array in (step.bias, step.result.scale)))
     biases, scales = (np.concatenate(arrays) for arrays in zip(*sets, strict=True))
     return parameter_bytes(biases, scales, size)
 
@@ -64,11 +82,16 @@ def weight_tiles(operation: Recurrent, layout: Layout) -> Iterator[NDArray[np.ui
     size = layout.size
     for phase, blocks in enumerate(layout.blocks):
         for block in blocks:
-            for early in (True, False):
-                for item in products(operation, phase, block, size, early):
-                    weights = operation.phases[phase].sums[item.sum].weights[item.value]
-                    rows = slice(item.tile * size, (item.tile + 1) * size)
-                    part = weights[rows, item.plane * size : (item.plane + 1) * size].T
-                    tile = np.zeros((size, size), np.uint8)
-                    tile[: part.shape[0], : part.shape[1]] = (part & 0xFF).astype(np.uint8)
-                    yield tile
+            for item in itertools.chain(*products(operation, phase, block, size)):
+                if not item.reuses:
+                    yield _tile(operation.phases[phase].sums[item.sum], item, size)
+
+
+def _tile(item: Sum, product: Product, size: int) -> NDArray[np.uint8]:
+    if product.factor is not None:
+        return np.diag(np.full(size, product.factor & 0xFF, np.uint8))
+    rows, columns = (slice(number * size, (number + 1) * size) for number in (product.tile, product.plane))
+    part = item.weights[product.value][rows, columns].T
+    tile = np.zeros((size, size), np.uint8)
+    tile[: part.shape[0], : part.shape[1]] = (part & 0xFF).astype(np.uint8)
+    return tile

@@ -37,10 +37,6 @@ class _Job:
     part: int
     block: int
 
-    def needs(self, other: _Job) -> bool:
-        """Whether the array must wait for the values that another job, the one before, makes."""
-        return self.part == other.part and (self.step, self.phase) != (other.step, other.phase)
-
 
 @dataclass
 class CellTasks:
@@ -76,7 +72,7 @@ class CellTasks:
     length: int
     first_image: int
     images: int
-    _products: dict[tuple[int, int, bool], list[tuple[Product, int]]] = field(default_factory=dict)
+    _products: dict[tuple[int, int, bool], list[tuple[Product, int | None]]] = field(default_factory=dict)
     _read: int = -1
 
     def __post_init__(self) -> None:
@@ -91,11 +87,12 @@ class CellTasks:
         number = self.first_tile
         for phase, blocks in enumerate(self.layout.blocks):
             for block, part in enumerate(blocks):
-                for early in (True, False):
-                    found = products(self.operation, phase, part, self._size, early)
-                    numbered = [(product, number + index) for index, product in enumerate(found)]
+                for early, found in zip((True, False), products(self.operation, phase, part, self._size), strict=True):
+                    numbered = []
+                    for product in found:
+                        numbered.append((product, None if product.reuses else number))
+                        number += not product.reuses
                     self._products[phase, block, early] = numbered
-                    number += len(numbered)
 
     def run(self) -> None:
         """All steps: while one job is activated, as much of the next one as does not need it is summed up."""
@@ -108,7 +105,7 @@ class CellTasks:
             behind: list[_Emission] = []
             if following is not None:
                 beside += self._summations(following, True)
-                (behind if following.needs(job) else beside).extend(self._summations(following, False))
+                (behind if self._needs(following, job) else beside).extend(self._summations(following, False))
             _interleave(list(self._activations(job)), beside)
             for _, emit in behind:
                 emit()
@@ -121,6 +118,18 @@ class CellTasks:
                 for part in range(len(self._parts)):
                     for block in range(len(blocks)):
                         yield _Job(next(numbers), step, phase, part, block)
+
+    def _needs(self, job: _Job, before: _Job) -> bool:
+        """Whether the array must wait for values that another job, the one before, makes."""
+        phases = self.operation.phases
+        if job.part != before.part or (job.step, job.phase) == (before.step, before.phase):
+            return False
+        made = {step.target for step in phases[before.phase].steps}
+        if any(value in made for item in phases[job.phase].sums for value in item.weights):
+            return True
+        block, other = self.layout.blocks[job.phase][job.block], self.layout.blocks[before.phase][before.block]
+        overlap = block.start < other.stop and other.start < block.stop
+        return overlap and any(value in made for item in phases[job.phase].sums for value in item.factors)
 
     def _place(self, name: str, index: int = 0) -> int:
         """First row of one of a value's places."""
@@ -225,29 +234,28 @@ class CellTasks:
             for product, number in self._products[job.phase, job.block, early]
         ]
 
-    def _multiply(self, job: _Job, product: Product, number: int) -> None:
-        operation, phase = self.operation, self.operation.phases[job.phase]
+    def _multiply(self, job: _Job, product: Product, number: int | None) -> None:
+        operation = self.operation
         rows = len(self._parts[job.part])
-        weights = phase.sums[product.sum].weights
-        registers = {"signed": True, "zero_point": 0}
         if product.value == INPUT:
             registers = {"signed": operation.input_signed, "zero_point": operation.zero_point}
             source = self._input(job, product.plane)
         else:
             plane = range(product.plane, product.plane + 1)
             source = self._rows(product.value, job.part, plane, self._buffer(product.value, job.step))
+            registers = {"signed": operation.formats[product.value].signed, "zero_point": 0}
         self.machine.tasks.multiply(
             source=source,
             accumulators=Rows(self._sum(job, product.sum, product.tile), rows),
-            accumulate=product.plane > 0 or product.value != next(iter(weights)),
-            tile=WeightTile(number, _WEIGHTS),
+            accumulate=not product.is_first,
+            tile=None if number is None else WeightTile(number, _WEIGHTS),
             registers={Register.INPUT_FORMAT: registers},
         )
 
     def _sum(self, job: _Job, number: int, tile: int) -> int:
         """First accumulator row of a sum of one output tile; consecutive jobs use one half of the rows each."""
-        sums = self.operation.phases[job.phase].sums
-        place = (tile - self.layout.blocks[job.phase][job.block].start) * len(sums) + number
+        block = self.layout.blocks[job.phase][job.block]
+        place = number * len(block) + tile - block.start
         return job.number % 2 * (self._config.accumulator_rows // 2) + place * len(self._parts[job.part])
 
     def _input(self, job: _Job, plane: int) -> Rows:
@@ -277,9 +285,7 @@ class CellTasks:
         operation = self.operation
         block = self.layout.blocks[job.phase][job.block]
         for step in operation.phases[job.phase].steps:
-            # The sums of a tile lie next to each other, so that those of one kind do not.
-            together = step.is_uniform and step.source in operation.formats
-            for some in [block] if together else [range(tile, tile + 1) for tile in block]:
+            for some in [block] if step.is_uniform else [range(tile, tile + 1) for tile in block]:
                 results = len(some) * len(self._parts[job.part])
                 cycles = results * step_passes(step, operation) * self._config.column_groups
                 yield cycles, functools.partial(self._activate, step, job.part, some, job)
@@ -322,7 +328,8 @@ class CellTasks:
             source = read(step.source, Register.SOURCE_FORMAT)
         else:
             names = [item.name for item in operation.phases[job.phase].sums]
-            source = Rows(self._sum(job, names.index(step.source), some.start), len(self._parts[part]))
+            rows = len(some) * len(self._parts[part])
+            source = Rows(self._sum(job, names.index(step.source), some.start), rows)
         operand, mode = None, Operand.NONE
         if step.operand is not None:
             operand = read(step.operand, Register.OPERAND_FORMAT)
@@ -331,7 +338,7 @@ class CellTasks:
             if not step.multiplies:
                 mode = Operand.ADD
                 registers[Register.OPERAND_SCALE] = {"scale": int(np.float32(step.operand_scale).view(np.uint32))}
-        first_set, distance = self._sets[id(step)]
+        first_set, distance = self._sets[step.target]
         parameters = machine.parameters.require(self.index, first_set + distance * some.start)
         if result.table is not None:
             number = self._table_numbers[result.table.tobytes()]

@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 from openmxu.compiler.operations import byte_table
 
 __all__ = [
+    "FINE_LEVELS",
+    "HALF_LEVELS",
+    "HIGH_FACTOR",
     "SIGMOID_LEVELS",
     "TANH_LEVELS",
     "Encoded",
     "Operand",
     "Weights",
     "encode",
+    "fine_sigmoid_tables",
+    "half_tanh_tables",
     "sigmoid_table",
     "tanh_table",
 ]
@@ -25,6 +30,13 @@ SIGMOID_LEVELS = 255
 
 TANH_LEVELS = 127
 """What a table's 1 is: hyperbolic tangents are int8."""
+
+HIGH_FACTOR = 127
+FINE_LEVELS = SIGMOID_LEVELS * HIGH_FACTOR
+"""What 1 is where two tables make up a sigmoid: 127 times a uint8 plus an int8."""
+
+HALF_LEVELS = 255
+"""What 1 is where two tables make up a hyperbolic tangent: a uint8 for positive inputs minus one for negative ones."""
 
 _LARGEST_SUM = 2.0**31 - 1
 
@@ -109,6 +121,31 @@ def tanh_table(scale: float) -> NDArray[np.uint8]:
     return _table(lambda values: TANH_LEVELS * np.tanh(values), scale)
 
 
+def fine_sigmoid_tables(scale: float) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """High and low parts of the logistic function of int8 multiples of ``scale``.
+
+    Gates that decide what a cell remembers are close to 1, and what they are short of 1 counts once in every step:
+    steps of 1/255 would be far too coarse.
+    """
+    total = np.rint(FINE_LEVELS / (1 + np.exp(-_inputs() * scale)))
+    high = np.rint(total / HIGH_FACTOR)
+    return byte_table(high.astype(np.int32)), byte_table((total - HIGH_FACTOR * high).astype(np.int32))
+
+
+def half_tanh_tables(scale: float) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Magnitudes of the hyperbolic tangent of positive and of negative multiples of ``scale``.
+
+    The positive half's inputs are 128 less than the multiple, the negative half's 127 more; both saturate at 0.
+    """
+    positive, negative = (_inputs() + 128) * scale, (_inputs() - 127) * scale
+    tables = (np.rint(HALF_LEVELS * np.tanh(np.abs(values))) for values in (positive, negative))
+    return tuple(byte_table(table.astype(np.int32)) for table in tables)
+
+
+def _inputs() -> NDArray[np.float64]:
+    """What the bytes from 0 to 255 are as int8."""
+    return np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64)
+
+
 def _table(function, scale: float) -> NDArray[np.uint8]:
-    values = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64) * scale
-    return byte_table(np.rint(function(values)).astype(np.int32))
+    return byte_table(np.rint(function(_inputs() * scale)).astype(np.int32))

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.operations import Result
 from openmxu.compiler.recurrent.cell import BYTE, INPUT, UNSIGNED_BYTE, WORD, Phase, Recurrent, Step, Sum
 from openmxu.compiler.recurrent.encoding import (
+    FINE_LEVELS,
+    HIGH_FACTOR,
     SIGMOID_LEVELS,
     TANH_LEVELS,
     Encoded,
     Operand,
     Weights,
     encode,
-    sigmoid_table,
-    tanh_table,
 )
+from openmxu.compiler.recurrent.results import byte, fine_sigmoid_results, sigmoid_result, tanh_result, word
 
 __all__ = ["HIDDEN", "STATE", "STATE_STEPS", "GruScales", "gru"]
 
@@ -36,11 +36,15 @@ input's part of the sum may have the other sign."""
 
 @dataclass(frozen=True)
 class GruScales:
-    """What 1 means: of the input, of the int8 hidden state, and of the tables' int8 inputs."""
+    """What 1 means: of the input, of the int8 hidden state, and of the inputs of the tables.
+
+    ``sigmoid`` is for the reset gate, ``memory`` for the update gate, ``tanh`` for the candidate.
+    """
 
     input: float
     hidden: float
     sigmoid: float
+    memory: float
     tanh: float
 
 
@@ -68,7 +72,6 @@ def gru(
     """
     units = recurrence.integers.shape[1]
     x, h = Operand(scales.input, input_largest), Operand(scales.hidden, 128)
-    tables = {"sigmoid": sigmoid_table(scales.sigmoid), "tanh": tanh_table(scales.tanh)}
 
     def part(item: Weights, gate: int) -> Weights:
         rows = slice(gate * units, (gate + 1) * units)
@@ -81,41 +84,53 @@ def gru(
         total = biases(bias, gate) + biases(recurrence_bias, gate)
         return encode([(part(weights, gate), x), (part(recurrence, gate), h)], total)
 
-    def tabulated(encoded: Encoded, source: str, target: str, kind: str, **operand: Any) -> Step:
-        scale = scales.tanh if kind == "tanh" else scales.sigmoid
-        result = Result((encoded.scale / scale).astype(np.float32), 0, -128, 127, tables[kind])
-        return Step(target=target, source=source, bias=encoded.bias, result=result, **operand)
-
-    sums, steps = [], []
-    for index, gate in enumerate("zr"):
-        encoded = both(index)
-        sums.append(Sum(f"{gate} sum", dict(zip((INPUT, HIDDEN), encoded.weights, strict=True))))
-        steps.append(tabulated(encoded, f"{gate} sum", gate, "sigmoid"))
-    update = _update(scales)
-    formats = {"z": UNSIGNED_BYTE, "r": UNSIGNED_BYTE, "n": BYTE, HIDDEN: BYTE}
+    update, reset = both(0), both(1)
+    sums = [
+        Sum(f"{gate} sum", dict(zip((INPUT, HIDDEN), encoded.weights, strict=True)))
+        for gate, encoded in zip("zr", (update, reset), strict=True)
+    ]
+    high, low = fine_sigmoid_results(update.scale, scales.memory)
+    gates = (
+        Step(target="z high", source="z sum", bias=update.bias, result=high),
+        Step(target="z low", source="z sum", bias=update.bias, result=low),
+        Step(target="r", source="r sum", bias=reset.bias, result=sigmoid_result(reset.scale, scales.sigmoid)),
+    )
+    z = Sum("z", factors={"z high": HIGH_FACTOR, "z low": 1})
+    formats = {"z high": UNSIGNED_BYTE, "z low": BYTE, "r": UNSIGNED_BYTE, "n": BYTE, HIDDEN: BYTE}
     formats |= dict.fromkeys(("z·h", "(1-z)·n", STATE), WORD)
+    state_steps = _state_steps(scales)
     if linear_before_reset:
         ahead = encode([(part(weights, 2), x)], biases(bias, 2))
         behind = encode([(part(recurrence, 2), h)], biases(recurrence_bias, 2), factor=SIGMOID_LEVELS)
         sums += [Sum("n sum", {INPUT: ahead.weights[0]}), Sum("R·h sum", {HIDDEN: behind.weights[0]})]
-        factor = _RESET_STEPS / (SIGMOID_LEVELS * scales.tanh)
-        result = Result((behind.scale * factor).astype(np.float32), 0, -(1 << 15), (1 << 15) - 1)
-        steps.append(
-            Step(target="r·R·h", source="R·h sum", bias=behind.bias, operand="r", multiplies=True, result=result)
+        candidate = (
+            Step(
+                target="r·R·h",
+                source="R·h sum",
+                bias=behind.bias,
+                operand="r",
+                multiplies=True,
+                result=word(behind.scale * (_RESET_STEPS / (SIGMOID_LEVELS * scales.tanh))),
+            ),
+            Step(
+                target="n",
+                source="n sum",
+                bias=ahead.bias,
+                operand="r·R·h",
+                operand_scale=np.float32(1 / _RESET_STEPS),
+                result=tanh_result(ahead.scale, scales.tanh),
+            ),
         )
-        reset = {"operand": "r·R·h", "operand_scale": np.float32(1 / _RESET_STEPS)}
-        steps.append(tabulated(ahead, "n sum", "n", "tanh", **reset))
         formats["r·R·h"] = WORD
-        phases = (Phase(tuple(sums), (*steps, *update)),)
+        phases = (Phase(tuple(sums), (*gates, *candidate)), Phase((z,), state_steps))
     else:
-        result = _byte(1 / (SIGMOID_LEVELS * STATE_STEPS))
-        steps.append(Step(target="r·h", source="r", operand=STATE, multiplies=True, result=result))
-        total = biases(bias, 2) + biases(recurrence_bias, 2)
-        encoded = encode([(part(weights, 2), x), (part(recurrence, 2), h)], total)
-        candidate = Sum("n sum", dict(zip((INPUT, "r·h"), encoded.weights, strict=True)))
+        reset_state = byte(1 / (SIGMOID_LEVELS * STATE_STEPS))
+        gates += (Step(target="r·h", source="r", operand=STATE, multiplies=True, result=reset_state),)
+        encoded = both(2)
+        candidate = Step(target="n", source="n sum", bias=encoded.bias, result=tanh_result(encoded.scale, scales.tanh))
         formats["r·h"] = BYTE
-        behind = (tabulated(encoded, "n sum", "n", "tanh"), *update)
-        phases = (Phase(tuple(sums), tuple(steps)), Phase((candidate,), behind))
+        n = Sum("n sum", dict(zip((INPUT, "r·h"), encoded.weights, strict=True)))
+        phases = (Phase(tuple(sums), gates), Phase((n, z), (candidate, *state_steps)))
     return Recurrent(
         cell="gru",
         units=units,
@@ -123,33 +138,25 @@ def gru(
         formats=formats,
         carried=(STATE, HIDDEN),
         hidden=HIDDEN,
-        prologue=(update[-1],),
+        prologue=(state_steps[-1],),
         **common,
     )
 
 
-def _update(scales: GruScales) -> tuple[Step, ...]:
+def _state_steps(scales: GruScales) -> tuple[Step, ...]:
     """The new state of z and n."""
     state = scales.hidden / STATE_STEPS
     return (
-        Step(target="z·h", source="z", operand=STATE, multiplies=True, result=_word(1 / SIGMOID_LEVELS)),
+        Step(target="z·h", source="z", operand=STATE, multiplies=True, result=word(1 / FINE_LEVELS)),
         Step(
             target="(1-z)·n",
             source="z",
             # z - 1 is negative; so is the scale.
-            bias=np.array(-SIGMOID_LEVELS, np.int32),
+            bias=np.array(-FINE_LEVELS, np.int32),
             operand="n",
             multiplies=True,
-            result=_word(-1 / (SIGMOID_LEVELS * TANH_LEVELS * state)),
+            result=word(-1 / (FINE_LEVELS * TANH_LEVELS * state)),
         ),
-        Step(target=STATE, source="z·h", operand="(1-z)·n", result=_word(1.0)),
-        Step(target=HIDDEN, source=STATE, result=_byte(1 / STATE_STEPS)),
+        Step(target=STATE, source="z·h", operand="(1-z)·n", result=word(1.0)),
+        Step(target=HIDDEN, source=STATE, result=byte(1 / STATE_STEPS)),
     )
-
-
-def _byte(scale: float) -> Result:
-    return Result(np.array(scale, np.float32), 0, -128, 127)
-
-
-def _word(scale: float) -> Result:
-    return Result(np.array(scale, np.float32), 0, -(1 << 15), (1 << 15) - 1)

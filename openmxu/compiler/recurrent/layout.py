@@ -7,6 +7,7 @@ are summed up one after the other, so that one block is activated while the next
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -34,12 +35,27 @@ _INPUT_SLOTS = 6
 
 @dataclass(frozen=True)
 class Product:
-    """One weight tile: plane ``plane`` of a value times the weights of a sum's output tile."""
+    """One weight tile: plane ``plane`` of a value times the weights of a sum's output tile.
+
+    Attributes
+    ----------
+    sum
+        Number of the sum in its phase.
+    factor
+        What is on the diagonal of the tile; ``None`` for a tile of weights.
+    is_first
+        Nothing is there yet that it adds to.
+    reuses
+        The array holds the tile already.
+    """
 
     sum: int
     value: str
     plane: int
     tile: int
+    factor: int | None = None
+    is_first: bool = False
+    reuses: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,20 +98,41 @@ class Layout:
         return len(self.parts[0])
 
 
-def products(operation: Recurrent, phase: int, block: range, size: int, early: bool) -> Iterator[Product]:
-    """The weight tiles of a block in the order of use: of the input, or if not ``early`` of the cell's values.
+def products(operation: Recurrent, phase: int, block: range, size: int) -> tuple[list[Product], list[Product]]:
+    """The weight tiles of a block in the order of use: of the input, and of the cell's values."""
+    found = [*_weight_products(operation.phases[phase], block, size), *_factor_products(operation.phases[phase], block)]
+    done: set[tuple[int, int]] = set()
+    previous: Product | None = None
+    parts: tuple[list[Product], list[Product]] = [], []
+    for item in found:
+        reuses = previous is not None and item.factor is not None and previous.factor == item.factor
+        is_first = (item.sum, item.tile) not in done
+        previous = dataclasses.replace(item, is_first=is_first, reuses=reuses)
+        done.add((item.sum, item.tile))
+        parts[item.value != INPUT].append(previous)
+    return parts
 
-    Plane by plane, so that the planes that a step before finishes last are needed last.
-    """
-    sums = operation.phases[phase].sums
-    values = dict.fromkeys(value for item in sums for value in item.weights if (value == INPUT) == early)
-    for value in values:
-        inputs = next(item.weights[value].shape[1] for item in sums if value in item.weights)
+
+def _weight_products(phase: Phase, block: range, size: int) -> Iterator[Product]:
+    """The input first. Plane by plane, so that the planes that the step before finishes last are needed last."""
+    values = dict.fromkeys(value for item in phase.sums for value in item.weights)
+    for value in sorted(values, key=lambda value: value != INPUT):
+        inputs = next(item.weights[value].shape[1] for item in phase.sums if value in item.weights)
         for plane in range(-(-inputs // size)):
             for tile in block:
-                for number, item in enumerate(sums):
+                for number, item in enumerate(phase.sums):
                     if value in item.weights:
                         yield Product(number, value, plane, tile)
+
+
+def _factor_products(phase: Phase, block: range) -> Iterator[Product]:
+    """Those with one factor after each other, because they share a tile."""
+    terms = [
+        (factor, number, value) for number, item in enumerate(phase.sums) for value, factor in item.factors.items()
+    ]
+    for factor, number, value in sorted(terms, key=lambda term: term[0]):
+        for tile in block:
+            yield Product(number, value, tile, tile, factor)
 
 
 def tiles(operation: Recurrent, size: int) -> int:
@@ -109,12 +146,18 @@ def local_values(operation: Recurrent) -> frozenset[str]:
         {name for step in phase.steps for name in (step.target, step.source, step.operand)}
         for phase in operation.phases
     ]
-    multiplied = {value for phase in operation.phases for item in phase.sums for value in item.weights}
+    multiplied = multiplied_values(operation)
     return frozenset(
         name
         for name in operation.formats
         if sum(name in names for names in used) == 1 and name not in multiplied and name not in operation.carried
     )
+
+
+def multiplied_values(operation: Recurrent) -> frozenset[str]:
+    """Values that the array multiplies."""
+    sums = [item for phase in operation.phases for item in phase.sums]
+    return frozenset(value for item in sums for value in (*item.weights, *item.factors))
 
 
 def step_passes(step: Step, operation: Recurrent) -> int:
@@ -156,7 +199,7 @@ def _layout(operation: Recurrent, inputs: int, images: int, slots: int, config: 
     rows = len(parts[0])
     blocks = tuple(_blocks(phase, operation, rows, len(parts), config) for phase in operation.phases)
     planes, count = -(-inputs // config.size), tiles(operation, config.size)
-    multiplied = {value for phase in operation.phases for item in phase.sums for value in item.weights}
+    multiplied = multiplied_values(operation)
     widest, local = max(len(block) for phase in blocks for block in phase), local_values(operation)
     places: dict[str, tuple[int, ...]] = {}
     end = 0
@@ -185,12 +228,13 @@ def step_cycles(operation: Recurrent, inputs: int, images: int, config: Config) 
     """Cycles of a step in the activation unit, and of its multiplications, whose weights may be what they wait for."""
     count = tiles(operation, config.size)
     passes = sum(step_passes(step, operation) for phase in operation.phases for step in phase.steps)
+    sums = [item for phase in operation.phases for item in phase.sums]
     weight_tiles = sum(
         count * -(-(inputs if value == INPUT else operation.units) // config.size)
-        for phase in operation.phases
-        for item in phase.sums
+        for item in sums
         for value in item.weights
     )
+    weight_tiles += sum(count * len(item.factors) for item in sums)
     return images * count * passes * config.column_groups, weight_tiles * max(images, fetch_cycles(config), config.size)
 
 

@@ -21,19 +21,12 @@ from openmxu.compiler.recurrent.gru import STATE, STATE_STEPS, GruScales, gru
 from openmxu.compiler.recurrent.lstm import CELL, LstmScales, lstm
 from openmxu.compiler.recurrent.lstm import HIDDEN as LSTM_HIDDEN
 from openmxu.compiler.recurrent.scales import DEFAULTS, METADATA
+from openmxu.compiler.recurrent.support import GATES, unsupported_feature
 from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealConstant, Value, WideReal
 from openmxu.compiler.visit import Visit
 from openmxu.host_tensor import dequantize, quantize
 
 __all__ = ["gru_operator", "lstm_operator"]
-
-_GATES = {"LSTM": 4, "GRU": 3}
-_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
-_UNSUPPORTED = {
-    "activation_alpha": "activations have no parameters here",
-    "activation_beta": "activations have no parameters here",
-    "clip": "clip is not supported",
-}
 
 
 @dataclass(frozen=True)
@@ -77,10 +70,6 @@ class _Node:
 def lstm_operator(here: Visit) -> tuple[Value | None, ...]:
     """LSTM: the sequence, the final hidden state and the final cell state."""
     node = _read(here)
-    if here.input(7) is not None:
-        raise here.unsupported("peepholes (input P) are not supported")
-    if here.attributes.get("input_forget"):
-        raise here.unsupported("input_forget is not supported")
     scales = node.scales
     sources, initial = [node.x.integers.tensor], {}
     for index, name, scale, dtype in ((5, LSTM_HIDDEN, "hidden", "int8"), (6, CELL, "cell", "int16")):
@@ -94,7 +83,9 @@ def lstm_operator(here: Visit) -> tuple[Value | None, ...]:
         final.setdefault(LSTM_HIDDEN, f"{names[0]} last step")
     operation = lstm(
         bias=node.biases.reshape(2, -1).sum(axis=0),
-        scales=LstmScales(float(node.x.scale), scales["hidden"], scales["cell"], scales["sigmoid"], scales["tanh"]),
+        scales=LstmScales(
+            float(node.x.scale), scales["hidden"], scales["cell"], scales["sigmoid"], scales["memory"], scales["tanh"]
+        ),
         target=names[0] or next(iter(final.values())),
         sequence=names[0] or None,
         initial=initial,
@@ -127,7 +118,7 @@ def gru_operator(here: Visit) -> tuple[Value | None, ...]:
         bias=node.biases[: 3 * units],
         recurrence_bias=node.biases[3 * units :],
         linear_before_reset=bool(here.attributes.get("linear_before_reset", 0)),
-        scales=GruScales(float(node.x.scale), scales["hidden"], scales["sigmoid"], scales["tanh"]),
+        scales=GruScales(float(node.x.scale), scales["hidden"], scales["sigmoid"], scales["memory"], scales["tanh"]),
         target=names[0] or names[1],
         sequence=names[0] or None,
         initial=initial,
@@ -143,23 +134,14 @@ def _read(here: Visit) -> _Node:
     """Check everything that LSTM and GRU have in common."""
     operator = here.node.op_type
     attributes = here.attributes
-    direction = attributes.get("direction", b"forward").decode()
-    if direction not in ("forward", "reverse"):
-        raise here.unsupported(f"the direction must be forward or reverse, not {direction}: use a node for each")
-    wanted = _ACTIVATIONS[operator]
-    found = tuple(item.decode().capitalize() for item in attributes.get("activations", []))
-    if found and found != wanted:
-        raise here.unsupported(f"activations must be {', '.join(wanted)}, not {', '.join(found)}")
-    for name, reason in _UNSUPPORTED.items():
-        if attributes.get(name):
-            raise here.unsupported(reason)
-    if here.input(4) is not None:
-        raise here.unsupported("sequence_lens is not supported: all sequences must have the same length")
+    reason = unsupported_feature(here.node, attributes)
+    if reason is not None:
+        raise here.unsupported(reason)
     layout = int(attributes.get("layout", 0))
     x = _sequence(here, layout)
     weights, recurrence = (_weights(here, index, name) for index, name in ((1, "W"), (2, "R")))
     units = recurrence.integers.shape[1]
-    rows = _GATES[operator] * units
+    rows = GATES[operator] * units
     for name, array, inputs in (("W", weights, x.shape[-1]), ("R", recurrence, units)):
         if array.integers.shape != (rows, inputs):
             raise ModelError(

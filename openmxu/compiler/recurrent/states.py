@@ -1,27 +1,84 @@
-"""What recurrent cells leave: outputs that nobody wants, and states that stay in the unified buffer."""
+"""States that stay in the unified buffer from one execution of a program to the next."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
-from openmxu.compiler.network import Network
-from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.host_parts import Model
+from openmxu.compiler.network import Network, Port
+from openmxu.compiler.recurrent.cell import Kept, Recurrent
+from openmxu.compiler.recurrent.unused import without_unused
 
-__all__ = ["without_unused"]
-
-
-def without_unused(network: Network) -> Network:
-    """The network without those results of recurrent cells that nothing uses."""
-    used = {source for operation in network.operations for source in operation.sources}
-    used.update(output.tensor for output in network.outputs)
-    operations = [_without_unused(item, used) if isinstance(item, Recurrent) else item for item in network.operations]
-    # A cell may be left without any use by a node that takes a step of its sequence from elsewhere.
-    kept = tuple(item for item in operations if item.targets)
-    return dataclasses.replace(network, operations=kept)
+__all__ = ["keep_states"]
 
 
-def _without_unused(operation: Recurrent, used: set[str]) -> Recurrent:
-    final = {value: tensor for value, tensor in operation.final.items() if tensor in used}
-    sequence = operation.sequence if operation.sequence in used else None
-    kept = dataclasses.replace(operation, sequence=sequence, final=final)
-    return dataclasses.replace(kept, target=next(iter(kept.targets), operation.target))
+def keep_states(model: Model, states: Mapping[str, str]) -> Model:
+    """Let inputs and outputs of the model be states.
+
+    Parameters
+    ----------
+    states
+        Inputs, each with its output.
+
+    Raises
+    ------
+    ModelError
+        An input begins no recurrent cell, or the output is not what the cell makes of it.
+    """
+    network = model.network
+    for given, made in states.items():
+        network = _keep(network, given, made)
+    inputs = tuple(spec for spec in model.inputs if spec.name not in states)
+    outputs = tuple(spec for spec in model.outputs if spec.name not in states.values())
+    if not inputs or not outputs:
+        raise ModelError("a model must have other inputs and outputs beside its states")
+    for stage in (model.before, model.after):
+        for spec in stage.inputs if stage is not None else ():
+            if spec.name in states or spec.name in states.values():
+                raise ModelError(f"{spec.name!r} cannot be a state: the host uses it")
+    return dataclasses.replace(model, network=network, inputs=inputs, outputs=outputs)
+
+
+def _keep(network: Network, given: str, made: str) -> Network:
+    for index, operation in enumerate(network.operations):
+        if not isinstance(operation, Recurrent):
+            continue
+        for value, tensor in operation.initial.items():
+            port = _port(network.inputs, tensor)
+            if port is not None and port.host.name == given:
+                kept = _kept(operation, value, port, _port(network.outputs, operation.final.get(value)), made)
+                return _replaced(network, index, kept, tensor, operation.final[value])
+    raise ModelError(f"no LSTM or GRU begins with the input {given!r}: it cannot be a state")
+
+
+def _port(ports: tuple[Port, ...], tensor: str | None) -> Port | None:
+    return next((port for port in ports if port.tensor == tensor), None)
+
+
+def _kept(operation: Recurrent, value: str, given: Port, output: Port | None, made: str) -> Recurrent:
+    if output is None or output.host.name != made:
+        raise ModelError(
+            f"node {operation.name!r}: the output {made!r} is not what it makes of {given.host.name!r}; it cannot be "
+            "its next state"
+        )
+    initial = {name: tensor for name, tensor in operation.initial.items() if name != value}
+    sources = (operation.sources[0], *dict.fromkeys(initial.values()))
+    kept = {**operation.kept, value: Kept(given.host, made)}
+    return dataclasses.replace(operation, sources=sources, initial=initial, kept=kept)
+
+
+def _replaced(network: Network, index: int, operation: Recurrent, given: str, made: str) -> Network:
+    """The network with another cell, which does not exchange a value with the host any more."""
+    operations = [*network.operations]
+    operations[index] = operation
+    if any(given in item.sources for item in operations):
+        raise ModelError(f"node {operation.name!r}: its state {given!r} has other uses; it cannot stay on the device")
+    changed = dataclasses.replace(
+        network,
+        inputs=tuple(port for port in network.inputs if port.tensor != given),
+        outputs=tuple(port for port in network.outputs if port.tensor != made),
+        operations=tuple(operations),
+    )
+    return without_unused(changed)

@@ -1,0 +1,44 @@
+"""Results of a model's last products as real numbers: what comes behind them is the host's work, in float32.
+
+A probability that was eight bits twice, as the function's input and as its result, would be some hundredths off.
+"""
+
+from __future__ import annotations
+
+import onnx
+
+__all__ = ["keep_results_real", "nodes_behind_products"]
+
+_ARRAY_OPERATORS = ("Conv", "Gemm", "GRU", "LSTM", "MatMul")
+
+
+def nodes_behind_products(graph: onnx.GraphProto) -> list[str]:
+    """Names of the nodes that no product follows, but that follow one."""
+    names: list[str] = []
+    for node in reversed(graph.node):
+        readers = [other for other in graph.node if set(node.output) & set(other.input)]
+        if node.op_type not in _ARRAY_OPERATORS and all(reader.name in names for reader in readers):
+            names.append(node.name)
+    return names
+
+
+def keep_results_real(model: onnx.ModelProto, behind: list[str]) -> None:
+    """Take away the quantization of what Gemm and MatMul make for nodes ``behind`` all products, or for the caller."""
+    graph = model.graph
+    makers = {name: node for node in graph.node for name in node.output}
+    taken: list[str] = []
+    for node in graph.node:
+        if node.op_type != "DequantizeLinear" or node.input[0] not in makers:
+            continue
+        quantize = makers[node.input[0]]
+        product = makers.get(quantize.input[0])
+        if quantize.op_type != "QuantizeLinear" or product is None or product.op_type not in ("Gemm", "MatMul"):
+            continue
+        readers = [other for other in graph.node if node.output[0] in other.input]
+        others = [other for other in graph.node if {*quantize.output, *product.output} & set(other.input)]
+        if len(others) == 2 and all(reader.name in behind for reader in readers):
+            product.output[0] = node.output[0]
+            taken += [quantize.name, node.name]
+    kept = [node for node in graph.node if node.name not in taken]
+    del graph.node[:]
+    graph.node.extend(kept)
