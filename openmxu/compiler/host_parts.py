@@ -43,8 +43,11 @@ class Model:
     after: HostStage | None
 
     def evaluate(self, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
-        """The outputs by name for the inputs by name, each of shape (batch, *shape); the reference without a device."""
-        values = dict(inputs)
+        """The outputs by name for the inputs by name, each as the graph sees it; the reference without a device.
+
+        States that stay on the device are 0.
+        """
+        values = {spec.name: np.moveaxis(inputs[spec.name], spec.batch_axis, 0) for spec in self.inputs}
         if self.before is not None:
             values |= self.before.run(values)
         ports = self.network.inputs
@@ -56,7 +59,7 @@ class Model:
             values[port.host.name] = port.host.from_integers(integers)
         if self.after is not None:
             values |= self.after.run(values)
-        return {spec.name: values[spec.name] for spec in self.outputs}
+        return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
 
 
 def divide(graph: onnx.GraphProto, opset: int) -> Model:
