@@ -7,22 +7,21 @@ Between groups tensors lie in host memory.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
-from openmxu.compiler.buffers import Buffer, Region
+from openmxu.compiler.buffers import Region
 from openmxu.compiler.costs import Costs
 from openmxu.compiler.errors import CapacityError
-from openmxu.compiler.network import Network, Tensor
-from openmxu.compiler.operations import Convolution, Operation, Pooling
-from openmxu.compiler.rearrangement import Rearrangement
+from openmxu.compiler.network import Network
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
-from openmxu.compiler.window import Window
+from openmxu.compiler.slots import Slot, image_slots, slot_of
 
-__all__ = ["Group", "plan_groups", "strip_buffers"]
+__all__ = ["Group", "plan_groups"]
 
 
 @dataclass(frozen=True)
@@ -55,25 +54,6 @@ class Group:
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     layout: Layout | None = None
-
-
-def _source_region(operation: Operation, target: Region, source: Tensor) -> Region:
-    """What an operation reads of a source to make a region of its target."""
-    rows, columns = target.rows, target.columns
-    for window, plane in reversed(_windows(operation, source)):
-        rows, columns = window.rows(rows, plane[0]), window.columns(columns, plane[1])
-    return Region(target.images, rows, columns)
-
-
-def _windows(operation: Operation, source: Tensor) -> list[tuple[Window, tuple[int, int]]]:
-    """The windows that an operation applies one after the other, each with the plane that it reads."""
-    plane = (source.height, source.width)
-    match operation:
-        case Convolution(pooling=None) | Pooling():
-            return [(operation.window, plane)]
-        case Convolution():
-            return [(operation.window, plane), (operation.pooling, operation.window.outputs(*plane))]
-    return []
 
 
 def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
@@ -124,8 +104,30 @@ class _Planner:
 
     def choices(self, operations: range) -> list[Group]:
         """Groups of just these operations; none where they do not fit, but one of a single operation always does."""
-        groups = [group for slots in (1, 2) if (group := self.whole(operations, slots)) is not None]
-        return groups if groups or len(operations) > 1 else [self.parts(operations.start)]
+        target = self.network.tensors[self.network.operations[operations[-1]].target]
+        found: dict[int, Group] = {}
+        for images, slot in self._slots(operations):
+            strips = tuple(
+                Region(part, range(target.height), range(target.width)) for part in _parts(self.batch, images)
+            )
+            for slots in {1, 2} - found.keys():
+                group = self._group(operations, strips, slot, slots)
+                if group is not None:
+                    found[slots] = group
+            if len(found) == 2:
+                break
+        return list(found.values()) if found or len(operations) > 1 else [self.parts(operations.start)]
+
+    def _slots(self, operations: range) -> Iterator[tuple[int, Slot]]:
+        """Numbers of whole images of which a slot fits, the largest one first, and slots for them."""
+        choices = sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True)
+        if len(operations) > 1:
+            yield from image_slots(self.network, operations, choices, self.available, self.config.size)
+            return
+        target = self.network.tensors[self.network.operations[operations.start].target]
+        for images in choices:
+            strip = Region(range(images), range(target.height), range(target.width))
+            yield images, slot_of(self.network, operations, [strip], self.config.size)
 
     def recurrent(self, index: int, operation: Recurrent) -> Group:
         """A recurrent cell for as many images at a time as possible."""
@@ -147,34 +149,29 @@ class _Planner:
                     for part in _parts(target.height, rows)
                     for other in _parts(target.width, columns)
                 )
-                group = self._group(operations, strips, slots)
+                slot = slot_of(self.network, operations, strips, self.config.size)
+                group = self._group(operations, strips, slot, slots)
                 if group is not None:
                     return group
         name = self.network.operations[index].name
-        needed = self.config.unified_buffer_rows - self.available + self._slot(operations, strips)[0]
+        needed = self.config.unified_buffer_rows - self.available + slot.rows
         raise CapacityError(
             f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}"
         )
 
-    def whole(self, operations: range, slots: int) -> Group | None:
-        """Operations on whole images, as many at a time as possible; ``None`` where not even one fits."""
-        target = self.network.tensors[self.network.operations[operations[-1]].target]
-        for images in sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True):
-            strips = tuple(
-                Region(part, range(target.height), range(target.width)) for part in _parts(self.batch, images)
-            )
-            group = self._group(operations, strips, slots)
-            if group is not None:
-                return group
-        return None
-
-    def _group(self, operations: range, strips: tuple[Region, ...], slots: int) -> Group | None:
+    def _group(self, operations: range, strips: tuple[Region, ...], slot: Slot, slots: int) -> Group | None:
         """A group with so many slots, or one for each strip where there are fewer; ``None`` where they do not fit."""
-        rows, addresses = self._slot(operations, strips)
         slots = min(slots, len(strips))
-        if slots * rows > self.available:
+        if slots * slot.rows > self.available:
             return None
-        return Group(operations, strips, slots, rows, addresses, *self._ends(operations))
+        return Group(operations, strips, slots, slot.rows, slot.addresses, *self._ends(operations))
+
+    @functools.cached_property
+    def _uses(self) -> Counter[str]:
+        """How often each tensor is read, by operations and as an output."""
+        uses = Counter(name for operation in self.network.operations for name in operation.sources)
+        uses.update(port.tensor for port in self.network.outputs)
+        return uses
 
     def _ends(self, operations: range) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The tensors that come from host memory and that go there."""
@@ -183,96 +180,8 @@ class _Planner:
         made = [operation.target for operation in own]
         read = [name for operation in own for name in operation.sources if name not in made]
         inside = Counter(name for operation in own for name in operation.sources)
-        leaving = tuple(name for name in made if network.uses(name) > inside[name])
+        leaving = tuple(name for name in made if self._uses[name] > inside[name])
         return tuple(dict.fromkeys(read)), leaving
-
-    def _slot(self, operations: range, strips: tuple[Region, ...]) -> tuple[int, dict[str, int]]:
-        """Rows of a slot for any of the strips, and where in it tensors lie."""
-        sizes: dict[str, int] = {}
-        for strip in _distinct(strips):
-            for name, buffer in strip_buffers(self.network, operations, strip, {}, self.config.size).items():
-                rows = buffer.elements * buffer.tensor.item + self._guard(operations, name, buffer)
-                sizes[name] = max(sizes.get(name, 0), rows)
-        lifetimes = {name: _lifetime(self.network, operations, name) for name in sizes}
-        return _first_fit(sizes, lifetimes)
-
-    def _guard(self, operations: range, name: str, buffer: Buffer) -> int:
-        """Rows behind a tensor that averages may seem to read: their planes begin in the middle of a row."""
-        averages = any(
-            isinstance(operation, Pooling) and not operation.maximum and name in operation.sources
-            for operation in (self.network.operations[index] for index in operations)
-        )
-        return buffer.width if averages else 0
-
-
-def strip_buffers(
-    network: Network, operations: range, strip: Region, addresses: Mapping[str, int], size: int
-) -> dict[str, Buffer]:
-    """The buffers of a group's tensors for one strip, by name; ``addresses`` are their first rows, 0 where missing."""
-    buffers: dict[str, Buffer] = {}
-
-    def place(name: str, region: Region) -> None:
-        tensor, shared = network.tensors[name], name in network.constants
-        if shared:
-            region = Region(range(1), region.rows, region.columns)
-        planes = -(-tensor.channels // size)
-        buffers.setdefault(name, Buffer(tensor, planes, region, addresses.get(name, 0), shared))
-
-    for index in reversed(operations):
-        operation = network.operations[index]
-        is_whole = len(operations) > 1
-        tensor = network.tensors[operation.target]
-        region = strip
-        if is_whole:
-            region = Region(strip.images, range(tensor.height), range(tensor.width))
-        place(operation.target, region)
-        for name in operation.sources:
-            source = network.tensors[name]
-            if is_whole:
-                place(name, Region(strip.images, range(source.height), range(source.width)))
-            elif isinstance(operation, Rearrangement):
-                place(name, Region(strip.images, *operation.needs(name, network.tensors, region.rows, region.columns)))
-            else:
-                place(name, _source_region(operation, region, source))
-    return buffers
-
-
-def _lifetime(network: Network, operations: range, name: str) -> range:
-    """The operations of a group during which a tensor is in the unified buffer."""
-    uses = [
-        index
-        for index in operations
-        if name in network.operations[index].sources or network.operations[index].target == name
-    ]
-    return range(uses[0], uses[-1] + 1)
-
-
-def _first_fit(sizes: Mapping[str, int], lifetimes: Mapping[str, range]) -> tuple[int, dict[str, int]]:
-    """Addresses at which no two tensors that live at the same time overlap, and where the last one ends."""
-    addresses: dict[str, int] = {}
-    for name in sorted(sizes, key=lambda name: lifetimes[name].start):
-        others = sorted(
-            (addresses[other], addresses[other] + sizes[other])
-            for other in addresses
-            if lifetimes[other].start < lifetimes[name].stop and lifetimes[name].start < lifetimes[other].stop
-        )
-        address = 0
-        for start, stop in others:
-            if address + sizes[name] <= start:
-                break
-            address = max(address, stop)
-        addresses[name] = address
-    return max(addresses[name] + sizes[name] for name in sizes), addresses
-
-
-def _distinct(strips: tuple[Region, ...]) -> Iterator[Region]:
-    """Strips without those that differ from another one in their images only."""
-    seen = set()
-    for strip in strips:
-        key = (len(strip.images), strip.rows, strip.columns)
-        if key not in seen:
-            seen.add(key)
-            yield strip
 
 
 def _parts(length: int, part: int) -> list[range]:

@@ -20,7 +20,7 @@ from openmxu.compiler.convolve import ConvolutionTasks
 from openmxu.compiler.emitter import Code, ParameterSets
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.followers import Chunk, Followers
-from openmxu.compiler.groups import Group, plan_groups, strip_buffers
+from openmxu.compiler.groups import Group, plan_groups
 from openmxu.compiler.memory import ALIGNMENT, check_addresses
 from openmxu.compiler.network import Network, Port
 from openmxu.compiler.operations import Convolution, Pooling
@@ -33,6 +33,7 @@ from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
 from openmxu.compiler.recurrent.layout import Layout
+from openmxu.compiler.slots import strip_buffers
 from openmxu.compiler.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.tasks import TaskList
 from openmxu.compiler.tiles import KernelTiles, kernel_tiles
