@@ -59,7 +59,7 @@ lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random program
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)
 
 mutation: $(INSTALLED) ## Plant faults in the netlist and count those that the suite notices
-	$(BIN)/python -m scripts.mutation --count $(MUTANTS)
+	$(BIN)/python -m scripts.mutation --count $(MUTANTS) --prove
 
 coverage: $(INSTALLED) ## Count the lines of the Verilog that the suite executes, and the bits it toggles
 	$(BIN)/python -m scripts.coverage

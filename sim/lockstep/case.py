@@ -34,6 +34,9 @@ class Case:
         uint8 vectors, the contents before the first instruction; whoever runs the case works on copies.
     seed
         What the case was generated from, for the report.
+    separate
+        Whether each program is a call of ``execute``, after which everything is compared, rather than as many as run
+        without a fault.
     """
 
     config: Config
@@ -41,6 +44,7 @@ class Case:
     host_memory: NDArray[np.uint8]
     weight_memory: NDArray[np.uint8]
     seed: int
+    separate: bool = False
 
     def checker(self) -> LegalityChecker:
         """A legality checker at the case's beginning, with the windows of its memories."""
@@ -62,12 +66,15 @@ class Case:
                 faulted = True
 
     def executions(self) -> list[tuple[Instruction, ...]]:
-        """The instructions of each call of ``execute``: as many programs as run without a fault, or end in one."""
+        """The instructions of each call of ``execute``: as many programs as run without a fault, or end in one.
+
+        If ``separate``, it is one program.
+        """
         executions: list[tuple[Instruction, ...]] = []
         current: list[Instruction] = []
         for instruction, fault in self.outcomes():
             current.append(instruction)
-            if fault is None and instruction == HALT:
+            if instruction == HALT and (fault is None or self.separate):
                 executions.append(tuple(current))
                 current = []
         if current:

@@ -61,6 +61,7 @@ def steps(case: Case) -> Iterator[Step]:
         fault = lookahead.check(instruction)
         yield Step(instruction, state, fault, execution)
         state.check(instruction)
+        execution += case.separate and instruction == HALT
         if fault is not FaultCode.NONE:
             faulted = True
             for checker in (state, lookahead):

@@ -38,26 +38,31 @@ def check_registers(config: Config, options: Mapping[str, object]) -> None:
         Management.WEIGHT_BASE: config.weight_address_width,
         Management.WEIGHT_LIMIT: config.weight_address_width + 1,
     }
+    for stalls in (0.0, 0.6):
+        with VerilatedDevice(config, stall_probability=stalls, **options) as device:
+            _check_registers(device, widths)
+
+
+def _check_registers(device: VerilatedDevice, widths: Mapping[Management, int]) -> None:
     rng = np.random.default_rng(3)
-    with VerilatedDevice(config, **options) as device:
-        model = device._model
-        device.clear_counters()
-        values = dict.fromkeys(widths, 0)
-        for round_number in range(40):
-            for register, width in widths.items():
-                value = int(rng.integers(0, 1 << 63)) << 1 | round_number & 1
-                model.write_register(register, value)
-                values[register] = value & ((1 << width) - 1)
-            assert model.flush(1000) is Result.ENDED
-            got = {register: model.read_register(register, 1000)[1] for register in widths}
-            assert got == values
-        counters = {counter: model.read_register(Management.COUNTERS + counter, 1000)[1] for counter in Counter}
-        assert set(counters.values()) == {0}
-        for address, expected in ((Management.IDENTIFICATION, IDENTIFICATION), (Management.STATUS, 0), (0xFF, 0)):
-            assert model.read_register(address, 1000) == (Result.ENDED, expected), address
-        model.write_register(Management.COMMAND, 1 << Command.ACKNOWLEDGE | 1 << Command.CLEAR_FAULT)
+    model = device._model
+    device.clear_counters()
+    values = dict.fromkeys(widths, 0)
+    for round_number in range(40):
+        for register, width in widths.items():
+            value = int(rng.integers(0, 1 << 63)) << 1 | round_number & 1
+            model.write_register(register, value)
+            values[register] = value & ((1 << width) - 1)
         assert model.flush(1000) is Result.ENDED
-        assert model.read_register(Management.STATUS, 1000) == (Result.ENDED, 0)
+        got = {register: model.read_register(register, 1000)[1] for register in widths}
+        assert got == values
+    counters = {counter: model.read_register(Management.COUNTERS + counter, 1000)[1] for counter in Counter}
+    assert set(counters.values()) == {0}
+    for address, expected in ((Management.IDENTIFICATION, IDENTIFICATION), (Management.STATUS, 0), (0xFF, 0)):
+        assert model.read_register(address, 1000) == (Result.ENDED, expected), address
+    model.write_register(Management.COMMAND, 1 << Command.ACKNOWLEDGE | 1 << Command.CLEAR_FAULT)
+    assert model.flush(1000) is Result.ENDED
+    assert model.read_register(Management.STATUS, 1000) == (Result.ENDED, 0)
 
 
 def _bases(config: Config) -> Iterator[tuple[int, int]]:

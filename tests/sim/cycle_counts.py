@@ -38,6 +38,12 @@ EXPECTED = Path(__file__).with_suffix(".json")
 """For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs."""
 
 
+_FAR_LATENCY = 60
+
+_FAR = ("product", "late tiles")
+"""Layers that are measured with memories of that latency as well."""
+
+
 def name_of(config: Config) -> str:
     """The configuration's name in the file."""
     return f"S{config.size}-{config.fingerprint}"
@@ -56,11 +62,23 @@ def measure_layers(config: Config, options: Mapping[str, object]) -> dict[str, d
     AssertionError
         A program leaves something else behind than on the interpreter.
     """
-    with _Bench(config, options) as bench:
+    with _Bench(config, options) as bench, _Bench(config, {**options, "memory_latency": _FAR_LATENCY}) as far:
         return {
-            name: {counter.name.lower(): count for counter, count in bench.run(program).items()}
-            for name, program in layers(config)
+            name: {counter.name.lower(): count for counter, count in device.run(program).items()}
+            for device, names in ((bench, None), (far, _FAR))
+            for name, program in _renamed(layers(config), names)
         }
+
+
+def _renamed(
+    programs: Iterator[tuple[str, list[Instruction]]], names: tuple[str, ...] | None
+) -> Iterator[tuple[str, list[Instruction]]]:
+    """All programs, or some of them under names for far memories."""
+    for name, program in programs:
+        if names is None:
+            yield name, program
+        elif name in names:
+            yield f"{name}, far", program
 
 
 def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, list[int]]]:

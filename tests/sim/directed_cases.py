@@ -17,6 +17,7 @@ from tests.sim.extreme_cases import extremes, long_program
 from tests.sim.power_cases import many_tiles, powers_of_two
 from tests.sim.rounding_cases import ties
 from tests.sim.test_lockstep import VERILATED
+from tests.sim.timed_programs import host_memory, layers, weight_memory
 from tests.sim.wide_checks import pooled_bits
 
 __all__ = ["DIRECTED", "directed", "single_bits"]
@@ -24,8 +25,11 @@ __all__ = ["DIRECTED", "directed", "single_bits"]
 DIRECTED = VERILATED[:3]
 """The configurations to run them on: the smaller ones are enough for what does not depend on the size."""
 
-_RANDOM = 150
+_RANDOM = 100
 """Random programs of each of these configurations: more than of the larger ones."""
+
+_STALLS = 10
+"""Surroundings of programs that wait for their tiles."""
 
 _LOADS = 400
 """How often parameters are loaded for sums of every size."""
@@ -44,11 +48,18 @@ def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
         ("sums", [sums(config, seed)]),
         ("pooled bits", [pooled_bits(config, seed)]),
         ("single bits", single_bits(config, seed)),
+        ("late tiles", (_late_tiles(config, number) for number in range(seed, seed + _STALLS))),
         ("long program", [long_program(config, seed)]),
         ("random", random_cases(1000 * seed, _RANDOM, [config])),
     ):
         for number, case in enumerate(cases):
             yield f"{name} {number}", case
+
+
+def _late_tiles(config: Config, seed: int) -> Case:
+    """Multiplications that wait for tiles of a memory that is far away, or stalls."""
+    program = dict(layers(config))["late tiles"]
+    return Case(config, tuple(program), host_memory(config), weight_memory(config), seed)
 
 
 def single_bits(config: Config, seed: int) -> Iterator[Case]:
@@ -65,7 +76,8 @@ def single_bits(config: Config, seed: int) -> Iterator[Case]:
             found.setdefault((int(step.opcode), register), (step.instruction, dict(step.state.registers)))
         case_seed += 1
     for instruction, registers in found.values():
-        yield Case(config, tuple(_inverted(instruction, registers)), case.host_memory, case.weight_memory, seed)
+        program = tuple(_inverted(instruction, registers))
+        yield Case(config, program, case.host_memory, case.weight_memory, seed, separate=True)
 
 
 def _inverted(instruction: Instruction, registers: dict[Register, int]) -> Iterator[Instruction]:
@@ -108,7 +120,7 @@ def sums(config: Config, seed: int) -> Case:
             ),
             HALT,
         ]
-    return Case(config, tuple(program), np.concatenate(blocks), np.zeros(64, np.uint8), seed)
+    return Case(config, tuple(program), np.concatenate(blocks), np.zeros(64, np.uint8), seed, separate=True)
 
 
 def _parameters(config: Config, rng: np.random.Generator) -> np.ndarray:

@@ -23,12 +23,13 @@ from openmxu.arch.isa import (
     Register,
     RegisterFormat,
     format_named,
+    register_format,
 )
-from openmxu.arch.legality import OUTPUT_BYTES, LegalityChecker, Window
+from openmxu.arch.legality import OUTPUT_BYTES, PARAMETER_ROWS, LegalityChecker, Window
 from openmxu.sim.lockstep import Case
 from openmxu.sim.lockstep.case import HALT
 
-__all__ = ["extremes", "long_program"]
+__all__ = ["extremes", "long_program", "plain_parameters"]
 
 _PROGRAMS = 1500
 """Uses of registers with values of all sizes."""
@@ -58,11 +59,12 @@ _SIZES = ("rows", "height", "width", "output_width", "tiles", "count")
 def extremes(config: Config, seed: int) -> Iterator[Case]:
     """Registers with values of all sizes, and after each few of them an instruction that uses them."""
     rng = np.random.default_rng(seed)
-    host = rng.integers(0, 256, 4096, np.uint8)
+    setup, parameters = plain_parameters(config)
+    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
     weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
     for _ in range(_CASES):
         checker = LegalityChecker(config, Window(0, host.size), Window(0, weights.size))
-        program: list[Instruction] = []
+        program = list(setup)
         for _ in range(_PROGRAMS // _CASES):
             for instruction in (*_settings(config, rng), *_tiles(config), _use(config, checker, rng), HALT):
                 program.append(instruction)
@@ -71,7 +73,22 @@ def extremes(config: Config, seed: int) -> Iterator[Case]:
             if program[-1] != HALT:
                 program.append(HALT)
             checker.begin_program()
-        yield Case(config, tuple(program), host, weights, seed)
+        yield Case(config, tuple(program), host, weights, seed, separate=True)
+
+
+def plain_parameters(config: Config) -> tuple[list[Instruction], np.ndarray]:
+    """A program that fills every parameter set with a bias of 0 and a scale of 1, and the host memory that it reads."""
+    rows = PARAMETER_ROWS * config.parameter_sets
+    octets = np.zeros((config.parameter_sets, PARAMETER_ROWS, config.size), np.uint8)
+    octets[:, 4:] = np.array([1], "<f4").view(np.uint8)[:, np.newaxis]
+    load = register_format(Register.LOAD_PARAMETERS).pack(count=config.parameter_sets)
+    program = [
+        format_named("read_host_memory")(unified_buffer=0, rows=rows),
+        format_named("set_configuration")(register=Register.LOAD_PARAMETERS, value=load),
+        format_named("read_host_memory")(unified_buffer=0, rows=rows, host=rows * config.size),
+        HALT,
+    ]
+    return program, octets.reshape(-1)
 
 
 def long_program(config: Config, seed: int) -> Case:

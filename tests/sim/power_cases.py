@@ -9,6 +9,7 @@ import numpy as np
 from openmxu.arch.config import Config
 from openmxu.arch.isa import (
     FORMATS,
+    Field,
     Instruction,
     Opcode,
     Operand,
@@ -19,6 +20,7 @@ from openmxu.arch.isa import (
 )
 from openmxu.sim.lockstep import Case
 from openmxu.sim.lockstep.case import HALT
+from tests.sim.extreme_cases import plain_parameters
 
 __all__ = ["many_tiles", "powers_of_two"]
 
@@ -46,24 +48,23 @@ _TILES = 300
 def powers_of_two(config: Config, seed: int) -> Iterator[Case]:
     """All of them, one case for instructions, one for registers, one for sizes of planes whose product is a power."""
     rng = np.random.default_rng(seed)
-    host = rng.integers(0, 256, 4096, np.uint8)
+    setup, parameters = plain_parameters(config)
+    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
     weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
-    setup = [_set(register, **values) for register, values in _PLAIN.items()]
-    rows = 2 * config.size
-    setup.append(format_named("read_host_memory")(unified_buffer=0, rows=min(rows, config.unified_buffer_rows)))
+    registers = [_set(register, **values) for register, values in _PLAIN.items()]
     for part in (_instructions(config), _registers(config), _products(config)):
-        yield Case(config, (*setup, HALT, *part), host, weights, seed)
+        yield Case(config, (*setup, *registers, HALT, *part), host, weights, seed, separate=True)
 
 
 def many_tiles(config: Config, seed: int) -> Case:
-    """A Read_Weights of more tiles than any counter of a few bits holds, all of them taken."""
+    """A Read_Weights of more tiles than any counter of a few bits holds, all of them taken and one more."""
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 256, _TILES * config.tile_bytes, np.uint8)
     take = format_named("matrixmultiply")(rows=1, next_tile=1, accumulate=1)
     program = [
         format_named("read_host_memory")(rows=1),
         format_named("read_weights")(tiles=_TILES),
-        *(take for _ in range(_TILES)),
+        *(take for _ in range(_TILES + 1)),
         HALT,
         format_named("read_weights")(tiles=2),
         *(take for _ in range(3)),
@@ -114,6 +115,7 @@ def _instructions(config: Config) -> Iterator[Instruction]:
 def _registers(config: Config) -> Iterator[Instruction]:
     """Each register with one bit, then instructions that use others, then those that use it."""
     formats = {format.opcode: format for format in FORMATS}
+    nop = format_named("nop")()
     uses = [
         formats[opcode](**values | ({"rows": 4} if "rows" in values else {"height": 2, "width": 2}))
         for opcode, several in _smallest().items()
@@ -128,14 +130,13 @@ def _registers(config: Config) -> Iterator[Instruction]:
     }
     for register, plain in _PLAIN.items():
         for field in register_format(register).fields:
-            for bit in range(field.width):
-                if register is Register.POOLING_WINDOW and field.name in ("height", "width") and bit > _LONGEST_WINDOW:
-                    continue
-                yield _set(register, **plain | {field.name: field.extract(1 << (field.offset + bit))})
+            for value in _values(register, field):
+                yield _set(register, **plain | {field.name: value})
                 yield HALT
                 own = [use for use in uses if use.format.opcode in users.get(register, [Opcode.ACTIVATE])]
                 # No other register may change; these instructions are legal whatever the register is.
-                yield from [*_tiles(), *(use for use in uses if use not in own), HALT]
+                others = [use for use in uses if use not in own]
+                yield from [*_tiles(), *others, HALT, *_tiles(), nop, *others[::-1], HALT]
                 for use in own:
                     yield from [*_tiles(), use, HALT]
         yield _set(register, **plain)
@@ -145,6 +146,16 @@ def _registers(config: Config) -> Iterator[Instruction]:
             for bit in range(field.width):
                 yield _set(register, **least | {field.name: field.extract(1 << (field.offset + bit))})
                 yield HALT
+
+
+def _values(register: Register, field: Field) -> Iterator[int]:
+    """Powers of two; sizes of windows and planes also one larger, for which a lost bit leaves 1."""
+    for bit in range(field.width):
+        if register is Register.POOLING_WINDOW and field.name in ("height", "width") and bit > _LONGEST_WINDOW:
+            continue
+        yield field.extract(1 << (field.offset + bit))
+        if register in (Register.POOLING_WINDOW, Register.POOLING_PLANE) and bit:
+            yield (1 << bit) + 1
 
 
 def _products(config: Config) -> Iterator[Instruction]:

@@ -21,7 +21,7 @@ from openmxu.sim.lockstep.case import HALT
 
 __all__ = ["ties"]
 
-_CASES = 3200
+_CASES = 2400
 """Sums, each with a scale of its own; as many for each configuration."""
 
 _LOADS_A_PROGRAM = 40
@@ -53,6 +53,7 @@ def ties(config: Config, seed: int) -> Iterator[Case]:
             host,
             np.zeros(64, np.uint8),
             seed,
+            separate=True,
         )
 
 

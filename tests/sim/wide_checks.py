@@ -16,7 +16,7 @@ __all__ = ["check_strides", "pooled_bits"]
 
 _STRIDE_BITS = 31
 
-_STRIDES = 60
+_STRIDES = 150
 """Of all sizes, besides the powers of two."""
 
 
@@ -75,7 +75,8 @@ def check_strides(config: Config, options: Mapping[str, object]) -> None:
     rng = np.random.default_rng(1)
     size, step = config.size, config.host_alignment
     single = [1 << bit for bit in range(9, _STRIDE_BITS)]
-    anything = (rng.integers(1 << _STRIDE_BITS, size=_STRIDES) >> rng.integers(_STRIDE_BITS - 9, size=_STRIDES)) + 512
+    shifts = rng.integers(_STRIDE_BITS - 9, size=_STRIDES) * rng.integers(2, size=_STRIDES)
+    anything = (rng.integers((1 << _STRIDE_BITS) - 512, size=_STRIDES) >> shifts) + 512
     # Pages that nobody touches take no memory.
     host, weights = np.zeros((1 << _STRIDE_BITS) + 1024, np.uint8), np.zeros(64, np.uint8)
     read, write = (format_named(f"{name}_host_memory_alternate") for name in ("read", "write"))
