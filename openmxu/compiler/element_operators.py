@@ -9,6 +9,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
+from openmxu.compiler.affine import scaled_by_constant
 from openmxu.compiler.builder import per_column
 from openmxu.compiler.functions import evaluate_function
 from openmxu.compiler.layout import as_elements, parts_of
@@ -33,12 +34,14 @@ __all__ = [
     "add",
     "arithmetic",
     "clip",
+    "divide",
     "is_real",
     "multiply",
     "qlinear_add",
     "qlinear_function",
     "qlinear_multiply",
     "relu",
+    "subtract",
     "tabulate",
     "unary",
 ]
@@ -165,6 +168,25 @@ def add(here: Visit) -> Value:
     return _binary(here, multiplies=False)
 
 
+def subtract(here: Visit) -> Value:
+    """Sub: a number or constants for the channels, or another tensor, which is negated and added."""
+    function = _function_of_one(here, list(here.inputs)) or scaled_by_constant(here)
+    if function is not None:
+        return function
+    first, second = (_operand(here, value) for value in here.inputs)
+    if not any(is_real(value) for value in here.inputs):
+        raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
+    return _combination(here, [first, _negated(here, second)], multiplies=False)
+
+
+def divide(here: Visit) -> Value:
+    """Div by a number or by constants for the channels, or of a number."""
+    function = _function_of_one(here, list(here.inputs)) or scaled_by_constant(here)
+    if function is None:
+        raise here.unsupported("supported: a tensor by a constant with at most one value for each channel")
+    return function
+
+
 def multiply(here: Visit) -> Value:
     """Mul: the scale of int32 sums, a number, or another tensor."""
     first, second = here.input(0), here.input(1)
@@ -176,6 +198,11 @@ def multiply(here: Visit) -> Value:
         if other.array.size > 1 and not is_per_channel(other.array, sums.sums):
             raise here.unsupported(f"the factor must be one number or {channels}, one for each channel")
         return RealSums(sums.sums, per_column(here.name, "the factor", other.array, channels))
+    if isinstance(first, Sums) or isinstance(second, Sums):
+        scaled = scaled_by_constant(here)
+        if scaled is None:
+            raise here.unsupported("supported behind a layer: a constant with at most one value for each channel")
+        return scaled
     return _binary(here, multiplies=True)
 
 
@@ -200,7 +227,7 @@ class _Operand:
 
 def _binary(here: Visit, multiplies: bool) -> Value:
     values = [here.input(0), here.input(1)]
-    function = _function_of_one(here, values)
+    function = _function_of_one(here, values) or scaled_by_constant(here)
     if function is not None:
         return function
     operands = [_operand(here, value) for value in values]
@@ -210,7 +237,7 @@ def _binary(here: Visit, multiplies: bool) -> Value:
 
 
 def arithmetic(here: Visit) -> Value:
-    """Div, Max, Min and others of a tensor and a number, or of one tensor and a function of it."""
+    """Max, Min and others of a tensor and a number, or of one tensor and a function of it."""
     function = _function_of_one(here, list(here.inputs))
     if function is None:
         raise here.unsupported("one of its inputs must be a number, or a function of the same tensor as the other")
@@ -251,6 +278,26 @@ def _operand(here: Visit, value: Value | None) -> _Operand:
             if value.integers.dtype != np.int32:
                 return _Operand(value.integers, np.float32(value.scale.reshape(())), int(value.zero_point.reshape(())))
     raise here.unsupported("its inputs must be int8 or uint8, with one scale each, through DequantizeLinear")
+
+
+def _negated(here: Visit, operand: _Operand) -> _Operand:
+    """The operand whose real numbers are the negative ones; -x is as many steps from its zero point as x."""
+    value = operand.value
+    limits = np.iinfo(value.dtype)
+    values = np.arange(256, dtype=np.uint8).view(value.dtype)
+    table = (limits.max + limits.min - values.astype(np.int32)).astype(value.dtype)
+    zero_point = limits.max + limits.min - operand.zero_point
+    if isinstance(value, np.ndarray):
+        return dataclasses.replace(operand, value=table[value.view(np.uint8)], zero_point=zero_point)
+    name = f"{here.output} negated"
+    parts = [
+        here.builder.add_lookup(here.name, part, f"{name} {number}", table)
+        for number, part in enumerate(parts_of(value))
+    ]
+    if isinstance(value, Integers):
+        return dataclasses.replace(operand, value=parts[0], zero_point=zero_point)
+    moved = dataclasses.replace(value, parts=tuple(parts), fill=limits.max + limits.min - value.fill)
+    return dataclasses.replace(operand, value=moved, zero_point=zero_point)
 
 
 def _qlinear_binary(here: Visit, multiplies: bool) -> Value:

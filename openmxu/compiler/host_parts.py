@@ -73,14 +73,15 @@ def divide(graph: onnx.GraphProto, opset: int) -> Model:
     given = {spec.name: spec for spec in view.inputs}
     first: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
-    before = reason = None
+    before = None
+    reasons: dict[int, UnsupportedOperatorError] = {}
     while True:
         wanted = [name for name in _wanted(view, last) if name not in given]
         try:
             network = Walk(view, first | last, tuple(given.values()), wanted).network()
         except Refusal as refusal:
-            reason = reason or refusal.error
-            moved = _movable(view, refusal)
+            moved = _movable(view, refusal, reasons)
+            reasons[refusal.index] = refusal.error
             if moved.is_first:
                 first |= moved.nodes
                 before = _stage(view, first, given, refusal.error)
@@ -89,6 +90,7 @@ def divide(graph: onnx.GraphProto, opset: int) -> Model:
                 last |= moved.nodes
         else:
             break
+    reason = next(iter(reasons.values()), None)
     if not network.operations:
         raise reason or ModelError("nothing in the model is an operation of the device")
     there = given | {port.host.name: port.host.spec for port in network.outputs}
@@ -116,8 +118,8 @@ class _Moved:
     is_first: bool
 
 
-def _movable(view: GraphView, refusal: Refusal) -> _Moved:
-    """The nodes that go to the host with one that the device refuses.
+def _movable(view: GraphView, refusal: Refusal, reasons: Mapping[int, UnsupportedOperatorError]) -> _Moved:
+    """The nodes that go to the host with one that the device refuses; ``reasons`` are those of nodes that went before.
 
     Raises
     ------
@@ -132,7 +134,12 @@ def _movable(view: GraphView, refusal: Refusal) -> _Moved:
         return _Moved(behind, is_first=False)
     if can_be_first:
         return _Moved(before, is_first=True)
-    raise refusal.error
+    error = refusal.error
+    earlier = [reason for index, reason in reasons.items() if index in before]
+    if earlier:
+        text = f"{error.reason}; the host computes what comes before it, because of {earlier[0]}"
+        error = UnsupportedOperatorError(error.node, error.operator, text)
+    raise error
 
 
 def _stage(

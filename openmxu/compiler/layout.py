@@ -44,7 +44,9 @@ def as_rows(here: Visit, value: Integers | Moved) -> Integers:
     It may be one of an image that lies in memory as the matrix does.
     """
     builder = here.builder
-    part = value if isinstance(value, Integers) else value.parts[0]
+    part = parts_of(value)[0]
+    if isinstance(value, Integers) and builder.is_open(value):
+        builder.as_matrix(value)
     numbers = element_numbers(builder, value).reshape(-1, value.shape[-1])
     tensor = builder.tensors[part.tensor]
     is_alone = len(parts_of(value)) == 1 and tensor.channels == numbers.shape[1]

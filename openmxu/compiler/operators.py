@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler import element_operators, matrix_operators, moves, plane_operators, shapes
+from openmxu.compiler import affine, element_operators, matrix_operators, moves, plane_operators, shapes
 from openmxu.compiler.arrangement import arrange, last_step, moves_batch
 from openmxu.compiler.builder import Builder, Input, node_name, per_column
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
@@ -71,12 +71,19 @@ def visit(builder: Builder, node: onnx.NodeProto) -> None:
 
 
 def _quantize_linear(here: Visit) -> Value:
+    from onnx import TensorProto, helper
+
     source = here.input(0)
     scale = np.float32(here.scale(1, "the scale"))
     zero_point_input = here.input(2)
-    dtype = "uint8" if zero_point_input is None else here.scalar(2, "the zero point").dtype.name
-    if dtype not in ("uint8", "int8") or here.attributes.get("output_dtype"):
-        raise here.unsupported("the output must be uint8 or int8, given by the zero point")
+    chosen = here.attributes.get("output_dtype", 0)
+    dtype = helper.tensor_dtype_to_np_dtype(chosen).name if chosen else "uint8"
+    if zero_point_input is not None:
+        dtype = here.scalar(2, "the zero point").dtype.name
+    if dtype not in ("uint8", "int8"):
+        raise here.unsupported(f"the output must be uint8 or int8, not {dtype}")
+    if here.attributes.get("precision", 0) not in (0, TensorProto.FLOAT):
+        raise here.unsupported("it must divide in float32, as it does without the attribute precision")
     zero_point = here.zero_point(2, "the zero point", dtype)
     match source:
         case FloatInput():
@@ -101,7 +108,11 @@ def _quantized_input(here: Visit, source: FloatInput, scale: float, zero_point: 
 
 
 def _dequantize_linear(here: Visit) -> Value:
+    from onnx import TensorProto
+
     source = here.input(0)
+    if here.attributes.get("output_dtype", 0) not in (0, TensorProto.FLOAT):
+        raise here.unsupported("the output must be float32")
     match source:
         case Constant():
             return _dequantized_constant(here, source.array)
@@ -135,15 +146,27 @@ def _dequantized_constant(here: Visit, integers: NDArray[np.generic]) -> RealCon
 
 
 def _cast(here: Visit) -> Value:
-    from onnx import TensorProto
+    from onnx import TensorProto, helper
 
-    source = here.input(0)
-    if not isinstance(source, Sums) or source.scales or here.attributes["to"] != TensorProto.FLOAT:
-        raise here.unsupported("supported: the int32 sums of MatMulInteger and ConvInteger to float32")
-    return RealSums(source, np.ones((), np.float32))
+    source, kind = here.input(0), here.attributes["to"]
+    if kind == TensorProto.FLOAT:
+        if isinstance(source, Sums) and not source.scales:
+            return RealSums(source, np.ones((), np.float32))
+        if isinstance(source, (FloatInput, RealConstant, RealSums, Sums)) or element_operators.is_real(source):
+            return source
+    if isinstance(source, Integers) and kind == helper.np_dtype_to_tensor_dtype(np.dtype(source.dtype)):
+        return source
+    raise here.unsupported("supported: int32 sums to float32, and types that stay what they are")
 
 
 def _identity(here: Visit) -> Value:
+    return here.input(0)
+
+
+def _dropout(here: Visit) -> Value:
+    training = here.input(2)
+    if any(here.node.output[1:]) or (training is not None and here.constant(2, "the mode").any()):
+        raise here.unsupported("training is not supported")
     return here.input(0)
 
 
@@ -166,10 +189,11 @@ _MOVES = (
 
 OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     **dict.fromkeys(element_operators.UNARY_FUNCTIONS, element_operators.unary),
-    **dict.fromkeys(("Div", "Max", "Min", "Sub"), element_operators.arithmetic),
+    **dict.fromkeys(("Max", "Min"), element_operators.arithmetic),
     **dict.fromkeys(_MOVES, moves.move),
     "Add": element_operators.add,
     "AveragePool": plane_operators.average_pool,
+    "BatchNormalization": affine.batch_normalization,
     "Cast": _cast,
     "Clip": element_operators.clip,
     "Concat": moves.concatenate,
@@ -177,6 +201,8 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "Conv": matrix_operators.conv,
     "ConvInteger": matrix_operators.conv_integer,
     "DequantizeLinear": _dequantize_linear,
+    "Div": element_operators.divide,
+    "Dropout": _dropout,
     "Gemm": matrix_operators.gemm,
     "GRU": gru_operator,
     "Gather": _gather,
@@ -191,7 +217,9 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "QLinearConv": matrix_operators.qlinear_conv,
     "QLinearMatMul": matrix_operators.qlinear_matmul,
     "QuantizeLinear": _quantize_linear,
+    "ReduceMean": plane_operators.reduce_mean,
     "Relu": element_operators.relu,
+    "Sub": element_operators.subtract,
     "com.microsoft.QLinearAdd": element_operators.qlinear_add,
     "com.microsoft.QLinearAveragePool": plane_operators.qlinear_average_pool,
     "com.microsoft.QLinearConcat": moves.qlinear_concatenate,

@@ -15,7 +15,14 @@ from openmxu.compiler.values import Integers, Moved, Quantized, Sums, Value
 from openmxu.compiler.visit import Visit
 from openmxu.compiler.window import Window
 
-__all__ = ["average_pool", "global_average_pool", "max_pool", "qlinear_average_pool", "qlinear_global_average_pool"]
+__all__ = [
+    "average_pool",
+    "global_average_pool",
+    "max_pool",
+    "qlinear_average_pool",
+    "qlinear_global_average_pool",
+    "reduce_mean",
+]
 
 _MOST_PADDING = 255
 
@@ -52,6 +59,34 @@ def global_average_pool(here: Visit) -> Value:
     """GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
     source = here.quantized(0)
     return _average(here, source.value, source.zero_point, source.scale, whole=True)
+
+
+def reduce_mean(here: Visit) -> Value:
+    """ReduceMean over all dimensions but one, between DequantizeLinear and QuantizeLinear."""
+    source = here.quantized(0)
+    shape = source.value.shape
+    axes = here.attributes.get("axes", ())
+    if here.input(1) is not None:
+        axes = [int(axis) for axis in here.constant(1, "the axes").reshape(-1)]
+    reduced = sorted(axis % (len(shape) + 1) - 1 for axis in axes)
+    kept = [axis for axis in range(len(shape)) if axis not in reduced]
+    if -1 in reduced or len(kept) != 1 or len(shape) < 2:
+        raise here.unsupported("supported over all dimensions but the batch and one other")
+    index = np.arange(int(np.prod(shape))).reshape(shape)
+    parts: tuple[Integers, ...] = (source.value,) if isinstance(source.value, Integers) else ()
+    if isinstance(source.value, Moved):
+        index, parts = source.value.index, source.value.parts
+    lengths = [shape[axis] for axis in reduced]
+    plane = lengths if len(lengths) == 2 else [int(np.prod(lengths))]
+    index = index.transpose(*kept, *reduced).reshape(shape[kept[0]], *plane)
+    fill = 0 if isinstance(source.value, Integers) else source.value.fill
+    image = Moved(parts, np.ascontiguousarray(index), fill, here.name)
+    sums = _average(here, image, source.zero_point, source.scale, whole=True)
+    keeps = here.attributes.get("keepdims", 1)
+    return dataclasses.replace(
+        sums,
+        shape=tuple(1 if axis in reduced else length for axis, length in enumerate(shape) if keeps or axis in kept),
+    )
 
 
 def qlinear_average_pool(here: Visit) -> Value:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from openmxu.arch.isa import Register
 from openmxu.compiler.buffers import Buffer
-from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.rearrangement import Rearrangement, Selections, TargetPlane
 from openmxu.compiler.strip import Strip
 from openmxu.compiler.tasks import Rows, WeightTile
@@ -20,8 +19,6 @@ __all__ = ["rearrangement_tasks"]
 
 _MOST_STRIDE = 255
 _MOST_WIDTH = (1 << 15) - 1
-_MOST_BLOCKS = 1 << 16
-"""Of one strip: a program of more instructions than that is no way to move bytes."""
 _CHUNK_ROWS = 64
 _CHUNKS = 8
 """Rows of one copy: an eighth of a plane, so that it begins before all is read, but not too few."""
@@ -67,18 +64,9 @@ class _Block:
 def rearrangement_tasks(
     index: int, operation: Rearrangement, selections: Selections, first_tile: int, strip: Strip
 ) -> None:
-    """Every plane of the target: copied where it lies in a source as it is, or summed up of selections.
-
-    Raises
-    ------
-    CapacityError
-        So much goes to and fro that it takes too many instructions.
-    """
+    """Every plane of the target: copied where it lies in a source as it is, or summed up of selections."""
     for number, plane in enumerate(selections.planes):
         blocks = list(_blocks(operation, plane, number, strip))
-        if len(blocks) > _MOST_BLOCKS:
-            text = f"its bytes go in {len(blocks):,} different ways, more than a program of sensible size can move"
-            raise CapacityError(f"node {operation.name!r}: {text}")
         (slot, *others) = blocks[0].slots
         if len(blocks) == blocks[0].height == slot.stride == 1 and not others and slot.selection == plane.copies:
             _copy(index, operation, blocks[0], strip)

@@ -13,10 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.network import Tensor
 from openmxu.compiler.operations import Operation
 
 __all__ = ["FILL", "Pick", "Rearrangement", "Selections", "TargetPlane"]
+
+_MOST_RUNS = 1 << 15
+"""Programs that are any longer are no way to move bytes."""
 
 FILL = -1
 """Stands for an element that comes from nowhere."""
@@ -77,6 +81,15 @@ class Pick:
     planes: NDArray[np.int64]
     positions: NDArray[np.int64]
 
+    @property
+    def runs(self) -> int:
+        """Roughly, how many instructions it takes: one for neighbours that are picked alike, equally far apart."""
+        kinds = np.stack([self.selections, self.sources, self.planes, self.targets - np.arange(len(self.targets))])
+        steps = np.diff(self.positions)
+        is_other = (np.diff(kinds, axis=1) != 0).any(axis=0)
+        # Two changes of the step for each of them: to the next one, and back again.
+        return 1 + int(is_other.sum()) + int((np.diff(steps[~is_other]) != 0).sum()) // 2
+
 
 @dataclass(frozen=True)
 class TargetPlane:
@@ -90,7 +103,13 @@ class TargetPlane:
 
 
 class Selections:
-    """How a rearrangement is put together of selections, for planes of ``size`` lanes."""
+    """How a rearrangement is put together of selections, for planes of ``size`` lanes.
+
+    Raises
+    ------
+    CapacityError
+        So much goes to and fro that it takes too many instructions.
+    """
 
     def __init__(self, operation: Rearrangement, tensors: Mapping[str, Tensor], size: int) -> None:
         self._size = size
@@ -101,6 +120,11 @@ class Selections:
         self.planes = tuple(
             self._plane(index[:, start : start + size], sources) for start in range(0, index.shape[1], size)
         )
+        if sum(pick.runs for plane in self.planes for pick in plane.picks) > _MOST_RUNS:
+            raise CapacityError(
+                f"node {operation.name!r}: it takes more than {_MOST_RUNS:,} instructions to move its bytes; a tensor "
+                "whose channels stay together takes few"
+            )
 
     def bytes(self) -> Sequence[NDArray[np.uint8]]:
         """The selections as weight tiles, (S, S) bytes each, without zero point."""

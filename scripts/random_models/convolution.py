@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scripts.random_models.graph import Graph, Quantization, Tensor, random_bytes
 from scripts.random_models.shapes import Window, log_uniform, random_window
 
-__all__ = ["FORMS", "convolve", "sum_products"]
+__all__ = ["FORMS", "convolve", "real_convolution", "sum_products"]
 
 FORMS = ("QLinearConv", "Conv")
 
@@ -82,6 +82,16 @@ def convolve(graph: Graph, source: Tensor, form: str, limit: str = "", same_shap
             real = graph.add(limit, [real, *bounds])
         name = graph.quantize(real, result)
     return graph.tensor(name, result, form, kernels, limit)
+
+
+def real_convolution(graph: Graph, source: Tensor) -> tuple[str, NDArray[np.float64], float]:
+    """Conv of dequantized tensors that nobody quantizes yet: its name, its values, and what a sum of 1 means."""
+    kernels = _random_kernels(graph, source, same_shape=False)
+    parts = [graph.constant(array) for array in (kernels.weights, kernels.scale, kernels.zero_point)]
+    axis = {"axis": 0} if kernels.scale.ndim else {}
+    reals = [graph.dequantize(source), graph.add("DequantizeLinear", parts, **axis)]
+    name = graph.add("Conv", reals, **kernels.attributes())
+    return name, graph.run_real(name), float(np.max(source.quantization.scale * kernels.scale))
 
 
 def sum_products(graph: Graph) -> Tensor:

@@ -11,19 +11,22 @@ from scripts.random_models.graph import Graph, Quantization, Tensor, random_byte
 __all__ = ["combine"]
 
 
+_FUNCTIONS = {"Add": np.add, "Mul": np.multiply, "Sub": np.subtract}
+
+
 def combine(graph: Graph, operator: str) -> Tensor:
-    """``Add`` or ``Mul`` of two tensors: the input, a convolution of it, another input, a constant."""
-    makers = (_convolved, _convolved, _another_input, _constant)
-    operands = [graph.input, makers[graph.between(0, 3)](graph)]
+    """``Add``, ``Sub`` or ``Mul`` of two tensors: the input, a convolution of it, another input, a constant."""
+    makers = (_convolved, _convolved, _another_input, _constant, _smaller_input)
+    operands = [graph.input, makers[graph.between(0, 4)](graph)]
     if graph.chance(0.3):
         operands[0] = _convolved(graph)
     if graph.chance(0.5):
         operands.reverse()
-    real = (np.add if operator == "Add" else np.multiply)(operands[0].real, operands[1].real)
+    real = _FUNCTIONS[operator](operands[0].real, operands[1].real)
     if operator == "Add" and graph.chance(0.2):
         return _limited_sum(graph, operands, real)
     result = graph.fit(real, graph.input.dtype)
-    form = ("quantized", "around")[graph.between(0, 1)]
+    form = "around" if operator == "Sub" else ("quantized", "around")[graph.between(0, 1)]
     name = getattr(graph, form)(operator, operands, result)
     return graph.tensor(name, result, operator, "QDQ" if form == "around" else "QLinear")
 
@@ -43,6 +46,13 @@ def _convolved(graph: Graph) -> Tensor:
 
 def _another_input(graph: Graph) -> Tensor:
     return graph.new_input(graph.input.shape, graph.input.dtype, graph.between(0, 255))
+
+
+def _smaller_input(graph: Graph) -> Tensor:
+    """One value for each channel, or for each position."""
+    batch, channels, *plane = graph.input.shape
+    shape = (batch, channels, *(1 for _ in plane)) if graph.chance(0.5) else (batch, 1, *plane)
+    return graph.new_input(shape, graph.input.dtype, graph.between(0, 255))
 
 
 def _constant(graph: Graph) -> Tensor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scripts.random_models.affine import affine, normalize
 from scripts.random_models.chain import chain
 from scripts.random_models.convolution import FORMS, convolve, sum_products
 from scripts.random_models.dense import LARGEST, OPERATORS, dense_case
@@ -15,7 +16,7 @@ from scripts.random_models.elementwise import combine
 from scripts.random_models.functions import FUNCTIONS, OTHER_FUNCTIONS, apply_function, clip, relu
 from scripts.random_models.graph import Case, Graph, Tensor
 from scripts.random_models.movement import MOVEMENTS, move, moves
-from scripts.random_models.pooling import average_pool, global_average_pool, max_pool
+from scripts.random_models.pooling import average_pool, global_average_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import log_uniform, random_shape
 
 __all__ = ["FAMILIES", "Family"]
@@ -90,6 +91,10 @@ def _movement(graph: Graph, operator: str) -> Tensor:
 _APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
     "Add": (lambda graph: combine(graph, "Add"), 2),
     "Mul": (lambda graph: combine(graph, "Mul"), 2),
+    "Sub": (lambda graph: combine(graph, "Sub"), 2),
+    "BatchNormalization": (normalize, 2),
+    "Add, Sub, Mul, Div of constants": (affine, 2),
+    "ReduceMean": (lambda graph: reduce_mean(graph, _source(graph)), 8),
     "AveragePool": (lambda graph: average_pool(graph, _source(graph)), 2),
     "GlobalAveragePool": (lambda graph: global_average_pool(graph, _source(graph)), 8),  # few outputs a plane
 }

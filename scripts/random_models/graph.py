@@ -259,6 +259,10 @@ class Graph:
         self._words.append(" ".join(str(word) for word in words))
         return Tensor(name, self._run(name, quantization.dtype), quantization)
 
+    def run_real(self, name: str) -> NDArray[np.float64]:
+        """The real values called ``name``, computed by ONNX Runtime."""
+        return self._run(name, "float32").astype(np.float64)
+
     def case(self, output: Tensor) -> Case:
         """What was built, ``output`` being its output."""
         shapes = " and ".join("×".join(map(str, item.shape)) for item in self._inputs)

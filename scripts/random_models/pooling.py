@@ -7,7 +7,7 @@ import numpy as np
 from scripts.random_models.graph import Graph, Tensor
 from scripts.random_models.shapes import random_window
 
-__all__ = ["average_pool", "global_average_pool", "max_pool"]
+__all__ = ["average_pool", "global_average_pool", "max_pool", "reduce_mean"]
 
 
 def max_pool(graph: Graph, source: Tensor) -> Tensor:
@@ -33,6 +33,17 @@ def average_pool(graph: Graph, source: Tensor) -> Tensor:
 def global_average_pool(graph: Graph, source: Tensor) -> Tensor:
     """QLinearGlobalAveragePool, or GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
     return _averaged(graph, source, "GlobalAveragePool", int(np.prod(source.shape[2:])), {})
+
+
+def reduce_mean(graph: Graph, source: Tensor) -> Tensor:
+    """ReduceMean of planes, or of all but the last dimension, between DequantizeLinear and QuantizeLinear."""
+    axes = list(range(2, len(source.shape)))
+    if graph.chance(0.3):
+        axes = list(range(1, len(source.shape) - 1))
+    attributes = {} if graph.chance(0.5) else {"keepdims": graph.between(0, 1)}
+    real = graph.add("ReduceMean", [graph.dequantize(source), graph.constant(np.array(axes))], **attributes)
+    result = graph.fit(graph.run_real(real), source.dtype)
+    return graph.tensor(graph.quantize(real, result), result, "ReduceMean", axes, *_words(attributes))
 
 
 def _averaged(graph: Graph, source: Tensor, operator: str, count: int, attributes: dict[str, object]) -> Tensor:

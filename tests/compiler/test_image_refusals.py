@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 
 import openmxu
 from openmxu import ModelError, UnsupportedOperatorError
 from tests.compiler.graphs import dequantize, node, quantize
 from tests.compiler.images import CHANNELS, HEIGHT, WIDTH, image_model, parameters
 
-VALUES = parameters(np.random.default_rng(0))
+VALUES = parameters(np.random.default_rng(0)) | {
+    "vector": np.ones(CHANNELS, np.float32),
+    "planes": np.ones((1, CHANNELS, 1, 1), np.float32),
+    "rows": np.ones((HEIGHT, 1), np.float32),
+    "half": np.float32(0.5),
+    "square": np.ones((CHANNELS, CHANNELS, 1, 1), np.int8),
+    "yes": np.array(True),
+    "last": np.array([3]),
+    "fewer": np.array([0, 0, 0, -1, 0, 0, 0, 0]),
+}
 POOL = {"kernel_shape": [3, 3]}
 
 
@@ -49,7 +59,58 @@ def with_indices() -> onnx.ModelProto:
 TWO_IMAGES = [("z", "uint8", (CHANNELS, HEIGHT, WIDTH + 1))]
 SUM = "x x_scale x_zero_point z x_scale x_zero_point y_scale y_zero_point"
 
+
+def between(*middle: onnx.NodeProto, last: str = "n") -> onnx.ModelProto:
+    """A convolution of ``x`` to real ``f_real``, ``middle``, and one more convolution."""
+    names = "x x_scale x_zero_point square v_scale v_zero_point h_scale h_zero_point"
+    first = [node("QLinearConv", names, "f"), dequantize("f", "h")]
+    quantizing = [] if last == "z" else [quantize(last, "z", "h")]
+    return followed([*first, *middle, *quantizing], CHANNELS)
+
+
+STATISTICS = "vector vector vector vector"
+
 UNSUPPORTED = {
+    "constants of rows": (
+        between(node("Add", "f_real rows", "n")),
+        r"node 'n' \(Add\): its inputs must be int8 or uint8, with one scale each",
+    ),
+    "quotient of constants": (
+        between(node("Div", "planes f_real", "n")),
+        r"node 'n' \(Div\): supported: a tensor by a constant with at most one value for each channel",
+    ),
+    "training of BatchNormalization": (
+        between(node("BatchNormalization", f"f_real {STATISTICS}", "n", training_mode=1)),
+        r"node 'n' \(BatchNormalization\): training is not supported",
+    ),
+    "statistics that vary": (
+        between(node("BatchNormalization", "f_real vector vector planes vector", "n")),
+        r"node 'n' \(BatchNormalization\): its mean must be a constant with a value for each channel",
+    ),
+    "training of Dropout": (
+        between(node("Dropout", "f_real half yes", "n")),
+        r"node 'n' \(Dropout\): training is not supported",
+    ),
+    "16-bit integers": (
+        between(node("QuantizeLinear", "f_real h_scale", "z", output_dtype=TensorProto.INT16), last="z"),
+        r"node 'z' \(QuantizeLinear\): the output must be uint8 or int8, not int16",
+    ),
+    "mean of rows": (
+        between(node("ReduceMean", "f_real last", "n")),
+        r"node 'n' \(ReduceMean\): supported over all dimensions but the batch and one other",
+    ),
+    "constant in Concat": (
+        between(node("Concat", "f_real planes", "n", axis=2)),
+        r"node 'n' \(Concat\): supported on int8 and uint8 tensors",
+    ),
+    "less than nothing of padding": (
+        between(node("Pad", "f_real fewer", "n")),
+        r"node 'n' \(Pad\): negative numbers of elements",
+    ),
+    "order that varies": (
+        between(node("Cast", "f_real", "i", to=TensorProto.INT64), node("Gather", "f_real i", "n", axis=1)),
+        r"node 'i' \(Cast\): supported: int32 sums to float32, and types that stay what they are",
+    ),
     "indices": (with_indices(), r"node 'y' \(MaxPool\): the indices of the maxima"),
     "dilated maximum": (
         image_model([node("MaxPool", "x", "y", dilations=[2, 1], **POOL)], {}),
@@ -102,12 +163,6 @@ UNSUPPORTED = {
             more=[("z", "uint8", (CHANNELS, HEIGHT, WIDTH))],
         ),
         r"node 'a' \(Add\): functions of its inputs must be quantized first",
-    ),
-    "real operand": (
-        image_model(
-            [dequantize("x"), node("Mul", "x_real v", "p"), quantize("p", "y", "y")], VALUES | {"v": np.ones(11, "f4")}
-        ),
-        r"node 'p' \(Mul\): its inputs must be int8 or uint8",
     ),
 }
 
