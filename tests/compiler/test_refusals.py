@@ -162,7 +162,7 @@ UNSUPPORTED = {
             followed([node("MatMulInteger", "x w", "s"), node("Cast", "s", "z", to=TensorProto.UINT8)]),
             VALUES,
         ),
-        r"node 'z' \(Cast\): supported: the int32 sums",
+        r"node 'z' \(Cast\): supported: int32 sums",
     ),
     "batch reshaped away": (
         model([node("Reshape", "x one", "f"), node("MatMulInteger", "f w", "y")], VALUES | {"one": np.array([1, -1])}),
