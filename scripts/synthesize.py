@@ -20,7 +20,13 @@ from openmxu.rtl.core import Core
 from openmxu.rtl.verilog import to_verilog
 
 TOP = "openmxu_core"
-UNITS_OF_RAM = ("unified_buffer", "accumulators", "weight_fifo", "activation_unit.parameters")
+UNITS_OF_RAM = (
+    "unified_buffer",
+    "accumulators",
+    "weight_fifo",
+    "activation_unit.datapath.parameters",
+    "activation_unit.datapath.table",
+)
 """Instances whose memories must be block RAM."""
 
 
