@@ -46,6 +46,7 @@ def check_registers(config: Config, options: Mapping[str, object]) -> None:
 def _check_registers(device: VerilatedDevice, widths: Mapping[Management, int]) -> None:
     rng = np.random.default_rng(3)
     model = device._model
+    assert not any(device.counters.values()), "counters after a reset"
     device.clear_counters()
     values = dict.fromkeys(widths, 0)
     for round_number in range(40):

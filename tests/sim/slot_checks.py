@@ -140,10 +140,14 @@ def _of_memory(
                         yield "", _move_on(config, chosen[0], size, rng)
             meeting = [pair for pair in pairs if abs(pair[2]) < pair[0].length][:: max(1, len(pairs) // 4)]
             for number, pair in enumerate(meeting):
-                far = rng.integers(2, size=depth) & (size >= _ROOM)
+                far = rng.integers(2, size=depth)
+                far[max(1, depth - number) :] = 1  # waiting for the last of them would hide the others
+                far &= size >= _ROOM
                 for _ in moves:
                     yield f"{name}, queue {number}", _queue(config, pair, far, size, rng)
                     yield "", _move_on(config, pair, size, rng)
+                    if first_unit == second_unit:
+                        yield "", _move_on(config, pair, size, rng)  # an odd number in all
 
 
 def _may_conflict(first: _Access, second: _Access) -> bool:

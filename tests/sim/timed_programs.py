@@ -150,6 +150,7 @@ def layers(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
     yield "side by side", _side_by_side(config)
     yield "full queues", _full_queues(config)
     yield "late tiles", _late_tiles(config)
+    yield "windows", _windows(config)
 
 
 def _product(config: Config, *, wide: bool) -> list[Instruction]:
@@ -327,4 +328,21 @@ def _late_tiles(config: Config) -> list[Instruction]:
             multiply(unified_buffer=2 * number, rows=1, accumulator=3 + number % 5, accumulate=number % 2),
             multiply(unified_buffer=1, rows=1 + number % 3, accumulator=number % 6, accumulate=1, wide_input=1),
         ]
+    return [*program, HALT]
+
+
+def _windows(config: Config) -> list[Instruction]:
+    """Windows that reach far out of their plane: only their time tells how far."""
+    program = [
+        format_named("read_host_memory")(unified_buffer=0, rows=4),
+        _set(Register.POOLING_PLANE, height=2, width=2, output_width=2),
+    ]
+    for bit in range(10):
+        for height, width in ((1, (1 << bit) + 1), ((1 << bit) + 1, 1)):
+            program += [
+                _set(Register.POOLING_WINDOW, height=height, width=width, stride_x=1),
+                format_named("activate")(
+                    unified_buffer=8, rows=2, from_unified_buffer=1, pooling=Pooling.MAX, output=OutputFormat.BYTE
+                ),
+            ]
     return [*program, HALT]
