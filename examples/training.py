@@ -57,20 +57,20 @@ def train(
     module, _ = _sequence(layers, images.shape[1:])
     given, wanted = torch.from_numpy(images), torch.from_numpy(labels)
     optimizer = torch.optim.AdamW(module.parameters(), lr=rate, weight_decay=0.01)
-    steps = epochs * (len(images) // batch)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
+    batches = len(images) // batch
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * batches)
     loss = nn.CrossEntropyLoss(label_smoothing=0.05)
     start = time.monotonic()
     for epoch in range(epochs):
         total = 0.0
-        for rows in torch.randperm(len(given)).split(batch)[: len(images) // batch]:
+        for rows in torch.randperm(len(given)).split(batch)[:batches]:
             optimizer.zero_grad()
             error = loss(module(augment(given[rows])), wanted[rows])
             error.backward()
             optimizer.step()
             schedule.step()
-            total += error.item() * len(rows)
-        print(f"epoch {epoch + 1} of {epochs}: loss {total / steps * epochs / batch:.4f}, ", end="")
+            total += error.item()
+        print(f"epoch {epoch + 1} of {epochs}: loss {total / batches:.4f}, ", end="")
         print(f"{time.monotonic() - start:.0f} s", flush=True)
     return {
         name: value.numpy() for name, value in module.state_dict().items() if not name.endswith("num_batches_tracked")
