@@ -47,10 +47,10 @@ _LARGEST = 1 << 27
 def move(here: Visit) -> Value | tuple[Value, ...]:
     """Any operator whose first input is moved and whose other ones are constants."""
     source = here.input(0)
-    if isinstance(source, RealConstant):
-        return _moved_constant(here, source)
     if not all(isinstance(value, Constant) for value in here.inputs[1:] if value is not None):
         raise here.unsupported("its other inputs must be constants")
+    if isinstance(source, RealConstant):
+        return _moved_constant(here, source)
     constants = [value.array for value in here.inputs[1:] if value is not None]
     return _moved(here, helper.make_node(here.node.op_type, here.node.input, here.node.output), [source], constants)
 

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from openmxu.compiler.arrangement import batch_axes
 from openmxu.program import InputError
 
 __all__ = ["calibration_batches"]
@@ -36,27 +37,38 @@ def calibration_batches(
         names = ", ".join(given) or "nothing"
         raise InputError(f"calibration data is for {names}, but the inputs are {', '.join(inputs)}")
     arrays = {name: np.asarray(array) for name, array in given.items()}
-    fixed = {_check(inputs[name], array) for name, array in arrays.items()} - {None}
-    counts = {len(array) for array in arrays.values()}
+    axes = dict.fromkeys(inputs, 0) | batch_axes(model.graph)
+    fixed = {_check(inputs[name], array, axes[name]) for name, array in arrays.items()} - {None}
+    counts = {array.shape[axes[name]] for name, array in arrays.items()}
     if len(counts) != 1:
         raise InputError(f"all inputs must have calibration data for the same batch, not for {sorted(counts)}")
     count, batch = counts.pop(), max(fixed, default=_BATCH)
     if count == 0 or (fixed and count % batch):
         wanted = f"a multiple of the model's batch of {batch}" if fixed else "some"
         raise InputError(f"calibration data must have {wanted} elements, not {count}")
-    return [{name: array[start : start + batch] for name, array in arrays.items()} for start in range(0, count, batch)]
+    return [
+        {
+            name: np.take(array, range(start, min(start + batch, count)), axis=axes[name])
+            for name, array in arrays.items()
+        }
+        for start in range(0, count, batch)
+    ]
 
 
-def _check(item: onnx.ValueInfoProto, array: NDArray[np.generic]) -> int | None:
-    """The fixed batch of an input, if it has one."""
-    batch, *dims = item.type.tensor_type.shape.dim or [onnx.TensorShapeProto.Dimension()]
+def _check(item: onnx.ValueInfoProto, array: NDArray[np.generic], axis: int) -> int | None:
+    """The fixed batch of an input, if it has one; it is dimension ``axis``."""
+    dims = list(item.type.tensor_type.shape.dim) or [onnx.TensorShapeProto.Dimension()]
+    batch = dims.pop(axis)
     shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in dims)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(item.type.tensor_type.elem_type)
+    lengths = array.shape[:axis] + array.shape[axis + 1 :]
     fits = array.ndim == len(shape) + 1 and all(
-        wanted in (None, length) for wanted, length in zip(shape, array.shape[1:], strict=True)
+        wanted in (None, length) for wanted, length in zip(shape, lengths, strict=True)
     )
     if not fits or array.dtype != dtype:
-        wanted = ", ".join(("batch", *(str(length or "any") for length in shape)))
+        dimensions = [str(length or "any") for length in shape]
+        dimensions.insert(axis, "batch")
+        wanted = ", ".join(dimensions)
         raise InputError(
             f"calibration data for {item.name!r} must be {dtype} of shape ({wanted}), "
             f"not {array.dtype} of shape {array.shape}"

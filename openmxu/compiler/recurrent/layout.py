@@ -8,6 +8,7 @@ are summed up one after the other, so that one block is activated while the next
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -181,8 +182,8 @@ def plan_cell(operation: Recurrent, inputs: int, batch: int, available: int, con
     least = None
     for count in range(1, batch + 1):
         images = -(-batch // count)
-        for slots in range(_INPUT_SLOTS, 0, -1):
-            least = _layout(operation, inputs, images, slots, config)
+        for most, slots in itertools.product(_halved(tiles(operation, config.size)), _halved(_INPUT_SLOTS)):
+            least = _layout(operation, inputs, images, slots, most, config)
             if least.rows <= available:
                 return least
         if operation.kept:
@@ -194,13 +195,23 @@ def plan_cell(operation: Recurrent, inputs: int, batch: int, available: int, con
     )
 
 
-def _layout(operation: Recurrent, inputs: int, images: int, slots: int, config: Config) -> Layout:
+def _halved(count: int) -> Iterator[int]:
+    """A number, and half of the one before, down to 1."""
+    while count > 1:
+        yield count
+        count //= 2
+    yield 1
+
+
+def _layout(operation: Recurrent, inputs: int, images: int, slots: int, most: int, config: Config) -> Layout:
     parts = _parts(operation, inputs, images, config)
     rows = len(parts[0])
-    blocks = tuple(_blocks(phase, operation, rows, len(parts), config) for phase in operation.phases)
+    # Every phase may read the input, one part after the other.
+    slots = max(slots, len(parts))
+    blocks = tuple(_blocks(phase, operation, rows, len(parts), most, config) for phase in operation.phases)
     planes, count = -(-inputs // config.size), tiles(operation, config.size)
     multiplied = multiplied_values(operation)
-    widest, local = max(len(block) for phase in blocks for block in phase), local_values(operation)
+    local = local_values(operation)
     places: dict[str, tuple[int, ...]] = {}
     end = 0
 
@@ -219,8 +230,16 @@ def _layout(operation: Recurrent, inputs: int, images: int, slots: int, config: 
             length = count * images * format.item
             here = 0 if name in operation.kept else length
             place(name, *([here, length] if name in multiplied else [here]))
-        else:
-            place(name, (widest * rows if name in local else count * images) * format.item)
+        elif name not in local:
+            place(name, count * images * format.item)
+    # Values of one phase are used up when those of another one are made.
+    first, last = end, end
+    for phase, parts_of_it in zip(operation.phases, blocks, strict=True):
+        end = first
+        for name in dict.fromkeys(step.target for step in phase.steps if step.target in local):
+            place(name, max(map(len, parts_of_it)) * rows * operation.formats[name].item)
+        last = max(last, end)
+    end = last
     return Layout(config.size, images, parts, blocks, slots, planes, places, end)
 
 
@@ -255,10 +274,11 @@ def _parts(operation: Recurrent, inputs: int, images: int, config: Config) -> tu
     return tuple(range(start, min(start + length, images)) for start in range(0, images, length))
 
 
-def _blocks(phase: Phase, operation: Recurrent, rows: int, parts: int, config: Config) -> tuple[range, ...]:
-    """Output tiles whose sums fill at most half of the accumulators, and where nothing else overlaps half of them."""
+def _blocks(phase: Phase, operation: Recurrent, rows: int, parts: int, most: int, config: Config) -> tuple[range, ...]:
+    """At most ``most`` output tiles, whose sums fill at most half of the accumulators; and where nothing else overlaps,
+    half of all tiles."""
     count = tiles(operation, config.size)
-    length = min(count, max(1, config.accumulator_rows // 2 // (len(phase.sums) * rows)))
+    length = min(most, max(1, config.accumulator_rows // 2 // (len(phase.sums) * rows)))
     if parts == 1:
         length = min(length, -(-count // 2))
     return tuple(range(start, min(start + length, count)) for start in range(0, count, length))
