@@ -111,7 +111,8 @@ class Strip:
         buffer = self.buffers[name]
         loaded = self._loaded.get(name, np.zeros(buffer.elements, np.bool_))
         if name in self.sources and not loaded[first : first + count].all():
-            yield buffer.rows(first, min(max(count, _READ_ROWS), buffer.elements - first))
+            # Neighbours come along from wherever the first one is that is still missing then.
+            yield buffer.rows(first, min(count - 1 + _READ_ROWS, buffer.elements - first))
 
     def need(self, name: str, start: int, stop: int) -> None:
         """Read those elements of a tensor that have not been read yet."""

@@ -13,9 +13,9 @@ __all__ = ["affine", "normalize"]
 _TYPES = ("uint8", "int8")
 
 
-def normalize(graph: Graph) -> Tensor:
-    """BatchNormalization of the input, or of what a convolution makes of it before it is quantized."""
-    real, values, unit = _source(graph)
+def normalize(graph: Graph, source: Tensor) -> Tensor:
+    """BatchNormalization of a tensor, or of what a convolution makes of it before it is quantized."""
+    real, values, unit = _source(graph, source)
     channels = values.shape[1]
     scale, offset, mean = (_numbers(graph, channels, 1) for _ in range(3))
     # Of a few equal values, an offset would be all that is left.
@@ -29,9 +29,9 @@ def normalize(graph: Graph) -> Tensor:
     return _limited(graph, name, unit * float(factor.max()), "BatchNormalization")
 
 
-def affine(graph: Graph) -> Tensor:
+def affine(graph: Graph, source: Tensor) -> Tensor:
     """One to three of Add, Sub, Mul and Div with constants for the channels."""
-    real, values, unit = _source(graph)
+    real, values, unit = _source(graph, source)
     channels, words = values.shape[1], []
     for _ in range(graph.between(1, 3)):
         operator = ("Add", "Sub", "Mul", "Div")[graph.between(0, 3)]
@@ -48,11 +48,11 @@ def affine(graph: Graph) -> Tensor:
     return _limited(graph, real, unit, *words)
 
 
-def _source(graph: Graph) -> tuple[str, NDArray[np.float64], float]:
+def _source(graph: Graph, source: Tensor) -> tuple[str, NDArray[np.float64], float]:
     """A real tensor, its values, and how far they are apart at least."""
     if graph.chance(0.5):
-        return graph.dequantize(graph.input), graph.input.real, float(graph.input.quantization.scale)
-    return real_convolution(graph, graph.input)
+        return graph.dequantize(source), source.real, float(source.quantization.scale)
+    return real_convolution(graph, source)
 
 
 def _numbers(graph: Graph, channels: int, spread: float) -> NDArray[np.float32]:

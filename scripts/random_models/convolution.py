@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.random_models.graph import Graph, Quantization, Tensor, random_bytes
+from scripts.random_models.graph import Graph, Quantization, Tensor
+from scripts.random_models.models import random_bytes
 from scripts.random_models.shapes import Window, log_uniform, random_window
 
 __all__ = ["FORMS", "convolve", "real_convolution", "sum_products"]
@@ -110,7 +111,7 @@ def _random_kernels(graph: Graph, source: Tensor, same_shape: bool, integers_onl
     if same_shape:
         window = Window.same((1, 3)[graph.between(0, 1)], len(source.shape) - 2)
     else:
-        window = random_window(random, source.shape[2:], 5, dilated=True)
+        window = random_window(random, source.shape[2:], 5, dilated=True, automatic=graph.varies)
     # ONNX Runtime has an integer kernel for int8 by uint8 only where the sums are the output.
     types = ("int8",) if source.dtype == "int8" and not integers_only else ("uint8", "int8")
     weights = random_bytes(random, types[graph.between(0, len(types) - 1)], (outputs, inputs, *window.kernel))

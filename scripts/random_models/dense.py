@@ -7,7 +7,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from scripts.random_models.graph import Case, Graph, Tensor, make_model, random_bytes, reference
+from scripts.random_models.graph import Case, Graph, Tensor
+from scripts.random_models.models import make_model, random_bytes, reference
 
 __all__ = ["LARGEST", "OPERATORS", "dense_case", "multiply_rows"]
 
@@ -16,7 +17,7 @@ LARGEST = 150
 """Length of a dimension."""
 
 
-def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int, int]) -> Case:
+def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int, int], opset: int = 21) -> Case:
     """A model of one ``operator`` for M × K by K × N, everything but the operator and the shape random."""
     m, k, n = shape
     input_type, weight_type = (str(random.choice(["uint8", "int8"])) for _ in range(2))
@@ -47,7 +48,7 @@ def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int
             nodes = [_dequantize("x", 1), _dequantize("w", 1), _dequantize("b", 0)]
             nodes.append(helper.make_node("Gemm", ["x_real", "w_real", "b_real"], ["y_real"]))
             nodes.append(helper.make_node("QuantizeLinear", ["y_real", "y_scale", "y_zero_point"], ["y"]))
-    model = make_model(nodes, constants, [("x", input_type, (k,))], ("y", output_type, (n,)))
+    model = make_model(nodes, constants, [("x", input_type, (k,))], ("y", output_type, (n,)), opset)
     values = random_bytes(random, input_type, (m, k))
     return Case(model, {"x": values}, reference(model, values), text)
 

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scripts.random_models.convolution import FORMS, convolve
-from scripts.random_models.graph import Graph, Quantization, Tensor, random_bytes
+from scripts.random_models.graph import Graph, Quantization, Tensor
+from scripts.random_models.models import random_bytes
 
-__all__ = ["combine"]
+__all__ = ["combine", "combined"]
 
 
 _FUNCTIONS = {"Add": np.add, "Mul": np.multiply, "Sub": np.subtract}
@@ -22,10 +23,15 @@ def combine(graph: Graph, operator: str) -> Tensor:
         operands[0] = _convolved(graph)
     if graph.chance(0.5):
         operands.reverse()
+    return combined(graph, operator, operands)
+
+
+def combined(graph: Graph, operator: str, operands: list[Tensor]) -> Tensor:
+    """``Add``, ``Sub`` or ``Mul`` of two tensors of one type."""
     real = _FUNCTIONS[operator](operands[0].real, operands[1].real)
     if operator == "Add" and graph.chance(0.2):
         return _limited_sum(graph, operands, real)
-    result = graph.fit(real, graph.input.dtype)
+    result = graph.fit(real, operands[0].dtype)
     form = "around" if operator == "Sub" else ("quantized", "around")[graph.between(0, 1)]
     name = getattr(graph, form)(operator, operands, result)
     return graph.tensor(name, result, operator, "QDQ" if form == "around" else "QLinear")
@@ -33,7 +39,7 @@ def combine(graph: Graph, operator: str) -> Tensor:
 
 def _limited_sum(graph: Graph, operands: list[Tensor], real: NDArray[np.float64]) -> Tensor:
     """Add and Relu, as at the end of a residual block; the smallest byte means 0."""
-    dtype = graph.input.dtype
+    dtype = operands[0].dtype
     scale = graph.scale(max(np.quantile(real, 0.95), 0.01 * np.abs(real).max(), 1e-6) / 240)
     result = Quantization(dtype, np.float32(scale), int(np.iinfo(dtype).min))
     sums = graph.add("Add", [graph.dequantize(item) for item in operands])

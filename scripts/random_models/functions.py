@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from scripts.random_models.convolution import FORMS, convolve
-from scripts.random_models.graph import Graph, Tensor, make_model, reference
+from scripts.random_models.graph import Graph, Tensor
+from scripts.random_models.models import make_model, reference
 
 __all__ = ["FUNCTIONS", "OTHER_FUNCTIONS", "apply_function", "clip", "relu"]
 

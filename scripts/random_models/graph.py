@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import ArrayLike, NDArray
-from onnx import helper, numpy_helper
+from onnx import helper
 
-__all__ = ["Case", "Graph", "Quantization", "Tensor", "make_model", "random_bytes", "reference", "reference_outputs"]
+from scripts.random_models.models import make_model, random_bytes, reference
+
+__all__ = ["OPSETS", "Case", "Graph", "Layer", "Network", "Quantization", "Tensor"]
 
 OPSETS = (13, 15, 17, 18, 20, 21, 22, 23, 24, 25)
 """Versions of ONNX's operators that ONNX Runtime knows, too."""
+
+_APPROXIMATE = ("Add", "AveragePool", "BatchNormalization", "Div", "GlobalAveragePool", "Mul", "ReduceMean", "Sub")
+"""Operators whose results may be one apart."""
 
 MICROSOFT = "com.microsoft"
 """The domain of QLinearAdd and the other quantized operators that ONNX itself does not define."""
@@ -69,65 +73,36 @@ class Case:
     text: str
 
 
-Port = tuple[str, str, Sequence[int]]
-"""Name of an input or output, numpy name of its type, and its shape without the batch."""
+@dataclass(frozen=True)
+class Layer:
+    """The nodes between quantized tensors that make one more of them."""
+
+    output: Tensor
+    nodes: tuple[onnx.NodeProto, ...]
+    text: str
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether openmxu promises the same integers as ONNX Runtime."""
+        return not any(node.op_type.removeprefix("QLinear") in _APPROXIMATE for node in self.nodes)
 
 
-def make_model(
-    nodes: Sequence[onnx.NodeProto],
-    constants: Mapping[str, NDArray[np.generic]],
-    inputs: Sequence[Port],
-    output: Port,
-    opset: int = 21,
-    batch: int | str = "batch",
-) -> onnx.ModelProto:
-    """A model, whose batch is open unless it is given."""
-    ports = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [batch, *shape])
-        for name, dtype, shape in (*inputs, output)
-    ]
-    initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
-    graph = helper.make_graph(list(nodes), "graph", ports[:-1], ports[-1:], initializers)
-    domains = {"": opset} | {node.domain: 1 for node in nodes if node.domain}
-    imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
-    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+@dataclass(frozen=True)
+class Network:
+    """A case of several layers.
 
-
-def random_bytes(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> NDArray[np.integer]:
-    """Every value of an 8-bit type equally often."""
-    limits = np.iinfo(dtype)
-    return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
-
-
-def reference(
-    model: onnx.ModelProto,
-    inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]],
-    optimize: bool = True,
-) -> NDArray[np.generic]:
-    """What ONNX Runtime's CPU provider computes, at its default optimization level unless ``optimize`` is false.
-
-    ``inputs`` by name; or the only one, ``x``.
-
-    int8 layers between QuantizeLinear and DequantizeLinear use its integer kernels everywhere, as they do by default on
-    ARM; on x86 its default is float32 for some of them.
+    Attributes
+    ----------
+    traced
+        The model with the results of all layers as outputs.
+    models
+        Of each layer, from tensors of the others to its own.
     """
-    (result,) = reference_outputs(model, inputs if isinstance(inputs, Mapping) else {"x": inputs}, optimize).values()
-    return result
 
-
-def reference_outputs(
-    model: onnx.ModelProto, inputs: Mapping[str, NDArray[np.generic]], optimize: bool = True
-) -> dict[str, NDArray[np.generic]]:
-    """As :func:`reference`, for all outputs by name."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    options.add_session_config_entry("session.qdqisint8allowed", "1")
-    levels = onnxruntime.GraphOptimizationLevel
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    names = [item.name for item in session.get_outputs()]
-    return dict(zip(names, session.run(names, dict(inputs)), strict=True))
+    case: Case
+    traced: onnx.ModelProto
+    layers: tuple[Layer, ...]
+    models: tuple[onnx.ModelProto, ...]
 
 
 class Graph:
@@ -154,12 +129,19 @@ class Graph:
         self._constants: dict[str, NDArray[np.generic]] = {}
         self._words: list[str] = []
         self._inputs: list[Tensor] = []
+        self._layers: list[Layer] = []
+        self._begun = 0
+        self.varies = False
         self._opset, self._batch = 21, "batch"
         self.input = self.new_input(shape, dtype, zero_point)
 
-    def vary(self) -> None:
-        """Take any version of ONNX's operators, and fix the batch in a third of the models."""
-        self._opset = int(self.random.choice(OPSETS))
+    def vary(self, oldest: int) -> None:
+        """Take any version of ONNX's operators from ``oldest`` on, and fix the batch in a third of the models.
+
+        Windows may leave their padding to ONNX.
+        """
+        self.varies = True
+        self._opset = int(self.random.choice([version for version in OPSETS if version >= oldest]))
         self._batch = len(self.input.values) if self.chance(0.3) else "batch"
 
     @property
@@ -257,7 +239,10 @@ class Graph:
     def tensor(self, name: str, quantization: Quantization, *words: object) -> Tensor:
         """The bytes called ``name``, computed by ONNX Runtime; ``words`` say how they were made."""
         self._words.append(" ".join(str(word) for word in words))
-        return Tensor(name, self._run(name, quantization.dtype), quantization)
+        tensor = Tensor(name, self._run(name, quantization.dtype), quantization)
+        self._layers.append(Layer(tensor, tuple(self._nodes[self._begun :]), self._words[-1]))
+        self._begun = len(self._nodes)
+        return tensor
 
     def run_real(self, name: str) -> NDArray[np.float64]:
         """The real values called ``name``, computed by ONNX Runtime."""
@@ -268,6 +253,29 @@ class Graph:
         shapes = " and ".join("×".join(map(str, item.shape)) for item in self._inputs)
         text = f"{self.input.dtype} {shapes}: {', '.join(self._words)}"
         return Case(self._model(output.name, output.dtype, output.shape[1:]), self._values(), output.values, text)
+
+    def network(self, output: Tensor) -> Network:
+        """What was built, layer by layer, ``output`` being its output."""
+        case = self.case(output)
+        traced = onnx.ModelProto()
+        traced.CopyFrom(case.model)
+        del traced.graph.output[:]
+        for layer in self._layers:
+            kind = helper.np_dtype_to_tensor_dtype(np.dtype(layer.output.dtype))
+            shape = [self._batch, *layer.output.shape[1:]]
+            traced.graph.output.append(helper.make_tensor_value_info(layer.output.name, kind, shape))
+        return Network(case, traced, tuple(self._layers), tuple(self._layer_model(layer) for layer in self._layers))
+
+    def _layer_model(self, layer: Layer) -> onnx.ModelProto:
+        """A model of one layer, whose inputs are tensors of the others or of the graph."""
+        made = {name for node in layer.nodes for name in node.output}
+        used = dict.fromkeys(name for node in layer.nodes for name in node.input)
+        tensors = {item.name: item for item in (*self._inputs, *(layer.output for layer in self._layers))}
+        inputs = [tensors[name] for name in used if name in tensors and name not in made]
+        ports = [(item.name, item.dtype, item.shape[1:]) for item in inputs]
+        constants = {name: self._constants[name] for name in used if name in self._constants}
+        output = (layer.output.name, layer.output.dtype, layer.output.shape[1:])
+        return make_model(layer.nodes, constants, ports, output, self._opset, self._batch)
 
     def _values(self) -> dict[str, NDArray[np.integer]]:
         return {item.name: item.values for item in self._inputs}

@@ -12,7 +12,7 @@ __all__ = ["average_pool", "global_average_pool", "max_pool", "reduce_mean"]
 
 def max_pool(graph: Graph, source: Tensor) -> Tensor:
     """MaxPool of bytes, or between DequantizeLinear and QuantizeLinear."""
-    window = random_window(graph.random, source.shape[2:], 4)
+    window = random_window(graph.random, source.shape[2:], 4, automatic=graph.varies)
     attributes: dict[str, object] = dict(window.attributes())
     if window.may_round_up(source.shape[2:]) and graph.chance(0.2):
         attributes["ceil_mode"] = 1
@@ -25,7 +25,7 @@ def max_pool(graph: Graph, source: Tensor) -> Tensor:
 
 def average_pool(graph: Graph, source: Tensor) -> Tensor:
     """QLinearAveragePool, or AveragePool between DequantizeLinear and QuantizeLinear."""
-    window = random_window(graph.random, source.shape[2:], 4)
+    window = random_window(graph.random, source.shape[2:], 4, automatic=graph.varies)
     attributes = {**window.attributes(), **({"count_include_pad": 1} if graph.chance(0.3) else {})}
     return _averaged(graph, source, "AveragePool", int(np.prod(window.kernel)), attributes)
 

@@ -9,22 +9,30 @@ import numpy as np
 
 __all__ = ["Window", "log_uniform", "random_shape", "random_window"]
 
+AUTOMATIC = ("SAME_UPPER", "SAME_LOWER")
+
 LARGEST_TENSOR = 4000
 """Elements of a tensor: a few of them fit the unified buffer of every configuration."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """How a kernel walks over a plane, one or two dimensions each; ``pads`` before all of them, then behind."""
+    """How a kernel walks over a plane, one or two dimensions each; ``pads`` before all of them, then behind.
+
+    ``automatic`` says how the padding is found, in ONNX's words, where ``pads`` are not given.
+    """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[int, ...]
+    automatic: str = ""
 
-    def attributes(self) -> dict[str, list[int]]:
+    def attributes(self) -> dict[str, object]:
         """As ONNX names them; left out where they have their default."""
-        attributes = {"kernel_shape": list(self.kernel)}
+        attributes: dict[str, object] = {"kernel_shape": list(self.kernel)}
+        if self.automatic:
+            attributes["auto_pad"] = self.automatic
         if max(self.strides) > 1:
             attributes["strides"] = list(self.strides)
         if max(self.dilations) > 1:
@@ -44,6 +52,8 @@ class Window:
 
         Elsewhere ONNX Runtime infers another shape than its kernels compute.
         """
+        if self.automatic:
+            return False
         count = len(plane)
         for axis, length in enumerate(plane):
             before, kernel, stride = self.pads[axis], self.kernel[axis], self.strides[axis]
@@ -56,7 +66,7 @@ class Window:
         parts = ["×".join(map(str, self.kernel))]
         for name, value in self.attributes().items():
             if name != "kernel_shape":
-                parts.append(f"{name} {' '.join(map(str, value))}")
+                parts.append(f"{name} {value if isinstance(value, str) else ' '.join(map(str, value))}")
         return " ".join(parts)
 
 
@@ -77,8 +87,17 @@ def random_shape(random: np.random.Generator, batch: int = 2, smallest: int = 1)
             return shape
 
 
-def random_window(random: np.random.Generator, plane: tuple[int, ...], largest: int, dilated: bool = False) -> Window:
-    """A window of up to ``largest`` positions in each dimension that fits ``plane`` with its padding at least once."""
+def random_window(
+    random: np.random.Generator,
+    plane: tuple[int, ...],
+    largest: int,
+    dilated: bool = False,
+    automatic: bool = False,
+) -> Window:
+    """A window of up to ``largest`` positions in each dimension that fits ``plane`` with its padding at least once.
+
+    Where ``automatic``, the padding of some windows is left to ONNX.
+    """
     count = len(plane)
     while True:
         kernel = tuple(int(value) for value in random.integers(1, largest + 1, count))
@@ -92,4 +111,8 @@ def random_window(random: np.random.Generator, plane: tuple[int, ...], largest: 
             pads = tuple(int(random.integers(0, length)) for length in (*kernel, *kernel))
         spans = [step * (length - 1) + 1 for length, step in zip(kernel, dilations, strict=True)]
         if all(span <= plane[axis] + pads[axis] + pads[axis + count] for axis, span in enumerate(spans)):
+            if automatic and random.random() < 0.3:
+                name = str(random.choice(AUTOMATIC if any(pads) else (*AUTOMATIC, "VALID")))
+                # ONNX Runtime knows no padding for dilated windows.
+                return Window(kernel, strides, (1,) * count if name != "VALID" else dilations, (0,) * 2 * count, name)
             return Window(kernel, strides, dilations, pads)

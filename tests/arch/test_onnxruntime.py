@@ -8,7 +8,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from openmxu.arch.numerics import add_scaled, pool, requantize
-from scripts.random_models.graph import Graph, Quantization, Tensor, random_bytes
+from scripts.random_models import random_bytes
+from scripts.random_models.graph import Graph, Quantization, Tensor
 
 SHAPE = (2, 12, 9, 11)
 KERNEL, STRIDES, PADS = (3, 2), (2, 1), (1, 0, 2, 1)
