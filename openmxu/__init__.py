@@ -7,6 +7,7 @@ from openmxu.devices import UnknownDeviceError, open_device
 from openmxu.program import InputError, Program
 from openmxu.program_file import ProgramFileError
 from openmxu.quantizer import quantize
+from openmxu.reporting import report
 
 __all__ = [
     "CapacityError",
@@ -25,4 +26,5 @@ __all__ = [
     "compile",
     "open_device",
     "quantize",
+    "report",
 ]

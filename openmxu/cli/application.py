@@ -53,6 +53,7 @@ _COMMANDS = (
         "compile",
         compile_command,
         "openmxu compile model.onnx --size 16 --batch 256 -o model.mxu",
+        "openmxu compile model.onnx --size 16 --report",
         "openmxu run model.mxu --input x.npy --output y.npy",
     ),
     (

@@ -13,7 +13,16 @@ import openmxu
 from openmxu.arch import Config
 from openmxu.cli.errors import InputError
 from openmxu.cli.networks import load_network
-from openmxu.cli.options import DeviceName, DeviceOption, JsonOption, PresetOption, SizeOption, make_config
+from openmxu.cli.options import (
+    DEFAULT_LATENCY,
+    DeviceName,
+    DeviceOption,
+    JsonOption,
+    LatencyOption,
+    PresetOption,
+    SizeOption,
+    make_config,
+)
 from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
 from openmxu.compiler import (
@@ -29,19 +38,10 @@ from openmxu.compiler import (
 from openmxu.compiler.network import Network
 from openmxu.program import Program
 
-__all__ = ["DEFAULT_LATENCY", "conv_command", "gemm_command", "network_command"]
-
-DEFAULT_LATENCY = 4
-"""Cycles from a request to the first beat of its data."""
+__all__ = ["conv_command", "gemm_command", "network_command"]
 
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of the data and the stalls.")
-]
-LatencyOption = Annotated[
-    int | None,
-    typer.Option(
-        "--memory-latency", metavar="CYCLES", min=1, help=f"From request to data. Default: {DEFAULT_LATENCY}."
-    ),
 ]
 StallOption = Annotated[
     float | None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import openmxu
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import (
     STANDARD_STREAM,
@@ -17,9 +18,20 @@ from openmxu.cli.files import (
     saving,
     write_output,
 )
-from openmxu.cli.options import BatchOption, DeviceName, DeviceOption, JsonOption, PresetOption, SizeOption, make_config
+from openmxu.cli.layer_table import print_report
+from openmxu.cli.options import (
+    DEFAULT_LATENCY,
+    BatchOption,
+    DeviceName,
+    DeviceOption,
+    JsonOption,
+    LatencyOption,
+    PresetOption,
+    SizeOption,
+    make_config,
+)
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
-from openmxu.cli.report import print_json, print_rows
+from openmxu.cli.report import print_json, print_rows, working
 from openmxu.program import InputError as ProgramInputError
 
 __all__ = ["compile_command", "run_command"]
@@ -75,20 +87,40 @@ def run_command(
 
 
 def compile_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Program file to write.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model; without --output also a compiled program.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Program file to write.")
+    ] = None,
     size: SizeOption = None,
     preset: PresetOption = None,
     batch: BatchOption = None,
+    report: Annotated[bool, typer.Option("--report", help="Say what each layer costs, and what limits it.")] = False,
+    memory_latency: LatencyOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Compile a model to a program, which openmxu run takes in its place."""
-    if output == STANDARD_STREAM:
-        raise InputError("a program cannot be written to stdout; --output needs the name of a file")
-    check_writable(output)
-    program = compile_model(model, make_config(size, preset), batch)
-    with saving(output) as path:
-        program.save(path)
+    """Compile a model to a program, which openmxu run takes in its place.
+
+    The report's cycles are predicted by a model of the hardware.
+    """
+    if output is None and not report:
+        raise InputError("there is nothing to do; give --output FILE, --report, or both")
+    if memory_latency is not None and not report:
+        raise InputError("--memory-latency needs --report")
+    if output is None:
+        program = load_program(model, size, preset, batch)
+    else:
+        if output == STANDARD_STREAM:
+            raise InputError("a program cannot be written to stdout; --output needs the name of a file")
+        check_writable(output)
+        program = compile_model(model, make_config(size, preset), batch)
+        with saving(output) as path:
+            program.save(path)
+    layers = None
+    if report:
+        with working("Predicting cycles"):
+            layers = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY)
     facts = {
         "size": program.config.size,
         "batch": program.batch,
@@ -102,8 +134,11 @@ def compile_command(
         for name, stage in (("host_before", program.before), ("host_after", program.after))
     }
     if json:
-        print_json(facts | host)
+        print_json(facts | host | ({} if layers is None else {"report": layers.as_dict()}))
     else:
         numbers = [(name.replace("_", " "), f"{value:,}") for name, value in facts.items()]
         texts = [(name.replace("_", " "), ", ".join(nodes) or "nothing") for name, nodes in host.items()]
-        print_rows([("program", str(output)), *numbers, *texts])
+        print_rows([*([] if output is None else [("program", str(output))]), *numbers, *texts])
+        if layers is not None:
+            typer.echo()
+            print_report(layers)

@@ -12,15 +12,21 @@ from openmxu.arch import PRESETS, Config
 from openmxu.cli.errors import InputError
 
 __all__ = [
+    "DEFAULT_LATENCY",
     "BatchOption",
     "DeviceName",
     "DeviceOption",
     "JsonOption",
+    "LatencyOption",
     "OutputOption",
     "PresetOption",
     "SizeOption",
     "make_config",
 ]
+
+
+DEFAULT_LATENCY = 4
+"""Cycles from a request to the first beat of its data."""
 
 
 class DeviceName(StrEnum):
@@ -47,6 +53,12 @@ PresetOption = Annotated[
 ]
 BatchOption = Annotated[
     int | None, typer.Option("--batch", metavar="N", min=1, help="Batch elements that one execution computes.")
+]
+LatencyOption = Annotated[
+    int | None,
+    typer.Option(
+        "--memory-latency", metavar="CYCLES", min=1, help=f"From request to data. Default: {DEFAULT_LATENCY}."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")]

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from openmxu.rtl.element_fetcher import ElementFetcher
-from openmxu.rtl.table_memory import table_word_bytes
-from openmxu.rtl.unified_buffer import UnifiedBuffer
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads
 from openmxu.sim.cycle_model.buffer_reads import BufferReads
 from openmxu.sim.cycle_model.buffer_writes import BufferWrites, Results
+from openmxu.sim.cycle_model.demand import load_row_cycles, pass_cycles
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.passes import Passes
 from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
@@ -30,9 +29,6 @@ class Activation(InOrderUnit):
 
     ahead = 10
     """Passes that the walker is in front of the lanes at most."""
-
-    load = UnifiedBuffer.read_latency
-    """Cycles from the request for a row of a load to the row."""
 
     def __init__(
         self, waits: Waits, work: Work, latencies: Latencies, sums: AccumulatorReads, reads: BufferReads
@@ -51,35 +47,29 @@ class Activation(InOrderUnit):
         self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
         self._is_load = work.is_load.tolist()
         self._load_rows = work.load_rows.tolist()
-        size = work.config.size
-        self._load_row = [
-            (size // table_word_bytes(work.config) if table else groups) for table in work.loads_table.tolist()
-        ]
+        self._load_row = (load_row_cycles(work) - 1).tolist()
         self._positions = work.positions.tolist()
         self._from_elements = work.from_unified_buffer.tolist()
         self._reads_elements = (work.from_unified_buffer | work.has_operand).tolist()
-        self._has_operand = work.has_operand.tolist()
         self._is_pooled = work.is_pooled.tolist()
         self._source = work.source.first.tolist()
         self._operand = work.operand.first.tolist()
         self._source_wide = work.source_wide.tolist()
         self._operand_wide = work.operand_wide.tolist()
-        source, operand = 1 + work.source_wide, 1 + work.operand_wide
-        step = work.positions * source.clip(groups) + work.has_operand * operand.clip(groups)
         # The first pass that takes longer than its lanes do begins so much later.
-        first = np.where(work.from_unified_buffer, source, operand).clip(groups) - groups
-        self._length = (work.rows * work.result_bytes * step - first).tolist()
+        is_wide = np.where(work.from_unified_buffer, work.source_wide, work.operand_wide)
+        self._length = (pass_cycles(work) - ((1 + is_wide).clip(groups) - groups)).tolist()
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
 
-    def _execute(self, place: int) -> int:
+    def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         cycle = self._offered(place)
         if self._is_load[number]:
             if self.done:
                 cycle = max(cycle, self.done[-1] + 1)
             self._taken = self._load(number, cycle)
-            return self._taken
+            return cycle, self._taken
         self._taken = cycle = max(cycle + 1, self._walker)
         start = max(cycle + self.walk, self._next)
         if self._reads_elements[number]:
@@ -93,7 +83,7 @@ class Activation(InOrderUnit):
         passes = self._passes[number]
         self._write(number, start)
         self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
-        return self._next - 1 + self._result
+        return start, self._next - 1 + self._result
 
     def _first_element(self, number: int, cycle: int) -> int:
         """The beginning of an Activate that is taken in ``cycle``, so that its first unified buffer row is there."""
@@ -136,7 +126,7 @@ class Activation(InOrderUnit):
         """The cycle of the last write of a load: row after row is asked for, read, and written."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
-            cycle = self._reads.all.free(cycle + 1, row % self._banks) + self.load + self._load_row[number]
+            cycle = self._reads.all.free(cycle + 1, row % self._banks) + self._load_row[number]
         return cycle
 
     def _write(self, number: int, start: int) -> None:
@@ -152,10 +142,10 @@ class Activation(InOrderUnit):
         state = self._next, self._walker, self._taken, self._sums.position
         length, known = len(self.writes), len(self.done)
         while len(self.done) < len(self.numbers) and self._is_certain(self.numbers[len(self.done)]):
-            self.done.append(self._execute(len(self.done)))
+            self._work_out()
         yield
         self.writes.forget(length)
-        del self.done[known:]
+        del self.begun[known:], self.done[known:]
         self._next, self._walker, self._taken, self._sums.position = state
 
     def _is_certain(self, number: int) -> bool:

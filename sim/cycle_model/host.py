@@ -39,7 +39,7 @@ class HostReader(_Transfers):
         self._ahead: deque[int] = deque([-1] * ReaderHardware.runs_ahead, maxlen=ReaderHardware.runs_ahead)
         self._asked = 0
 
-    def _execute(self, place: int) -> int:
+    def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         rows, bursts = self._rows[number], 1
         if self._is_alternate[number]:
@@ -54,7 +54,7 @@ class HostReader(_Transfers):
         self._asked = asked
         if self._row == 1:
             self._write(number)
-        return self._free
+        return self._taken, self._free
 
     def _write(self, number: int) -> None:
         """Let rows wait for results that are written to the same bank."""
@@ -81,7 +81,7 @@ class HostWriter(_Transfers):
         # For each row that is ahead the cycle in which it has left, and when the next one may be read.
         self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)
 
-    def _execute(self, place: int) -> int:
+    def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         taken = max(self._offered(place), self._taken + 1)
         if place >= WriterHardware.transfers_ahead:
@@ -92,7 +92,7 @@ class HostWriter(_Transfers):
         if self._reads.any_between(begin, end):
             end = self._follow(begin, self._first[number], rows)
         self._free = end
-        return end - 1 + self._latency
+        return taken, end - 1 + self._latency
 
     def _follow(self, cycle: int, row: int, rows: int) -> int:
         """The end of the transfer of ``rows`` rows from ``row`` on, read one by one from ``cycle`` on."""

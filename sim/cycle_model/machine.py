@@ -78,13 +78,13 @@ class Machine:
             self.accepted.append(accepted)
             cycle = begin if opcode == Opcode.HALT else accepted + _EVENT.get(opcode, 0) + 1
 
-    def done(self) -> list[int]:
-        """For each instruction the cycle in which it is finished."""
-        ends = list(self.accepted)
+    def times(self) -> tuple[list[int], list[int]]:
+        """For each instruction the cycles in which it begins to do something and in which it is finished."""
+        begun, done = list(self.accepted), list(self.accepted)
         for unit in self._units.values():
-            for number, end in zip(unit.numbers, unit.done, strict=True):
-                ends[number] = end
-        return ends
+            for number, begin, end in zip(unit.numbers, unit.begun, unit.done, strict=True):
+                begun[number], done[number] = begin, end
+        return begun, done
 
     def _queue(self, unit: InOrderUnit, number: int, cycle: int) -> int:
         """Hand over an instruction as soon as its unit's queue has room; returns the cycle."""

@@ -58,10 +58,11 @@ class Matrix(InOrderUnit):
         # At once: what the array does gets in the way of other units, and theirs never in its.
         self.done_at(len(self.numbers) - 1)
 
-    def _execute(self, place: int) -> int:
+    def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         rows, row, accumulates = self._rows[number], self._row[number], self._accumulates[number]
         cycle = self._offered(place)
+        begun = None
         for byte in self._bytes[number]:
             # The walker begins while the last rows of the pass before are in front of it.
             self._taken = cycle = max(cycle, self._next - self.walk)
@@ -74,9 +75,10 @@ class Matrix(InOrderUnit):
             self._reads.add(number, turn, byte)
             self._recent.append((turn, row, rows))
             self._next = turn + rows
+            begun = turn if begun is None else begun
             accumulates = True
             cycle += 1
-        return self._next - 1 + self._latency
+        return begun, self._next - 1 + self._latency
 
     def _take(self, turn: int) -> int:
         """The first cycle from ``turn`` on in which the next tile is there."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction
+from openmxu.sim.cycle_model.demand import Demand
 from openmxu.sim.cycle_model.machine import Machine
 from openmxu.sim.cycle_model.words import Words
 from openmxu.sim.cycle_model.work import Work
@@ -33,18 +34,22 @@ class Prediction:
     accepted
         For each instruction the cycle in which it is handed to its unit, or executed by the dispatcher; the first
         instruction is taken in cycle 0.
-    done
-        For each instruction the cycle in which it is finished.
-    work
-        What there is to do for each instruction.
+    begun, done
+        For each instruction the cycles in which it begins to do something, and in which it is finished.
+    demand
+        What each instruction asks of the parts of the core.
+    unit
+        For each instruction the number of the :class:`~openmxu.arch.isa.Unit` that executes it; -1 for the dispatcher.
     """
 
     programs: tuple[int, ...]
     weight_stall: int
     weight_shift: int
     accepted: NDArray[np.int64]
+    begun: NDArray[np.int64]
     done: NDArray[np.int64]
-    work: Work
+    demand: Demand
+    unit: NDArray[np.int64]
 
     @property
     def cycles(self) -> int:
@@ -77,11 +82,14 @@ def predict(program: Iterable[Instruction], config: Config, *, memory_latency: i
     work = Work(Words(program), config)
     machine = Machine(work, memory_latency)
     machine.run()
+    begun, done = machine.times()
     return Prediction(
         programs=tuple(machine.programs),
         weight_stall=machine.matrix.stall,
         weight_shift=machine.matrix.shift,
         accepted=np.array(machine.accepted, np.int64),
-        done=np.array(machine.done(), np.int64),
-        work=work,
+        begun=np.array(begun, np.int64),
+        done=np.array(done, np.int64),
+        demand=Demand.of(work),
+        unit=work.unit,
     )

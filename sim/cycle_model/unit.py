@@ -45,14 +45,16 @@ class InOrderUnit(ABC):
         Of the instructions that have been queued, in the program.
     accepted
         For each of them the cycle of its hand-over.
-    done
-        For each of them that has been worked out the cycle in which it is finished.
+    begun, done
+        For each of them that has been worked out the cycle in which it begins to do something, and that in which it is
+        finished.
     """
 
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
         self.numbers: list[int] = []
         self.accepted: list[int] = []
+        self.begun: list[int] = []
         self.done: list[int] = []
         self._taken = -1
 
@@ -65,8 +67,14 @@ class InOrderUnit(ABC):
     def done_at(self, place: int) -> int:
         """The cycle in which the unit's instruction number ``place`` is finished."""
         while len(self.done) <= place:
-            self.done.append(self._execute(len(self.done)))
+            self._work_out()
         return self.done[place]
+
+    def _work_out(self) -> None:
+        """Go on with one instruction."""
+        begun, done = self._execute(len(self.done))
+        self.begun.append(begun)
+        self.done.append(done)
 
     def last_done(self) -> int:
         """The cycle in which everything that is queued is finished; -1 where there is nothing."""
@@ -82,5 +90,5 @@ class InOrderUnit(ABC):
         return start + 1
 
     @abstractmethod
-    def _execute(self, place: int) -> int:
-        """Work out when instruction number ``place`` is finished, and in ``_taken`` when it leaves its register."""
+    def _execute(self, place: int) -> tuple[int, int]:
+        """When instruction number ``place`` begins and is finished, and in ``_taken`` when it leaves its register."""

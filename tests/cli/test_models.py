@@ -100,6 +100,39 @@ def test_host_parts_are_told_and_run(openmxu, folder):
     assert not (folder / "z.npz").exists()
 
 
+def test_report(openmxu, folder):
+    compile_ = ("compile", "model.onnx", "--size", 4, "--batch", 32)
+    found = openmxu(*compile_, "-o", "model.mxu", "--report", "--json").json["report"]
+    (layer,) = found["layers"]
+    assert layer["name"] == "layer"
+    assert layer["cycles"] == found["total"]["cycles"]
+    assert layer["multiply_adds"] == 32 * K * N
+    assert (found["size"], found["batch"], found["memory_latency"]) == (4, 32, 4)
+    # The program knows its layers too, and nothing is written without --output.
+    assert openmxu("compile", "model.mxu", "--report", "--json").json["report"] == found
+    assert outputs_in(folder) == {"model.mxu"}
+    later = openmxu(*compile_, "--report", "--memory-latency", 50, "--json").json["report"]
+    assert later["total"]["cycles"] > layer["cycles"]
+
+
+def test_report_as_text(openmxu, folder):
+    onnx.save(embedding(), folder / "embedding.onnx")
+    lines = openmxu("compile", "embedding.onnx", "--report").stdout.splitlines()
+    (title,) = (number for number, line in enumerate(lines) if line.startswith("Predicted: array of 8 × 8, batch of "))
+    header, *rows = (line.split() for line in lines[title + 1 :])
+    assert header[:2] == ["layer", "kind"]
+    assert [row[:2] for row in rows[:2]] == [["words", "(Gather)"], ["scaled", "(Mul)"]]
+    assert {row[2] for row in rows[:2]} == {"host"}
+    assert rows[-1][:2] == ["all", "layers"]
+    assert len({len(line) for line in lines[title + 1 :]}) == 1
+
+
+def test_report_needs_nothing_else(openmxu, folder):
+    openmxu("compile", "model.onnx").failed(2, "there is nothing to do; give --output FILE, --report, or both")
+    openmxu("compile", "model.onnx", "-o", "y.mxu", "--memory-latency", 9).failed(2, "--memory-latency needs --report")
+    assert outputs_in(folder) == set()
+
+
 def test_options_may_not_contradict_a_compiled_program(openmxu, folder):
     assert openmxu("compile", "model.onnx", "--size", 4, "--batch", 32, "-o", "model.mxu").status == 0
     run = ("run", "model.mxu", "--input", "x.npy", "--output", "y.npy")

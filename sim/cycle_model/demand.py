@@ -1,0 +1,92 @@
+"""What every instruction asks of the parts of the core: cycles, bytes, rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.isa import Unit
+from openmxu.rtl.table_memory import table_word_bytes
+from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.sim.cycle_model.work import Work
+
+__all__ = ["Demand", "load_row_cycles", "pass_cycles"]
+
+_Array = NDArray[np.int64]
+
+
+def pass_cycles(work: Work) -> _Array:
+    """Cycles that the passes of an Activate take where nothing is in their way."""
+    groups = work.config.column_groups
+    source, operand = (1 + work.source_wide).clip(groups), (1 + work.operand_wide).clip(groups)
+    return work.rows * work.result_bytes * (work.positions * source + work.has_operand * operand)
+
+
+def load_row_cycles(work: Work) -> _Array:
+    """Cycles that a load takes for a row: to ask for it, to read it, to write it part by part."""
+    config = work.config
+    parts = np.where(work.loads_table, config.size // table_word_bytes(config), config.column_groups)
+    return 1 + UnifiedBuffer.read_latency + parts
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Arrays with an element for each instruction.
+
+    Attributes
+    ----------
+    array, weights, host_read, host_write, activation, dispatch
+        Cycles for which it keeps the array, the way of weights, the two directions of the host port, the activation
+        unit and the dispatcher busy, if nothing is in its way. A tile of weights counts for who takes it.
+    host_read_bytes, host_write_bytes, weight_bytes
+        Bytes of the beats that it needs on the ports.
+    unified_buffer_rows
+        The first row behind all that it touches in the unified buffer.
+    """
+
+    array: _Array
+    weights: _Array
+    host_read: _Array
+    host_write: _Array
+    activation: _Array
+    dispatch: _Array
+    host_read_bytes: _Array
+    host_write_bytes: _Array
+    weight_bytes: _Array
+    unified_buffer_rows: _Array
+
+    @classmethod
+    def of(cls, work: Work) -> Demand:
+        """That of a program."""
+        config = work.config
+        passes = work.is_matrix * (1 + work.wide_input) * (1 + work.wide_weights)
+        tiles = work.is_matrix * work.tiles
+        fetch = config.size * max(1, config.size // config.weight_data_bytes)
+        is_read, is_write = (work.unit == unit for unit in (Unit.HOST_READ, Unit.HOST_WRITE))
+        transfer = work.rows * max(1, config.size // config.host_data_bytes)
+        transfer_bytes = _beats(work) * config.host_data_bytes
+        activation = work.is_activate * pass_cycles(work) + work.is_load * work.load_rows * load_row_cycles(work)
+        ranges = (work.unified_buffer, work.source, work.operand)
+        return cls(
+            array=passes * work.rows,
+            weights=tiles * fetch,
+            host_read=is_read * transfer,
+            host_write=is_write * transfer,
+            activation=activation,
+            dispatch=work.check_cycles + 1,
+            host_read_bytes=is_read * transfer_bytes,
+            host_write_bytes=is_write * transfer_bytes,
+            weight_bytes=tiles * max(config.tile_bytes, config.weight_data_bytes),
+            unified_buffer_rows=np.maximum.reduce([touched.used * touched.end for touched in ranges]),
+        )
+
+
+def _beats(work: Work) -> _Array:
+    """Beats of a transfer: of one burst, or of one for each row."""
+    size, beat = work.config.size, work.config.host_data_bytes
+    if size >= beat:
+        return work.rows * (size // beat)
+    lane = work.host.first % beat // size
+    return np.where(work.is_alternate, work.rows, -(-(work.rows + lane) * size // beat))

@@ -1,0 +1,105 @@
+"""Reports add up to what the hardware counts, and name what is in the way."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import openmxu
+import openmxu.models
+from openmxu.arch.events import Counter
+from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
+from openmxu.reporting import LayerReport, Report
+from tests.compiler.host_models import embedding
+from tests.compiler.plane_networks import random_planes
+
+CONFIG = openmxu.Config()
+
+
+def only_layer(program: openmxu.Program) -> LayerReport:
+    (layer,) = openmxu.report(program).layers
+    return layer
+
+
+def assert_adds_up(report: Report) -> None:
+    total = report.total
+    for name in ("cycles", "multiply_adds", "host_read_bytes", "host_write_bytes", "weight_bytes"):
+        assert sum(getattr(layer, name) for layer in report.layers) == getattr(total, name), name
+    # Halt belongs to no layer.
+    assert sum(layer.instructions for layer in report.layers) == total.instructions - 1
+    assert max(layer.unified_buffer_rows for layer in report.layers) == total.unified_buffer_rows
+    for layer in (*report.layers, total):
+        assert layer.utilization == pytest.approx(layer.multiply_adds / (report.size**2 * layer.cycles))
+        # The array does nothing else in the cycles that count for a layer.
+        assert layer.busy["array"] <= layer.cycles
+        assert layer.utilization <= 1
+
+
+@pytest.mark.parametrize("what", ["product", "convolution"])
+def test_totals_are_what_the_hardware_counts(what: str) -> None:
+    if what == "product":
+        program, inputs = gemm(40, 50, 30, CONFIG), gemm_input(40, 50)
+    else:
+        network = conv_network(11, 20, 13, 12, kernel=3, stride=1, pool=2)
+        program, inputs = compile_network(network, CONFIG, 1), conv_input(11, 13, 12)
+    with openmxu.open_device("verilator", CONFIG) as device:
+        program.run(device, inputs)
+        counters = device.counters
+    total = openmxu.report(program).total
+    assert abs(total.cycles / counters[Counter.CYCLES] - 1) < 0.02
+    assert total.busy["array"] == counters[Counter.ARRAY_ACTIVE]
+    assert total.host_read_bytes == counters[Counter.HOST_READ_BYTES]
+    assert total.host_write_bytes == counters[Counter.HOST_WRITE_BYTES]
+    assert total.weight_bytes == counters[Counter.WEIGHT_BYTES]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_layers_add_up(seed: int) -> None:
+    network = random_planes(np.random.default_rng(seed), (9, 8, 10), 5)
+    assert_adds_up(openmxu.report(compile_network(network, CONFIG, 2)))
+
+
+def test_dense_layers_add_up() -> None:
+    program = openmxu.compile(openmxu.models.DIGITS_MODEL, CONFIG)
+    report = openmxu.report(program)
+    assert [layer.name for layer in report.layers] == ["dense0", "dense1"]
+    assert (report.size, report.batch, report.memory_latency) == (8, program.batch, 4)
+    assert_adds_up(report)
+
+
+def test_limits() -> None:
+    """Each with a program in which nothing else could be in the way."""
+    assert only_layer(gemm(256, 256, 256, CONFIG)).limit == "array"
+    # A tile for each row.
+    assert only_layer(gemm(1, 512, 512, openmxu.Config.for_size(16))).limit == "weights"
+    # A row of the array's columns takes four cycles of the activation unit, and one of the array.
+    assert only_layer(gemm(2048, 8, 8, CONFIG)).limit == "activation"
+    # Rows of 16 bytes come in two beats; all columns of a row are activated at once.
+    assert only_layer(gemm(2048, 16, 16, openmxu.Config.for_size(16, activation_lanes=16))).limit == "host"
+    # One row through one tile: everything waits for what is before it.
+    assert only_layer(gemm(1, 8, 8, CONFIG)).limit == "latency"
+
+
+def test_high_water_mark() -> None:
+    """Parameters, 64 rows in each of two planes of the input, and a place for two parts of the output."""
+    assert only_layer(gemm(64, 16, 16, CONFIG)).unified_buffer_rows == 8 * 2 + 2 * 64 + 2 * 64
+
+
+def test_memory_latency() -> None:
+    program = gemm(8, 64, 64, CONFIG)
+    assert openmxu.report(program, memory_latency=100).total.cycles > openmxu.report(program).total.cycles
+    with pytest.raises(ValueError, match="memory_latency must be at least 1"):
+        openmxu.report(program, memory_latency=0)
+
+
+def test_nodes_on_the_host() -> None:
+    report = openmxu.report(openmxu.compile(embedding(), CONFIG))
+    assert report.host_before == ("words (Gather)", "scaled (Mul)")
+    assert report.host_after == ("y (Softmax)", "best (ArgMax)")
+
+
+def test_json() -> None:
+    report = openmxu.report(gemm(8, 8, 8, CONFIG))
+    assert json.loads(json.dumps(report.as_dict()))["layers"][0]["name"] == "gemm"
