@@ -9,7 +9,7 @@ SIZE ?= 8
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench verilog synth lockstep mutation coverage exactness networks docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth lockstep mutation coverage exactness networks docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -47,6 +47,9 @@ format: $(INSTALLED) ## Apply the format
 bench: $(INSTALLED) ## Measure matrix products on the simulated RTL
 	$(BIN)/openmxu bench gemm 64 64 64 --size 8
 	$(BIN)/openmxu bench gemm 512 512 512 --size 16
+
+cycles: $(INSTALLED) ## Compare the cycle model with the simulated RTL
+	$(BIN)/python scripts/cycle_model.py
 
 verilog: $(INSTALLED) ## Write the core as build/openmxu_core_SIZE.v
 	@mkdir -p build

