@@ -103,6 +103,13 @@ def test_averages_of_planes_without_variation_stay_within_onnxruntimes_range() -
         global_average_pool(graph, graph.input)
 
 
+def test_rows_that_come_along_with_a_read_overwrite_nothing_in_use() -> None:
+    """A strip of few rows whose first ones were read already: their neighbours come along from further on."""
+    case = FAMILIES["chains"].case(0, 474)
+    with openmxu.open_device("interpreter", openmxu.Config.for_size(2)) as device:
+        assert exactness.compare(case, device).differing == 0
+
+
 def run(monkeypatch: pytest.MonkeyPatch, command: str) -> int:
     monkeypatch.setattr(sys, "argv", shlex.split(command))
     return exactness.main()
