@@ -24,7 +24,7 @@ class Argument:
         Which fault it is: the seed and array size with which it is planted, and where.
     has_effect
         Whether there is a program, of any length, that leaves something else behind, takes other cycles or counts
-        otherwise.
+        otherwise; set as well where that is not known.
     why
         Why not; or why no check notices it.
     """
