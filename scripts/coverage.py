@@ -75,9 +75,9 @@ class Netlist:
         self.path = path
         component = Core(config)
         fragment = Fragment.get(component, None)
-        self.units = units(fragment, TOP)
         # As it is compiled, so that Verilator's line numbers are those of the file.
-        text = fold_initial_values(verilog.convert(component, name=TOP, ports=ports(component)))
+        text = fold_initial_values(verilog.convert(fragment, name=TOP, ports=ports(component)))
+        self.units = units(fragment, TOP)
         self.lines = [_without_toggles(line) if _UNCOUNTED.match(line) else line for line in text.splitlines()]
         path.write_text("\n".join(self.lines) + "\n")
 
