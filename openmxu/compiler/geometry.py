@@ -74,9 +74,13 @@ def _padding(
     if automatic not in ("SAME_UPPER", "SAME_LOWER"):
         raise ModelError(f"node {here.name!r}: auto_pad {automatic!r} is unknown")
     totals = [
-        max((-(-length // stride) - 1) * stride + span - length, 0)
+        (-(-length // stride) - 1) * stride + span - length
         for length, stride, span in zip(lengths, strides, spans, strict=True)
     ]
+    if min(totals) < (-1 if automatic == "SAME_UPPER" else -2):
+        # There ONNX Runtime begins behind the first row or column.
+        raise here.unsupported(f"auto_pad {automatic} with strides larger than the kernel is not supported; give pads")
+    totals = [max(total, 0) for total in totals]
     less, more = [total // 2 for total in totals], [-(-total // 2) for total in totals]
     return (less, more) if automatic == "SAME_UPPER" else (more, less)
 

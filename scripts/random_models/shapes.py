@@ -113,6 +113,9 @@ def random_window(
         if all(span <= plane[axis] + pads[axis] + pads[axis + count] for axis, span in enumerate(spans)):
             if automatic and random.random() < 0.3:
                 name = str(random.choice(AUTOMATIC if any(pads) else (*AUTOMATIC, "VALID")))
-                # ONNX Runtime knows no padding for dilated windows.
-                return Window(kernel, strides, (1,) * count if name != "VALID" else dilations, (0,) * 2 * count, name)
+                if name == "VALID":
+                    return Window(kernel, strides, dilations, (0,) * 2 * count, name)
+                # ONNX Runtime knows no padding for dilated windows; with larger strides it skips rows in front.
+                if all(stride <= length + 1 for stride, length in zip(strides, kernel, strict=True)):
+                    return Window(kernel, strides, (1,) * count, (0,) * 2 * count, name)
             return Window(kernel, strides, dilations, pads)

@@ -71,6 +71,10 @@ def between(*middle: onnx.NodeProto, last: str = "n") -> onnx.ModelProto:
 STATISTICS = "vector vector vector vector"
 
 UNSUPPORTED = {
+    "padding found where strides skip rows": (
+        image_model([node("MaxPool", "x", "y", kernel_shape=[1, 1], strides=[3, 1], auto_pad="SAME_UPPER")], VALUES),
+        r"node 'y' \(MaxPool\): auto_pad SAME_UPPER with strides larger than the kernel is not supported; give pads",
+    ),
     "constants of rows": (
         between(node("Add", "f_real rows", "n")),
         r"node 'n' \(Add\): its inputs must be int8 or uint8, with one scale each",
