@@ -126,7 +126,7 @@ class Core(wiring.Component):
             accumulators.partial_sums.eq(array.partial_sums),
         ]
         # A tag takes the time of its row through unified buffer, data setup and array, less the accumulators' lead.
-        latency = UnifiedBuffer.read_latency + setup.latency + array.latency - Accumulators.tag_lead
+        latency = UnifiedBuffer.read_latency + setup.latency + array.latency(self.config) - Accumulators.tag_lead
         tag = sequencer.tag
         for stage in range(latency):
             delayed = Signal(tag_layout(self.config), name=f"tag_{stage}")

@@ -53,10 +53,10 @@ class SystolicArray(wiring.Component):
         """Sizes of the core."""
         return self._config
 
-    @property
-    def latency(self) -> int:
+    @staticmethod
+    def latency(config: Config) -> int:
         """Cycles from lane 0 of a row of activations to output lane 0."""
-        return self.config.size + 2
+        return config.size + 2
 
     @staticmethod
     def compute(activations: NDArray[np.integer], tile: NDArray[np.integer]) -> NDArray[np.int64]:

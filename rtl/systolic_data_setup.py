@@ -42,6 +42,9 @@ class SystolicDataSetup(wiring.Component):
         For the array.
     """
 
+    latency = 1
+    """Cycles from a row to lane 0."""
+
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(
@@ -59,11 +62,6 @@ class SystolicDataSetup(wiring.Component):
     def config(self) -> Config:
         """Sizes of the core."""
         return self._config
-
-    @property
-    def latency(self) -> int:
-        """Cycles from a row to lane 0."""
-        return 1
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

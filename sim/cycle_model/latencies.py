@@ -46,10 +46,10 @@ class Latencies:
 
     @classmethod
     def of(cls, config: Config, memory: int) -> Latencies:
-        setup, array = SystolicDataSetup(config), SystolicArray(config)
+        array = SystolicDataSetup.latency + SystolicArray.latency(config)
         return cls(
             memory=memory,
-            tag=UnifiedBuffer.read_latency + setup.latency + array.latency - Accumulators.tag_lead,
+            tag=UnifiedBuffer.read_latency + array - Accumulators.tag_lead,
             sums=config.size + 2,
             result=activation_datapath.latency(config) + 1,
             element=UnifiedBuffer.read_latency + 1,

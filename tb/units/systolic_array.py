@@ -56,7 +56,7 @@ async def products_with_tiles_on_the_fly(dut, pause, bubble):
     )
 
     sums = unpack_lanes(seen["partial_sums"], size, CONFIG.partial_sum_width, signed=True)
-    latency = SystolicArray(CONFIG).latency
+    latency = SystolicArray.latency(CONFIG)
     used = np.searchsorted(swaps, np.arange(cycles), side="right") - 1
     for cycle in np.flatnonzero(enters):
         got = sums[cycle + latency + np.arange(size), np.arange(size)]
