@@ -174,8 +174,12 @@ def _input_shape(item: onnx.ValueInfoProto, axis: int) -> tuple[int | None, tupl
         raise ModelError(f"input {item.name!r} must have a batch dimension")
     batch = dims.pop(axis)
     shape = tuple(dim.dim_value for dim in dims)
-    if any(length < 1 for length in shape):
-        raise ModelError(f"input {item.name!r} must have fixed dimensions {'beside' if axis else 'after'} the batch")
+    for dim in dims:
+        if dim.dim_value < 1:
+            raise ModelError(
+                f"input {item.name!r} must have fixed dimensions {'beside' if axis else 'after'} the batch, not "
+                f"{dim.dim_param or dim.dim_value!r}; python -m onnxruntime.tools.make_dynamic_shape_fixed can fix them"
+            )
     return batch.dim_value if batch.dim_value > 0 else None, shape
 
 

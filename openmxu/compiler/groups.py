@@ -156,7 +156,8 @@ class _Planner:
         name = self.network.operations[index].name
         needed = self.config.unified_buffer_rows - self.available + slot.rows
         raise CapacityError(
-            f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}"
+            f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}; "
+            "choose a configuration with more rows, or wider ones"
         )
 
     def _group(self, operations: range, strips: tuple[Region, ...], slot: Slot, slots: int) -> Group | None:

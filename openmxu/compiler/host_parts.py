@@ -70,6 +70,7 @@ def divide(graph: onnx.GraphProto, opset: int) -> Model:
     ModelError, UnsupportedOperatorError
     """
     view = GraphView.of(graph, opset)
+    _check_quantized(view)
     given = {spec.name: spec for spec in view.inputs}
     first: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
@@ -101,6 +102,16 @@ def divide(graph: onnx.GraphProto, opset: int) -> Model:
     model = Model(network, view.inputs, tuple(there[item.name] for item in graph.output), before, after)
     _check_inputs(model)
     return model
+
+
+def _check_quantized(view: GraphView) -> None:
+    """Tell real models apart from those with a layer too few that is quantized."""
+    operators = {node.op_type for node in view.graph.node}
+    is_quantized = any(name.startswith(("QLinear", "Quantize", "Dequantize")) for name in operators)
+    if not is_quantized and all(spec.dtype not in ("int8", "uint8") for spec in view.inputs):
+        node = view.graph.node[0]
+        reason = "nothing in the model is quantized; openmxu quantize makes a quantized model of it"
+        raise UnsupportedOperatorError(node_name(node), node.op_type, reason)
 
 
 def _wanted(view: GraphView, last: Collection[int]) -> list[str]:

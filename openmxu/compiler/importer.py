@@ -11,6 +11,7 @@ from openmxu.compiler.host_parts import Model, divide
 from openmxu.compiler.model_file import check_model, load_model
 from openmxu.compiler.network import Network
 from openmxu.compiler.operators import operator_name, unknown_operator
+from openmxu.compiler.structure import check_structure
 
 if TYPE_CHECKING:
     import onnx
@@ -36,6 +37,7 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Mod
         The file cannot be read.
     """
     proto = load_model(model)
+    check_structure(proto)
     _check_operators(proto.graph)
     check_model(proto)
     return divide(proto.graph, _opset(proto))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,83 @@ def test_invalid_model() -> None:
     nodes = layer()
     nodes[2].input.append("w_real")
     refuse(model(nodes, VALUES), ModelError, "the model is not valid ONNX: ")
+
+
+def changed(change: Callable[[onnx.ModelProto], None]) -> onnx.ModelProto:
+    """A model of two layers, ``sums`` to ``z`` and ``z`` to ``y``, that is no valid one any more."""
+    proto = in_the_middle()
+    change(proto)
+    return proto
+
+
+def without(name: str) -> Callable[[onnx.ModelProto], None]:
+    def change(proto: onnx.ModelProto) -> None:
+        (item,) = (item for item in proto.graph.initializer if item.name == name)
+        proto.graph.initializer.remove(item)
+
+    return change
+
+
+def circle(proto: onnx.ModelProto) -> None:
+    proto.graph.node[0].input[0] = "y"
+
+
+def loop(proto: onnx.ModelProto) -> None:
+    proto.graph.node[2].input[0] = "sums"
+
+
+def out_of_order(proto: onnx.ModelProto) -> None:
+    nodes = list(proto.graph.node)[::-1]
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+
+
+def shapeless(proto: onnx.ModelProto) -> None:
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+
+
+def of_opset(version: int) -> Callable[[onnx.ModelProto], None]:
+    def change(proto: onnx.ModelProto) -> None:
+        proto.opset_import[0].version = version
+
+    return change
+
+
+NEWEST = onnx.defs.onnx_opset_version()
+BROKEN = {
+    "missing weights": (
+        without("w"),
+        r"node 'w_real' \(DequantizeLinear\) uses 'w', which is no initializer and no input, .* the file lacks it",
+    ),
+    "missing scale": (without("h_scale"), r"node 'z' \(QuantizeLinear\) uses 'h_scale', which is no initializer"),
+    "circle": (circle, r"node 'x_real' \(DequantizeLinear\) uses 'y', .* the graph has a cycle; cut it"),
+    "loop": (loop, r"node 'sums' \(MatMul\) uses 'sums', .* the graph has a cycle; cut it"),
+    "order": (out_of_order, r"node 'y' \(QLinearMatMul\) uses 'z', which 'z' \(QuantizeLinear\) makes only behind it"),
+    "no shape": (shapeless, "input 'x' has no shape; give it a batch and fixed dimensions behind that"),
+    "old operators": (of_opset(9), rf"the model's opset is 9, but .* know 10 to {NEWEST}"),
+    "operators of the future": (
+        of_opset(NEWEST + 1),
+        rf"the model's opset is {NEWEST + 1}, but .* know 10 to {NEWEST}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_graph(name: str) -> None:
+    change, message = BROKEN[name]
+    refuse(changed(change), ModelError, message)
+
+
+def test_graphs_in_nodes() -> None:
+    branch = onnx.helper.make_graph([node("Identity", "sums", "t")], "branch", [], [onnx.ValueInfoProto(name="t")])
+    proto = in_the_middle(node("If", "c", "f", then_branch=branch, else_branch=branch), last="f", c=np.array(True))
+    refuse(proto, UnsupportedOperatorError, r"node 'f' \(If\): it holds graphs of its own, which are not supported")
+
+
+def test_real_model() -> None:
+    values = {"w": np.ones((INPUTS, OUTPUTS), np.float32)}
+    proto = model([node("MatMul", "x w", "m"), node("Relu", "m", "y")], values, ("float32", "float32"))
+    refuse(proto, UnsupportedOperatorError, r"node 'm' \(MatMul\): nothing in the model is quantized; openmxu quantize")
 
 
 def test_unknown_operator_names_node_and_what_is_supported() -> None:
@@ -236,7 +314,7 @@ INVALID = {
         model([node("MatMulInteger", "x w z p", "y")], VALUES | {"z": np.uint8(0), "p": np.zeros(7, np.int8)}),
         "node 'y': the weight zero point must have 1 or 30 values, not 7",
     ),
-    "open dimension": (open_dimension(), "input 'x' must have fixed dimensions after the batch"),
+    "open dimension": (open_dimension(), r"fixed dimensions after the batch, not 'columns'; .*make_dynamic"),
     "input without a use": (two_inputs(), "nothing uses the input 'z'"),
     "two batches": (two_batches(), "all inputs must have the same batch"),
     "output that is an input": (one_more_output("x"), "nothing computes the output 'x': it is an input"),

@@ -1,0 +1,91 @@
+"""Models that cannot be compiled: one line on stderr, exit status 2, and no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from scripts.random_models import make_model
+from tests.cli.conftest import Command
+from tests.compiler.graphs import constants, followed, layer, model, node
+from tests.compiler.images import image_model, parameters
+
+VALUES = constants(np.random.default_rng(0))
+IMAGES = parameters(np.random.default_rng(0))
+
+
+def layers(*middle: onnx.NodeProto, last: str = "sums", **values: np.ndarray) -> onnx.ModelProto:
+    """Two layers, and ``middle`` between them."""
+    return model(followed(layer(*middle, last=last, output="z")), VALUES | values)
+
+
+def softmax_between_layers() -> onnx.ModelProto:
+    return layers(node("Softmax", "sums", "soft"), last="soft")
+
+
+def dilated_pooling() -> onnx.ModelProto:
+    first = node("QLinearConv", "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b", "h")
+    pool = node("MaxPool", "h", "p", kernel_shape=[2, 2], dilations=[2, 2])
+    last = node("QLinearConv", "p h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y")
+    return image_model([first, pool, last], IMAGES)
+
+
+def open_shape() -> onnx.ModelProto:
+    made = layers()
+    made.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "features"
+    return made
+
+
+def cycle() -> onnx.ModelProto:
+    made = layers()
+    made.graph.node[2].input[0] = "z"
+    return made
+
+
+def missing_initializer() -> onnx.ModelProto:
+    made = layers()
+    made.graph.initializer.remove(next(item for item in made.graph.initializer if item.name == "w"))
+    return made
+
+
+def real_model() -> onnx.ModelProto:
+    return make_model(
+        [node("MatMul", "x w", "y")], {"w": np.ones((4, 5), "f4")}, [("x", "float32", (4,))], ("y", "float32", (5,))
+    )
+
+
+def too_large_for_the_buffer() -> onnx.ModelProto:
+    """One output reads more rows than the unified buffer has."""
+    values = IMAGES | {"w": np.ones((10, 4000, 5, 5), np.int8)}
+    names = "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b"
+    return image_model([node("QLinearConv", names, "y")], values, shape=(4000, 9, 9))
+
+
+BAD: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
+    "operator": (softmax_between_layers, "node 'soft' (Softmax): the operator is not supported; supported: Abs, "),
+    "attribute": (dilated_pooling, "node 'p' (MaxPool): pooling with dilations is not supported"),
+    "shape": (open_shape, "input 'x' must have fixed dimensions after the batch, not 'features'; "),
+    "cycle": (cycle, "node 'sums' (MatMul) uses 'z', which is made from its own output: the graph has a cycle"),
+    "initializer": (missing_initializer, "node 'w_real' (DequantizeLinear) uses 'w', which is no initializer"),
+    "real": (real_model, "node 'y' (MatMul): nothing in the model is quantized; openmxu quantize makes"),
+    "size": (too_large_for_the_buffer, "node 'y': unified_buffer_rows is 8192, but it needs at least 25"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_compile(openmxu: Command, tmp_path: Path, name: str) -> None:
+    make, message = BAD[name]
+    onnx.save(make(), tmp_path / "bad.onnx")
+    openmxu("compile", "bad.onnx", "--size", 4, "-o", "bad.mxu").failed(2, f"bad.onnx: {message}")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.onnx"]
+
+
+def test_existing_program_stays(openmxu: Command, tmp_path: Path) -> None:
+    onnx.save(softmax_between_layers(), tmp_path / "bad.onnx")
+    (tmp_path / "bad.mxu").write_bytes(b"precious")
+    openmxu("compile", "bad.onnx", "-o", "bad.mxu").failed(2, "node 'soft' (Softmax)")
+    assert (tmp_path / "bad.mxu").read_bytes() == b"precious"
