@@ -9,7 +9,7 @@ SIZE ?= 8
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth lockstep mutation coverage exactness networks docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth lockstep mutation coverage exactness campaign networks docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -69,6 +69,9 @@ coverage: $(INSTALLED) ## Count the lines of the Verilog that the suite executes
 
 exactness: $(INSTALLED) ## Compare random layers with ONNX Runtime
 	$(BIN)/python scripts/exactness.py
+
+campaign: $(INSTALLED) ## Compare random models of one and of several layers with ONNX Runtime
+	$(BIN)/python scripts/network_campaign.py
 
 networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 	$(BIN)/python -m scripts.networks
