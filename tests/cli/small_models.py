@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 K, N = 12, 5
@@ -24,22 +23,11 @@ def write_dense_model(path: Path, seed: int = 0) -> None:
         "y_scale": np.float32(0.05),
         "y_zero_point": np.uint8(131),
     }
-    _write(path, "QLinearMatMul", ["x", *constants], constants, TensorProto.UINT8, N)
-
-
-def write_unsupported_model(path: Path) -> None:
-    """A Softmax, which no integer device computes."""
-    _write(path, "Softmax", ["x"], {}, TensorProto.FLOAT, K)
-
-
-def _write(
-    path: Path, operator: str, inputs: list[str], constants: dict[str, NDArray], element: int, outputs: int
-) -> None:
     graph = helper.make_graph(
-        [helper.make_node(operator, inputs, ["y"], name="layer")],
+        [helper.make_node("QLinearMatMul", ["x", *constants], ["y"], name="layer")],
         "small",
-        [helper.make_tensor_value_info("x", element, ["batch", K])],
-        [helper.make_tensor_value_info("y", element, ["batch", outputs])],
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, ["batch", K])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, ["batch", N])],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -89,3 +89,10 @@ def test_existing_program_stays(openmxu: Command, tmp_path: Path) -> None:
     (tmp_path / "bad.mxu").write_bytes(b"precious")
     openmxu("compile", "bad.onnx", "-o", "bad.mxu").failed(2, "node 'soft' (Softmax)")
     assert (tmp_path / "bad.mxu").read_bytes() == b"precious"
+
+
+def test_run(openmxu: Command, tmp_path: Path) -> None:
+    onnx.save(softmax_between_layers(), tmp_path / "bad.onnx")
+    np.save(tmp_path / "x.npy", np.zeros((1, 4), np.float32))
+    openmxu("run", "bad.onnx", "--input", "x.npy", "--output", "y.npy").failed(2, f"bad.onnx: {BAD['operator'][1]}")
+    assert not (tmp_path / "y.npy").exists()

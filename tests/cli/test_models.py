@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 
 from openmxu import Program
-from tests.cli.small_models import K, N, write_dense_model, write_unsupported_model
+from tests.cli.small_models import K, N, write_dense_model
 from tests.compiler.host_models import embedding, random_inputs
 
 
@@ -139,13 +139,6 @@ def test_options_may_not_contradict_a_compiled_program(openmxu, folder):
     openmxu(*run, "--size", 8).failed(2, "model.mxu is compiled already, for another configuration of size 4")
     openmxu(*run, "--batch", 8).failed(2, "model.mxu is compiled already, for a batch of 32")
     assert openmxu(*run, "--size", 4, "--batch", 32).status == 0
-
-
-def test_unsupported_operator_names_node_and_operator(openmxu, folder):
-    write_unsupported_model(folder / "softmax.onnx")
-    openmxu("compile", "softmax.onnx", "-o", "out").failed(2, "softmax.onnx", "'layer'", "Softmax", "supported: ")
-    openmxu("run", "softmax.onnx", "--input", "x.npy", "--output", "out").failed(2, "'layer'", "Softmax")
-    assert outputs_in(folder) == {"softmax.onnx"}
 
 
 @pytest.mark.parametrize("length", [0, 1, 50, 150, 300])
