@@ -1,0 +1,129 @@
+"""Compare the recurrent example networks with their float models, and the RTL with the interpreter.
+
+    python -m scripts.recurrent_networks
+    python -m scripts.recurrent_networks text_lstm --size 8
+    python -m scripts.recurrent_networks series_gru --device verilator --size 16
+
+On the interpreter: what 100 sequences end in, against the float model by ONNX Runtime. On other devices: the first
+steps of a few sequences, against the interpreter.
+
+Exit status 1 when an output is more than 0.02 off, the class of more than 2 % of the sequences differs, or a device
+computes anything else than the interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import openmxu
+from examples.recurrent_network import RecurrentNetwork
+from openmxu.cli.networks import load_network
+
+LARGEST_DIFFERENCE = 0.02
+LEAST_AGREEMENT = 0.98
+SEQUENCES = 100
+
+
+@dataclass(frozen=True)
+class Short:
+    """What is enough for a simulation of the RTL: steps, and sequences in a batch."""
+
+    steps: int
+    sequences: int
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Size of the array for whole sequences, and the short run."""
+
+    size: int
+    short: Short
+
+
+NETWORKS = {
+    "text_lstm": Defaults(16, Short(40, 8)),
+    "char_lstm": Defaults(32, Short(12, 4)),
+    "series_gru": Defaults(64, Short(24, 2)),
+}
+
+
+def classes(outputs: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The class that outputs mean: the most probable one, or yes and no for each output that is one by itself."""
+    return outputs.argmax(axis=1) if outputs.shape[1] > 3 else (outputs > 0.5).astype(np.int64)
+
+
+def compare_with_float(network: RecurrentNetwork, device: openmxu.Device, count: int) -> dict[str, Any]:
+    """What whole sequences end in."""
+    sequences = network.sequences(count)
+    found, wanted = network.run(device, sequences), network.run_float(sequences)
+    same = classes(found) == classes(wanted)
+    facts = {
+        "sequences": count,
+        "steps": sequences.shape[1],
+        "largest_difference": float(np.abs(found - wanted).max()),
+        "same_class": float(same.reshape(count, -1).all(axis=1).mean()),
+        "spread": [round(float(value), 3) for value in np.quantile(wanted, [0.05, 0.5, 0.95])],
+    }
+    passed = facts["largest_difference"] <= LARGEST_DIFFERENCE and facts["same_class"] >= LEAST_AGREEMENT
+    return facts | {"passed": bool(passed)}
+
+
+def compare_with_interpreter(network: RecurrentNetwork, device: openmxu.Device, short: Short) -> dict[str, Any]:
+    """What the first steps end in."""
+    sequences = network.sequences(short.sequences)[:, -short.steps :]
+    device.clear_counters()
+    found = network.run(device, sequences)
+    with openmxu.open_device("interpreter", device.config) as interpreter:
+        wanted = network.run(interpreter, sequences)
+    counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
+    differing = int((found != wanted).sum())
+    return {
+        "sequences": short.sequences,
+        "steps": sequences.shape[1],
+        "outputs": found.size,
+        "differing": differing,
+        "cycles": counters.get("cycles"),
+        "activation_busy": counters.get("activation_busy"),
+        "matrix_busy": counters.get("matrix_busy"),
+        "passed": differing == 0,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", metavar="NAME", help=f"default: {' '.join(NETWORKS)}")
+    parser.add_argument("--device", choices=("interpreter", "verilator"), default="interpreter")
+    parser.add_argument("--size", type=int, help="of the array; default: 16 for the RTL, else what is fast")
+    parser.add_argument(
+        "--count", type=int, default=SEQUENCES, help="sequences on the interpreter; default: %(default)s"
+    )
+    options = parser.parse_args(arguments)
+    passed = True
+    for name in options.networks or NETWORKS:
+        start = time.monotonic()
+        network, defaults = load_network(name), NETWORKS[name]
+        is_short = options.device != "interpreter"
+        config = openmxu.Config.for_size(options.size or (16 if is_short else defaults.size))
+        with openmxu.open_device(options.device, config) as device:
+            if is_short:
+                facts = compare_with_interpreter(network, device, defaults.short)
+            else:
+                facts = compare_with_float(network, device, options.count)
+        facts = {"network": name, "device": options.device, "size": config.size, **facts}
+        print(json.dumps(facts | {"seconds": round(time.monotonic() - start, 1)}), flush=True)
+        passed = passed and facts["passed"]
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
