@@ -14,9 +14,19 @@ from amaranth.lib import wiring
 import openmxu.rtl
 from openmxu.arch.config import Config
 from openmxu.rtl.activation_sequencer import ActivationSequencer
+from openmxu.rtl.axi.burst_splitter import BurstSplitter
+from openmxu.rtl.axi.event_queue import EventQueue
+from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
+from openmxu.rtl.axi.program_fetcher import ProgramFetcher
+from openmxu.rtl.axi.read_manager import ReadManager
+from openmxu.rtl.axi.register_slice import RegisterSlice
+from openmxu.rtl.axi.shell import Shell
+from openmxu.rtl.axi.top import Top
+from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.column_state import ColumnState
 from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.core import Core
 from openmxu.rtl.element_multiplier import ElementMultiplier
 from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
@@ -32,9 +42,18 @@ from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 
-__all__ = ["component_classes", "make", "modules"]
+__all__ = ["SYSTEMS", "component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
+    BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
+    EventQueue: lambda config: EventQueue(),
+    LiteSubordinate: lambda config: LiteSubordinate(12),
+    ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
+    ReadManager: lambda config: ReadManager(
+        config.host_address_width, config.host_data_bytes, clients=("first", "second")
+    ),
+    WriteManager: lambda config: WriteManager(config.host_address_width, config.host_data_bytes),
+    RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
@@ -56,10 +75,14 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 """How to make those components that need more, or less, than a configuration."""
 
 
+SYSTEMS = (Core, Shell, Top)
+"""Those that hold all of the core."""
+
+
 def modules() -> list[ModuleType]:
-    """All modules of openmxu.rtl."""
-    found = pkgutil.iter_modules(openmxu.rtl.__path__, "openmxu.rtl.")
-    return [importlib.import_module(module.name) for module in found]
+    """All modules of openmxu.rtl and of the packages in it."""
+    found = pkgutil.walk_packages(openmxu.rtl.__path__, "openmxu.rtl.")
+    return [importlib.import_module(module.name) for module in found if not module.ispkg]
 
 
 def component_classes() -> list[type[wiring.Component]]:

@@ -12,8 +12,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
+from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
-from tests.rtl.components import component_classes, make, modules
+from tests.rtl.components import SYSTEMS, component_classes, make, modules
 
 LANES = [(size, 1 << exponent) for size in (2, 4, 8) for exponent in range(size.bit_length())]
 
@@ -45,7 +46,12 @@ def test_odd_sizes(parameters):
     assert elaborate(Core(Config(size=2, activation_lanes=1, **parameters)))
 
 
-@pytest.mark.parametrize("component", [item for item in component_classes() if item is not Core])
+@pytest.mark.parametrize(("addresses", "data_bytes"), [("narrow addresses", 4), ("wide addresses", 64)])
+def test_axi(addresses, data_bytes):
+    assert elaborate(Top(Config(size=2, activation_lanes=1, **ODD[addresses], host_data_bytes=data_bytes)))
+
+
+@pytest.mark.parametrize("component", [item for item in component_classes() if item not in SYSTEMS])
 def test_unit_alone(component: type[wiring.Component]):
     for parameters in ({"size": 2, "activation_lanes": 2, **ODD["one bank"]}, {"size": 8, "activation_lanes": 2}):
         for data_bytes in (4, 64):
@@ -55,7 +61,7 @@ def test_unit_alone(component: type[wiring.Component]):
 def test_components_cover_the_package():
     names = {module.__name__.rpartition(".")[2] for module in modules()}
     found = {component.__module__.rpartition(".")[2] for component in component_classes()}
-    assert names - found == {"commands", "instruction_fields", "interfaces", "verilog"}
+    assert names - found == {"channels", "commands", "instruction_fields", "interfaces", "verilog"}
 
 
 def test_loops_are_errors():
@@ -95,5 +101,6 @@ def _check_members(component: type[wiring.Component]) -> None:
     unit = make(component, Config(size=2, activation_lanes=1))
     elaborate(unit)  # amaranth warns about components that are never elaborated
     ports = {re.sub(r"_(first|second)$", "_<name>", name) for name in unit.signature.members}
+    ports = {re.sub(r"^(s_axi|m_axi_[a-z]+)_\w+$", r"\1_<signal>", name) for name in ports}
     described = {name for line in re.findall(r"^\w.*$", members, re.MULTILINE) for name in line.split(", ")}
     assert described == ports, f"{component.__name__} describes other members than it has"

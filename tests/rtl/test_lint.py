@@ -10,10 +10,11 @@ import pytest
 from amaranth.lib import wiring
 
 from openmxu.arch.config import Config
+from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
 from openmxu.rtl.verilog import to_verilog
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
-from tests.rtl.components import component_classes, make
+from tests.rtl.components import SYSTEMS, component_classes, make
 
 BAD_DESIGN = """
 module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:0] y, output z, output w,
@@ -50,7 +51,13 @@ def test_core(size, lanes, host_data_bytes, weight_data_bytes):
     assert lint_component(Core(config)) == ""
 
 
-@pytest.mark.parametrize("component", [item for item in component_classes() if item is not Core])
+@pytest.mark.parametrize(("host_data_bytes", "weight_data_bytes"), [(4, 64), (64, 8)])
+def test_axi(host_data_bytes, weight_data_bytes):
+    config = Config(size=2, activation_lanes=1, host_data_bytes=host_data_bytes, weight_data_bytes=weight_data_bytes)
+    assert lint_component(Top(config)) == ""
+
+
+@pytest.mark.parametrize("component", [item for item in component_classes() if item not in SYSTEMS])
 def test_unit(component: type[wiring.Component]):
     assert lint_component(make(component, Config(size=4, activation_lanes=2, host_data_bytes=4))) == ""
 

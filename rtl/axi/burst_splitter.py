@@ -1,0 +1,107 @@
+"""Burst splitter: requests of any length become bursts that AXI allows."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import ceil_log2
+from openmxu.rtl.axi.channels import BURST_BEATS, PAGE_BYTES
+from openmxu.rtl.interfaces import BEATS_WIDTH, burst_layout
+
+__all__ = ["BurstSplitter", "block_beats", "split", "split_burst_layout"]
+
+
+def block_beats(data_bytes: int) -> int:
+    """The longest burst for beats of ``data_bytes``; no burst crosses a multiple of it."""
+    return min(BURST_BEATS, PAGE_BYTES // data_bytes)
+
+
+def split_burst_layout(address_width: int) -> data.StructLayout:
+    """A burst as in :func:`~openmxu.rtl.axi.channels.address_layout`; ``last`` marks the last one of its request."""
+    return data.StructLayout({"addr": address_width, "len": 8, "last": 1})
+
+
+def split(address: int, beats: int, data_bytes: int) -> list[tuple[int, int]]:
+    """Address and number of beats of the bursts that a request becomes: what :class:`BurstSplitter` computes."""
+    block = block_beats(data_bytes)
+    bursts = []
+    while beats:
+        length = min(beats, block - address // data_bytes % block)
+        bursts.append((address, length))
+        address, beats = address + length * data_bytes, beats - length
+    return bursts
+
+
+class BurstSplitter(wiring.Component):
+    """Splits at multiples of the longest burst, so that all bursts of a request but the first and the last one have
+    full length and none crosses 4 KiB; one burst per cycle.
+
+    Parameters
+    ----------
+    address_width
+        Of byte addresses.
+    data_bytes
+        Of a beat.
+
+    Members
+    -------
+    requests
+        As the core makes them, see :func:`~openmxu.rtl.interfaces.burst_layout`.
+    offset
+        Added to addresses, a multiple of 4096; sums wrap.
+    bursts
+        In order.
+    flush
+        While set, requests are forgotten, but for a burst that is offered already.
+    """
+
+    def __init__(self, address_width: int, data_bytes: int) -> None:
+        self._address_width = address_width
+        self._data_bytes = data_bytes
+        super().__init__(
+            {
+                "requests": In(stream.Signature(burst_layout(address_width))),
+                "offset": In(address_width),
+                "bursts": Out(stream.Signature(split_burst_layout(address_width))),
+                "flush": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        beat_bits = ceil_log2(self._data_bytes)
+        block = block_beats(self._data_bytes)
+        block_bits = ceil_log2(block)
+
+        active = Signal()
+        place = Signal(block_bits, reset_less=True)  # of the next beat in its block
+        blocks = Signal(self._address_width - block_bits - beat_bits, reset_less=True)
+        beats_left = Signal(BEATS_WIDTH, reset_less=True)
+        room = Signal(range(1, block + 1))
+        fits = Signal()
+        length = Signal.like(room)
+        m.d.comb += [
+            room.eq(block - place),
+            fits.eq(beats_left <= room),
+            length.eq(Mux(fits, beats_left, room)),
+            self.bursts.p.addr.eq(Cat(Const(0, beat_bits), place, blocks)),
+            self.bursts.p.len.eq(length - 1),
+            self.bursts.p.last.eq(fits),
+            self.bursts.valid.eq(active),
+            self.requests.ready.eq(~active | (self.bursts.ready & fits)),
+        ]
+        with m.If(self.requests.ready):
+            beat = (self.requests.p.address + self.offset)[beat_bits : self._address_width]
+            m.d.sync += [
+                active.eq(self.requests.valid & ~self.flush),
+                Cat(place, blocks).eq(beat),
+                beats_left.eq(self.requests.p.beats),
+            ]
+        with m.Elif(self.bursts.ready):
+            m.d.sync += [
+                active.eq(~self.flush),
+                place.eq(0),
+                blocks.eq(blocks + 1),
+                beats_left.eq(beats_left - length),
+            ]
+        return m

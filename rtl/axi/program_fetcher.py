@@ -1,0 +1,183 @@
+"""Program fetcher: instructions from a ring in host memory."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect
+
+from openmxu.arch.config import ceil_log2
+from openmxu.arch.isa import WORD_BITS, WORD_BYTES
+from openmxu.rtl.axi.register_slice import RegisterSlice
+from openmxu.rtl.interfaces import ReadPortSignature
+from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.stream_fifo import StreamFIFO
+
+__all__ = ["RING_WIDTH", "ProgramFetcher"]
+
+RING_WIDTH = 28
+"""Bits of a place in the ring, counted in instructions."""
+
+
+class ProgramFetcher(wiring.Component):
+    """Reads instructions ahead, as many as there are and its queue has room for, in bursts that end at the end of the
+    ring at the latest. It asks for no instruction that it has no room for, so that it always takes what it asked for.
+
+    Places in the ring count instructions. They are read from ``tail`` up to ``head``; at the end of the ring it goes on
+    at its beginning.
+
+    Parameters
+    ----------
+    address_width, data_bytes
+        Of the memory port.
+    depth
+        Instructions that the queue holds.
+    chunk
+        Instructions that are asked for at a time, at most; half the depth or less, so that the queue never runs dry.
+
+    Members
+    -------
+    enable
+        While not set, nothing is asked for; once what was asked for has come, ``tail`` is 0.
+    base, size
+        Address of the ring, in instructions, and how many it has; constant while enabled or ``fetching``.
+    head
+        The place behind the last instruction; nothing is fetched while it is not below ``size``. 0 when not enabled.
+    tail
+        The place behind the last instruction that has come.
+    memory
+        Host memory.
+    hold
+        While set, no further instruction is given out.
+    instructions
+        For the core.
+    fetching
+        Instructions are asked for or wait in the queue.
+    """
+
+    def __init__(self, address_width: int, data_bytes: int, *, depth: int = 256, chunk: int = 64) -> None:
+        if not 1 <= chunk <= depth:
+            raise ValueError(f"chunk must be from 1 to depth ({depth}), not {chunk}")
+        self._address_width = address_width
+        self._data_bytes = data_bytes
+        self._depth = depth
+        self._chunk = chunk
+        super().__init__(
+            {
+                "enable": In(1),
+                "base": In(address_width - ceil_log2(WORD_BYTES)),
+                "size": In(RING_WIDTH),
+                "head": In(RING_WIDTH),
+                "tail": Out(RING_WIDTH),
+                "memory": Out(ReadPortSignature(address_width, data_bytes)),
+                "hold": In(1),
+                "instructions": Out(stream.Signature(WORD_BITS)),
+                "fetching": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.unpacker = self._unpacker = RowUnpacker(
+            row_bytes=WORD_BYTES, beat_bytes=self._data_bytes, rows_width=ceil_log2(self._chunk + 1)
+        )
+        run = self._unpacker.runs.p.shape()
+        m.submodules.runs = self._runs = StreamFIFO(run, max(1, self._depth // self._chunk))
+        m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
+        m.submodules.next = self._next = RegisterSlice(WORD_BITS)
+        asked = Signal(range(self._chunk + 1))
+        asks = Signal()
+        self._ask(m, asks, asked)
+        self._receive(m, asks, asked)
+        return m
+
+    def _ask(self, m: Module, asks: Signal, asked: Signal) -> None:
+        """Ask for the next instructions: their number first, then the request and its run."""
+        place = Signal(RING_WIDTH)
+        available = Signal(RING_WIDTH)
+        stopping = Signal(init=1)
+        request_sent = Signal()
+        run_sent = Signal()
+        request, run = self.memory.request, self._runs.input
+        word = Signal(len(self.base))
+        end = Signal(RING_WIDTH)
+        m.d.comb += [end.eq(place + asked), run.p.rows.eq(asked)]
+        beat_bits, word_bits = ceil_log2(self._data_bytes), ceil_log2(WORD_BYTES)
+        if beat_bits <= word_bits:
+            m.d.comb += [
+                request.p.address.eq(Cat(Const(0, word_bits), word)),
+                request.p.beats.eq(asked << (word_bits - beat_bits)),
+            ]
+        else:
+            lane_bits = beat_bits - word_bits
+            lane = word[:lane_bits]
+            m.d.comb += [
+                request.p.address.eq(Cat(Const(0, beat_bits), word[lane_bits:])),
+                request.p.beats.eq((asked + lane + ((1 << lane_bits) - 1)) >> lane_bits),
+                run.p.lane.eq(lane),
+            ]
+
+        has_room = self._has_room(m, asks, asked)
+        with m.If(~self.enable):
+            m.d.sync += stopping.eq(1)
+        with m.FSM() as fsm:
+            with m.State("LOOK"):
+                m.d.sync += available.eq(Mux(self.head >= place, self.head, self.size) - place)
+                with m.If(stopping):
+                    with m.If(~self._runs.output.valid):
+                        m.d.sync += [place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)]
+                with m.Elif((self.head != place) & (self.head < self.size) & has_room):
+                    m.next = "COUNT"
+            with m.State("COUNT"):
+                m.d.sync += [
+                    asked.eq(Mux(available < self._chunk, available, self._chunk)),
+                    word.eq(self.base + place),
+                ]
+                m.next = "ASK"
+            with m.State("ASK"):
+                m.d.comb += [
+                    request.valid.eq(~request_sent),
+                    run.valid.eq(~run_sent),
+                    asks.eq((request_sent | request.ready) & (run_sent | run.ready)),
+                ]
+                m.d.sync += [
+                    request_sent.eq((request_sent | request.ready) & ~asks),
+                    run_sent.eq((run_sent | run.ready) & ~asks),
+                ]
+                with m.If(asks):
+                    m.d.sync += place.eq(Mux(end == self.size, 0, end))
+                    m.next = "LOOK"
+        m.d.comb += self.fetching.eq(
+            ~fsm.ongoing("LOOK") | self._runs.output.valid | (self._queue.level != 0) | self._next.output.valid
+        )
+
+    def _has_room(self, m: Module, asks: Signal, asked: Signal) -> Signal:
+        """Whether the queue has room for another chunk."""
+        room = Signal(range(self._depth + 1), init=self._depth)
+        left = Signal()
+        has_room = Signal()
+        m.d.comb += [left.eq(self._queue.r_rdy & self._queue.r_en), has_room.eq(room >= self._chunk)]
+        m.d.sync += room.eq(room - Mux(asks, asked, 0) + left)
+        return has_room
+
+    def _receive(self, m: Module, asks: Signal, asked: Signal) -> None:
+        """Queue what comes, and give it out unless held."""
+        unpacker, queue = self._unpacker, self._queue
+        connect(m, self._runs.output, unpacker.runs)
+        connect(m, wiring.flipped(self.memory.data), unpacker.beats)
+        arrives = Signal()
+        after = Signal(RING_WIDTH)
+        m.d.comb += [
+            unpacker.rows.ready.eq(1),
+            arrives.eq(unpacker.rows.valid),
+            queue.w_en.eq(arrives),
+            queue.w_data.eq(unpacker.rows.payload),
+            after.eq(self.tail + 1),
+        ]
+        with m.If(arrives):
+            m.d.sync += self.tail.eq(Mux(after == self.size, 0, after))
+        m.d.comb += [
+            self._next.input.payload.eq(queue.r_data),
+            self._next.input.valid.eq(queue.r_rdy & ~self.hold),
+            queue.r_en.eq(self._next.input.ready & ~self.hold),
+        ]
+        connect(m, self._next.output, wiring.flipped(self.instructions))

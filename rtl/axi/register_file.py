@@ -1,0 +1,223 @@
+"""Register file: the registers of :mod:`openmxu.arch.registers`."""
+
+from amaranth.hdl import Cat, Const, Module, ShapeLike, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.events import IDENTIFICATION
+from openmxu.arch.registers import (
+    ADDRESS_WIDTH,
+    CORE_WINDOW,
+    DEVICE_REGISTERS,
+    MAP_VERSION,
+    WORD_BYTES,
+    Access,
+    DeviceRegister,
+    ShellKind,
+)
+from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
+from openmxu.rtl.axi.lite_subordinate import access_layout
+from openmxu.rtl.interfaces import ManagementRequest
+
+__all__ = ["RegisterFile", "register_shape"]
+
+_OWN = tuple(register for register in DEVICE_REGISTERS if not register.is_in_core)
+_RING_CONSTANTS = ("RING_BASE", "RING_SIZE")
+
+
+def register_shape(register: DeviceRegister, config: Config) -> ShapeLike:
+    """What a register holds: a layout of its fields, their names in lower case, or a number without the bits that are
+    always 0."""
+    if register.fields:
+        fields = {field.name.lower(): data.Field(field.width, field.offset) for field in register.fields}
+        return data.FlexibleLayout(max(field.offset + field.width for field in register.fields), fields)
+    width = register.width
+    if register.address_parameter is not None:
+        width = getattr(config, register.address_parameter)
+    return width - ceil_log2(register.alignment)
+
+
+class RegisterFile(wiring.Component):
+    """Answers accesses, some with what the core's management port says. Accesses are executed in order.
+
+    Of a 64-bit register, a read of the low word keeps the high word for a read that follows; a write of the low word
+    waits for that of the high word, which writes both.
+
+    Members
+    -------
+    requests, responses
+        Accesses, see :func:`~openmxu.rtl.axi.lite_subordinate.access_layout`; reads are answered.
+    management, management_response
+        The core's port.
+    core_resets
+        While set, the core's registers read as 0.
+    ring_busy
+        Base and size of the ring cannot be written.
+    status, fault, fault_index, event, event_tag, event_index, bus_error, bus_error_address, ring_tail
+        What registers read as.
+    control, interrupt_enable, ring_base, ring_size, ring_head, host_offset, weight_offset
+        What was written. Resets of the core clear ``control``; ``ring_head`` is 0 while the ring is not enabled.
+    command
+        Bits that are written, for one cycle.
+    interrupt_status, interrupt_status_set
+        The interrupts that have happened, and those that happen now.
+    """
+
+    def __init__(self, config: Config, *, has_scrub: bool = False) -> None:
+        self._config = config
+        self._has_scrub = has_scrub
+        access = access_layout(ADDRESS_WIDTH)
+        members = {
+            "requests": In(stream.Signature(access)),
+            "responses": Out(stream.Signature(LITE_DATA_WIDTH)),
+            "management": Out(stream.Signature(ManagementRequest)),
+            "management_response": In(stream.Signature(64)),
+            "core_resets": In(1),
+            "ring_busy": In(1),
+        }
+        for register in _OWN:
+            name, shape = register.name.lower(), register_shape(register, config)
+            if self._constant(register) is not None:
+                continue
+            members[name] = In(shape) if register.access is Access.READ else Out(shape)
+            if register.access is Access.CLEAR:
+                members[f"{name}_set"] = In(shape)
+        super().__init__(members)
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def _constant(self, register: DeviceRegister) -> int | None:
+        """The value of a register that never changes."""
+        if register.parameter is not None:
+            return getattr(self.config, register.parameter)
+        if register.name == "IDENTIFICATION":
+            return IDENTIFICATION
+        if register.name == "SHELL":
+            values = {"KIND": ShellKind.AXI, "VERSION": MAP_VERSION, "HAS_SCRUB": self._has_scrub}
+            return sum(int(value) << register.field(name).offset for name, value in values.items())
+        return None
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        request = self.requests.p
+        in_core, high = request.word[-1], request.word[0]
+        low_half = Signal(LITE_DATA_WIDTH, reset_less=True)
+        high_half = Signal(LITE_DATA_WIDTH, reset_less=True)
+        value = Signal(2 * LITE_DATA_WIDTH)
+        keeps_high = Signal()
+        write = Signal()
+        m.d.comb += [
+            self.management.p.address.eq(request.word[1:-1]),
+            self.management.p.write.eq(request.write),
+            self.management.p.data.eq(Cat(low_half, request.data)),
+        ]
+        self._read(m, value, keeps_high, high_half)
+        self._write(m, write, Cat(low_half, request.data))
+
+        def answer(word: Value) -> None:
+            m.d.sync += [self.responses.payload.eq(word), self.responses.valid.eq(1)]
+            m.next = "ANSWER"
+
+        with m.If(write & ~high):
+            m.d.sync += low_half.eq(request.data)
+        with m.FSM():
+            with m.State("IDLE"):
+                with m.If(self.requests.valid):
+                    with m.If(in_core & request.write & high):
+                        m.next = "WRITE_CORE"
+                    with m.Elif(in_core & ~request.write & ~high):
+                        m.next = "ASK_CORE"
+                    with m.Else():
+                        m.d.comb += [self.requests.ready.eq(1), write.eq(request.write)]
+                        with m.If(~request.write):
+                            answer(value[:LITE_DATA_WIDTH])
+                            with m.If(keeps_high):
+                                m.d.sync += high_half.eq(value[LITE_DATA_WIDTH:])
+            with m.State("WRITE_CORE"):
+                m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
+                with m.If(self.management.ready):
+                    m.next = "IDLE"
+            with m.State("ASK_CORE"):
+                with m.If(self.core_resets):
+                    m.d.comb += self.requests.ready.eq(1)
+                    m.d.sync += high_half.eq(0)
+                    answer(Const(0, LITE_DATA_WIDTH))
+                with m.Else():
+                    m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
+                    with m.If(self.management.ready):
+                        m.next = "AWAIT_CORE"
+            with m.State("AWAIT_CORE"):
+                # A reset may have come before the answer.
+                m.d.comb += self.management_response.ready.eq(1)
+                with m.If(self.management_response.valid):
+                    m.d.sync += high_half.eq(self.management_response.payload[LITE_DATA_WIDTH:])
+                    answer(self.management_response.payload[:LITE_DATA_WIDTH])
+                with m.Elif(self.core_resets):
+                    m.d.sync += high_half.eq(0)
+                    answer(Const(0, LITE_DATA_WIDTH))
+            with m.State("ANSWER"):
+                with m.If(self.responses.ready):
+                    m.d.sync += self.responses.valid.eq(0)
+                    m.next = "IDLE"
+        return m
+
+    def _port(self, register: DeviceRegister) -> Value:
+        return Value.cast(getattr(self, register.name.lower()))
+
+    def _read(self, m: Module, value: Signal, keeps_high: Signal, high_half: Signal) -> None:
+        """The word that is read, and above it the high word if it is the low one of two."""
+        with m.Switch(self.requests.p.word):
+            for register in _OWN:
+                if register.access is Access.WRITE:
+                    continue
+                word = register.offset // WORD_BYTES
+                with m.Case(word):
+                    constant = self._constant(register)
+                    if constant is None:
+                        alignment = Const(0, ceil_log2(register.alignment))
+                        m.d.comb += value.eq(Cat(alignment, self._port(register)))
+                    else:
+                        m.d.comb += value.eq(constant)
+                    m.d.comb += keeps_high.eq(register.is_wide)
+                if register.is_wide:
+                    with m.Case(word + 1):
+                        m.d.comb += value.eq(high_half)
+            with m.Case(*self._core_high_words()):
+                m.d.comb += value.eq(high_half)
+
+    @staticmethod
+    def _core_high_words() -> tuple[str, ...]:
+        """The high words of the core's registers, as a pattern."""
+        word_bits = ADDRESS_WIDTH - ceil_log2(WORD_BYTES)
+        assert 2 * CORE_WINDOW == 1 << ADDRESS_WIDTH
+        return (f"1{'-' * (word_bits - 2)}1",)
+
+    def _write(self, m: Module, write: Signal, both: Value) -> None:
+        """Keep what is written to the registers that hold it."""
+        for register in _OWN:
+            if register.access is Access.READ:
+                continue
+            port, low = self._port(register), ceil_log2(register.alignment)
+            word = register.offset // WORD_BYTES + register.is_wide
+            given = (both if register.is_wide else self.requests.p.data)[low : low + len(port)]
+            written = Signal(name=f"{register.name.lower()}_written")
+            m.d.comb += written.eq(write & (self.requests.p.word == word))
+            if register.access is Access.WRITE:
+                with m.If(written):
+                    m.d.comb += port.eq(given)
+            elif register.access is Access.CLEAR:
+                happens = Value.cast(getattr(self, f"{register.name.lower()}_set"))
+                m.d.sync += port.eq(port | happens)
+                with m.If(written):
+                    m.d.sync += port.eq(port & ~given | happens)
+            else:
+                with m.If(written & ~self.ring_busy if register.name in _RING_CONSTANTS else written):
+                    m.d.sync += port.eq(given)
+        with m.If(~self.control.enable):
+            m.d.sync += self.ring_head.eq(0)
+        with m.If(self.core_resets):
+            m.d.sync += self.control.enable.eq(0)
