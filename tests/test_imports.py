@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 # What devices and their callers have in common; it belongs to neither.
-DEVICE_PROTOCOL = ("openmxu.device", "openmxu.disassembler")
+DEVICE_PROTOCOL = ("openmxu.device", "openmxu.disassembler", "openmxu.driver.transport")
 
 MAY_IMPORT = {
     "openmxu/arch": ("openmxu.arch",),

@@ -1,0 +1,60 @@
+"""What a driver needs of whatever connects it with a device."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["MemoryKind", "Region", "Transport"]
+
+
+class MemoryKind(Enum):
+    """The two memories that a device reaches by itself."""
+
+    HOST = "host"
+    WEIGHT = "weight"
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes that the driver may use: the address at which the device sees the first one, and how many there are."""
+
+    base: int
+    size: int
+
+
+class Transport(abc.ABC):
+    """Registers, memory and interrupt of one device; simulated, on this machine's bus, or at the end of a cable."""
+
+    @abc.abstractmethod
+    def read_register(self, offset: int) -> int:
+        """The word of 32 bits at a byte offset in the device's registers."""
+
+    @abc.abstractmethod
+    def write_register(self, offset: int, value: int) -> None:
+        """Write that word."""
+
+    @abc.abstractmethod
+    def region(self, memory: MemoryKind) -> Region:
+        """The part of a memory that belongs to the driver; it begins at a multiple of 4096 bytes."""
+
+    @abc.abstractmethod
+    def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
+        """Bytes of a memory; ``address`` is one that the device sees."""
+
+    @abc.abstractmethod
+    def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
+        """Write bytes, so that the device sees them before it sees a later write of a register."""
+
+    @abc.abstractmethod
+    def wait(self) -> bool:
+        """Wait until the interrupt is set, or for a while in which the device would have got something done.
+
+        Returns
+        -------
+        Whether the interrupt is set.
+        """
+
+    def close(self) -> None:
+        """Give back what the transport holds."""

@@ -1,0 +1,150 @@
+"""The driver on its own, with a transport that only remembers registers; tests in tests/tb run it on the RTL."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from openmxu.arch.config import Config
+from openmxu.arch.events import IDENTIFICATION
+from openmxu.arch.isa import format_named
+from openmxu.arch.registers import MAP_VERSION, device_register
+from openmxu.device import DeviceHang
+from openmxu.driver import DeviceBusError, IdentificationError, MappedDevice, MemoryKind, Region, Transport
+
+CONFIG = Config(size=4, activation_lanes=2)
+HALT = format_named("Halt")()
+
+
+class Registers(Transport):
+    """Registers that keep what is written, and memories; no device."""
+
+    def __init__(self, host_bytes: int = 1 << 16) -> None:
+        self.words: dict[int, int] = {}
+        self.regions = {MemoryKind.HOST: Region(0x10000, host_bytes), MemoryKind.WEIGHT: Region(0x3000, 4096)}
+        self.memories = {kind: bytearray(region.size) for kind, region in self.regions.items()}
+        self.is_closed = False
+        self.interrupts: list[dict[str, int]] = []
+        self.set("IDENTIFICATION", IDENTIFICATION)
+        self.set("SHELL", 1 | MAP_VERSION << 8)
+        for name, value in CONFIG.as_dict().items():
+            self.set(f"CONFIG_{name.upper()}", value)
+
+    def set(self, name: str, value: int) -> None:
+        register = device_register(name)
+        for word in range(register.width // 32):
+            self.words[register.offset + 4 * word] = value >> 32 * word & 0xFFFFFFFF
+
+    def get(self, name: str) -> int:
+        register = device_register(name)
+        return sum(self.words.get(register.offset + 4 * word, 0) << 32 * word for word in range(register.width // 32))
+
+    def read_register(self, offset: int) -> int:
+        return self.words.get(offset, 0)
+
+    def write_register(self, offset: int, value: int) -> None:
+        self.words[offset] = value
+
+    def region(self, memory: MemoryKind) -> Region:
+        return self.regions[memory]
+
+    def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
+        first = address - self.regions[memory].base
+        assert 0 <= first <= first + size <= self.regions[memory].size
+        return bytes(self.memories[memory][first : first + size])
+
+    def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
+        first = address - self.regions[memory].base
+        assert 0 <= first <= first + len(content) <= self.regions[memory].size
+        self.memories[memory][first : first + len(content)] = content
+
+    def wait(self) -> bool:
+        if not self.interrupts:
+            return False
+        for name, value in self.interrupts.pop(0).items():
+            self.set(name, value)
+        return True
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_reads_the_configuration() -> None:
+    with MappedDevice(registers := Registers()) as device:
+        assert device.config == CONFIG
+        assert registers.get("INTERRUPT_ENABLE") == 0b1111111
+    assert registers.get("INTERRUPT_ENABLE") == 0
+    assert registers.is_closed
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("IDENTIFICATION", 0xDEAD, r"^the device says 0x000000000000dead, not 0x000155584d4e504f$"),
+        ("SHELL", 1 | 9 << 8, "^the device has registers of version 9, not 1$"),
+    ],
+)
+def test_unknown_devices(name: str, value: int, message: str) -> None:
+    registers = Registers()
+    registers.set(name, value)
+    with pytest.raises(IdentificationError, match=message):
+        MappedDevice(registers)
+
+
+@pytest.mark.parametrize("size", [0, 16, 40])
+def test_ring_sizes(size: int) -> None:
+    with pytest.raises(ValueError, match=rf"^ring_bytes must be a multiple of 16 and at least 32, not {size}$"):
+        MappedDevice(Registers(), ring_bytes=size)
+
+
+def test_memory_that_does_not_fit() -> None:
+    with pytest.raises(ValueError, match=r"^a ring of 65536 bytes does not fit into 8192 bytes of host memory$"):
+        MappedDevice(Registers(8192))
+    device = MappedDevice(Registers(8192), ring_bytes=32)
+    with pytest.raises(ValueError, match=r"^host_memory has 5000 bytes, more than the 4096 there are$"):
+        device.execute([HALT], np.zeros(5000, np.uint8), np.zeros(0, np.uint8))
+    with pytest.raises(ValueError, match=r"^weight_memory has 4097 bytes, more than the 4096 there are$"):
+        device.execute([HALT], np.zeros(0, np.uint8), np.zeros(4097, np.uint8))
+
+
+def test_tells_the_device_where_everything_is() -> None:
+    registers = Registers()
+    device = MappedDevice(registers, ring_bytes=4096)
+    host, weights = np.arange(100, dtype=np.uint8), np.arange(50, dtype=np.uint8)
+    with pytest.raises(DeviceHang):
+        device.execute([HALT], host, weights)
+    assert registers.get("RING_BASE") == 0x10000
+    assert registers.get("RING_SIZE") == 4096
+    assert registers.get("HOST_OFFSET") == 0x11000
+    assert (registers.get("HOST_BASE"), registers.get("HOST_LIMIT")) == (0, 100)
+    assert registers.get("WEIGHT_OFFSET") == 0x3000
+    assert (registers.get("WEIGHT_BASE"), registers.get("WEIGHT_LIMIT")) == (0, 50)
+    assert registers.get("RING_HEAD") == 16
+    assert registers.read_memory(MemoryKind.HOST, 0x10000, 16) == HALT.word.to_bytes(16, "little")
+    assert registers.read_memory(MemoryKind.HOST, 0x11000, 100) == host.tobytes()
+    assert registers.read_memory(MemoryKind.WEIGHT, 0x3000, 50) == weights.tobytes()
+
+
+def test_a_device_without_progress_hangs() -> None:
+    registers = Registers()
+    registers.set("CORE_STATUS", 0x301)
+    with pytest.raises(DeviceHang, match=r"^no progress; STATUS is 0x0, CORE_STATUS 0x301$"):
+        MappedDevice(registers).execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
+    assert registers.get("COMMAND") == 1
+
+
+def test_a_reset_that_does_not_end() -> None:
+    registers = Registers()
+    device = MappedDevice(registers)
+    registers.set("STATUS", 1)
+    with pytest.raises(DeviceHang, match=r"^the reset does not end"):
+        device.reset()
+
+
+def test_bus_error() -> None:
+    registers = Registers()
+    device = MappedDevice(registers)
+    error = {"INTERRUPT_STATUS": 1 << 5, "BUS_ERROR": 1 | 2 << 8 | 3 << 16, "BUS_ERROR_ADDRESS": 0x1_2345_6780}
+    registers.interrupts = [error]
+    with pytest.raises(DeviceBusError, match=r"^weights: the memory answered a burst at 0x123456780 with DECERR$"):
+        device.execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
