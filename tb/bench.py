@@ -168,6 +168,12 @@ class Source(Agent):
         """Queue payloads."""
         self._queue.extend(payloads)
 
+    def clear(self) -> None:
+        """Forget what has not been taken, and withdraw what is offered."""
+        self._queue.clear()
+        self._offers = False
+        self._valid.value = 0
+
     @property
     def is_empty(self) -> bool:
         """Whether everything has been taken."""
@@ -194,6 +200,8 @@ class Sink(Agent):
     ----------
     received, times
         Payloads taken, and the cycles in which they were.
+    may_take
+        Asked in each cycle; while it says no, nothing is taken.
     """
 
     def __init__(
@@ -210,12 +218,16 @@ class Sink(Agent):
         self._ready = bench.find(f"{name}__ready")
         self._backpressure = backpressure
         self._on_transfer = on_transfer
-        self._may_take = may_take
+        self.may_take = may_take
         self._takes = self._ready is None
         self._held: int | None = None
         self.received: list[int] = []
         self.times: list[int] = []
         bench.add(self)
+
+    def release(self) -> None:
+        """Let a payload that is offered be withdrawn in the next cycle."""
+        self._held = None
 
     def sample(self) -> None:
         payload = int(self._payload.value) if int(self._valid.value) else None
@@ -232,5 +244,5 @@ class Sink(Agent):
 
     def drive(self) -> None:
         if self._ready is not None:
-            self._takes = random.random() >= self._backpressure and self._may_take()
+            self._takes = random.random() >= self._backpressure and self.may_take()
             self._ready.value = int(self._takes)

@@ -9,9 +9,20 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from openmxu.arch.config import Config
+from openmxu.arch.registers import ADDRESS_WIDTH
 from openmxu.rtl.accumulators import Accumulators
 from openmxu.rtl.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation_unit import ActivationUnit
+from openmxu.rtl.axi.burst_splitter import BurstSplitter
+from openmxu.rtl.axi.bus_errors import BusErrors
+from openmxu.rtl.axi.event_queue import EventQueue
+from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
+from openmxu.rtl.axi.program_fetcher import ProgramFetcher
+from openmxu.rtl.axi.read_manager import ReadManager
+from openmxu.rtl.axi.register_file import RegisterFile
+from openmxu.rtl.axi.register_slice import RegisterSlice
+from openmxu.rtl.axi.top import Top
+from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.command_queues import CommandQueues
 from openmxu.rtl.commands import activation_walk, matrix_walk
@@ -48,7 +59,21 @@ from openmxu.rtl.weight_fetcher import WeightFetcher
 from openmxu.rtl.weight_fifo import WeightFIFO
 from openmxu.rtl.weight_shifter import WeightShifter
 
-__all__ = ["BEAT_BYTES", "FIFO_DEPTHS", "RACKS", "READERS", "ROWS_IN_FLIGHT", "ROWS_WIDTH", "WRITERS", "Rack"]
+__all__ = [
+    "AXI_ADDRESS_WIDTH",
+    "AXI_CLIENTS",
+    "AXI_DATA_BYTES",
+    "BEAT_BYTES",
+    "EVENT_QUEUE_DEPTH",
+    "FETCHER_DEPTH",
+    "FIFO_DEPTHS",
+    "RACKS",
+    "READERS",
+    "ROWS_IN_FLIGHT",
+    "ROWS_WIDTH",
+    "WRITERS",
+    "Rack",
+]
 
 READERS = ("matrix", "parameters", "host")
 """Readers of the unified buffer under test, highest priority first."""
@@ -67,6 +92,21 @@ FIFO_DEPTHS = (1, 2, 5)
 
 ROWS_IN_FLIGHT = 3
 """Results that activation sequencer and result writer under test have room for."""
+
+AXI_ADDRESS_WIDTH = 18
+"""Bits of an address of the AXI units under test."""
+
+AXI_DATA_BYTES = (4, 16, 64)
+"""Bus widths that they are tested with: 256 beats of the first are less than 4 KiB, of the second just as much."""
+
+AXI_CLIENTS = ("first", "second")
+"""Clients of the read manager under test."""
+
+FETCHER_DEPTH = 8
+"""Instructions that the program fetcher under test holds."""
+
+EVENT_QUEUE_DEPTH = 3
+"""Events that the event queue under test holds."""
 
 
 def _data_units(config: Config) -> dict[str, wiring.Component]:
@@ -123,12 +163,35 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
     }
 
 
+def _axi_units(config: Config) -> dict[str, wiring.Component]:
+    width = AXI_ADDRESS_WIDTH
+    return {
+        **{f"burst_splitter_{beat}": BurstSplitter(width, beat) for beat in AXI_DATA_BYTES},
+        **{
+            f"read_manager_{beat}": ReadManager(width, beat, clients=AXI_CLIENTS, outstanding=5, beats_ahead=128)
+            for beat in AXI_DATA_BYTES
+        },
+        **{f"write_manager_{beat}": WriteManager(width, beat, outstanding=5) for beat in AXI_DATA_BYTES},
+        **{
+            f"program_fetcher_{beat}": ProgramFetcher(width, beat, depth=FETCHER_DEPTH, chunk=FETCHER_DEPTH // 2)
+            for beat in AXI_DATA_BYTES
+        },
+        "register_slice": RegisterSlice(8),
+        "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
+        "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
+        "register_file": RegisterFile(config),
+        "bus_errors": BusErrors(config),
+    }
+
+
 RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
     "data": _data_units,
     "activation": _activation_units,
     "control": _control_units,
     "selftests": lambda config: {"stream_fifo": StreamFIFO(8, 2)},
     "core": lambda config: {"core": Core(config)},
+    "axi": _axi_units,
+    "axi_shell": lambda config: {"axi": Top(config)},
 }
 """The units of each build, by name."""
 

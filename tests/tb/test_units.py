@@ -81,6 +81,18 @@ CONTROL = {
     "dispatch": ("command_queues", "dispatcher"),
 }
 
+AXI = {
+    "channels": ("burst_splitter", "read_manager", "write_manager"),
+    "registers": (
+        "program_fetcher",
+        "register_slice",
+        "event_queue",
+        "bus_errors",
+        "lite_subordinate",
+        "register_file",
+    ),
+}
+
 
 def modules(names: tuple[str, ...]) -> list[str]:
     return [f"units.{name}" for name in names]
@@ -105,6 +117,12 @@ def test_control(config: str, group: str, tmp_path: Path) -> None:
     assert run("control", CONFIGS[config], modules(CONTROL[group]), tmp_path) >= len(CONTROL[group])
 
 
+@pytest.mark.parametrize("group", AXI)
+def test_axi(group: str, tmp_path: Path) -> None:
+    assert run("axi", CONFIGS["S8"], modules(AXI[group]), tmp_path) >= len(AXI[group])
+
+
 def test_every_bench_is_run() -> None:
     benches = {path.stem for path in (Path(__file__).parents[2] / "tb" / "units").glob("*.py")} - {"__init__"}
-    assert benches == {name for groups in (DATA, ACTIVATION, CONTROL) for names in groups.values() for name in names}
+    groups = (*DATA.values(), *ACTIVATION.values(), *CONTROL.values(), *AXI.values())
+    assert benches == {name for names in groups for name in names}

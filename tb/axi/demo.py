@@ -1,0 +1,31 @@
+"""The digits network behind the AXI shell: the same outputs as ONNX Runtime's."""
+
+import cocotb
+import numpy as np
+import onnxruntime
+from cocotb.task import bridge
+
+import openmxu
+from openmxu.driver import MappedDevice
+from openmxu.models import DIGITS_MODEL, digits_test_split
+from tb.axi.system import AxiSystem
+from tb.bench import CONFIG
+
+
+@cocotb.test()
+async def digits(dut):
+    system = await AxiSystem.start(dut, 0.1)
+    images, _ = digits_test_split()
+    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {session.get_inputs()[0].name: images})
+    program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=len(images))
+
+    @bridge
+    def run():
+        with MappedDevice(system) as device:
+            outputs = program.run(device, images)
+        (logits,) = outputs.values()
+        cocotb.log.info("%d outputs, %d differ", logits.size, np.count_nonzero(logits != expected))
+        assert np.array_equal(logits, expected)
+
+    await run()

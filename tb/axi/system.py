@@ -1,0 +1,165 @@
+"""The AXI shell in a system of cocotbext-axi's models: registers as a processor sees them, and two memories."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator
+
+from cocotb.clock import Clock
+from cocotb.handle import HierarchyObject
+from cocotb.task import resume
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import (
+    AxiBus,
+    AxiLiteBus,
+    AxiLiteMaster,
+    AxiRamRead,
+    AxiRamWrite,
+    AxiReadBus,
+    AxiResp,
+)
+
+from openmxu.driver import MemoryKind, Region, Transport
+
+__all__ = ["HOST", "WEIGHTS", "AxiSystem", "MemoryReads", "MemoryWrites"]
+
+HOST = Region(0x8000, 1 << 20)
+"""Where the driver may use host memory."""
+
+WEIGHTS = Region(0x3000, 1 << 20)
+"""Where it may use weight memory."""
+
+_MEMORY_BYTES = 1 << 21
+_LOOK = 100
+_WHILE = 30_000
+"""Cycles from one look at the interrupt to the next, and of a while."""
+
+
+def _pauses(probability: float) -> Iterator[bool]:
+    while True:
+        yield random.random() < probability
+
+
+class _Slow:
+    """What both halves of a memory have in common: beats that come late, and addresses that answer with an error."""
+
+    def __init__(self, *arguments: object, stall: float, **options: object) -> None:
+        super().__init__(*arguments, **options)
+        self.bad = range(0)
+        self._late = stall / 16
+
+    async def _delay(self, address: int) -> None:
+        if random.random() < self._late:
+            await ClockCycles(self.clock, random.randrange(1, 60))
+        if address in self.bad:
+            raise OSError(f"no memory at {address:#x}")
+
+
+class MemoryReads(_Slow, AxiRamRead):
+    """The read channels of a memory."""
+
+    async def _read(self, address: int, length: int) -> bytes:
+        await self._delay(address)
+        return await super()._read(address, length)
+
+
+class MemoryWrites(_Slow, AxiRamWrite):
+    """The write channels of a memory."""
+
+    async def _write(self, address: int, data: bytes) -> None:
+        await self._delay(address)
+        await super()._write(address, data)
+
+
+class AxiSystem(Transport):
+    """The shell of a rack with everything around it; its methods block, so they are called in a function that
+    ``cocotb.task.bridge`` has wrapped.
+
+    Parameters
+    ----------
+    dut
+        The rack.
+    stall
+        How probably each channel pauses in a cycle, on the side of the models; memories are slow in proportion.
+
+    Attributes
+    ----------
+    host_reads, host_writes, weights
+        The memories' models.
+    patience
+        Cycles after which ``wait`` raises ``InterruptedError`` whatever happens; by default it does not.
+    """
+
+    def __init__(self, dut: HierarchyObject, stall: float) -> None:
+        self._dut = dut
+        self._clock = clock = dut.axi__aclk
+        logging.getLogger("cocotb.rack").setLevel(logging.WARNING)
+        host_bus = AxiBus.from_prefix(dut, "axi__m_axi_host")
+        host, weights = bytearray(_MEMORY_BYTES), bytearray(_MEMORY_BYTES)
+        self.host_reads = MemoryReads(host_bus.read, clock, mem=host, stall=stall)
+        self.host_writes = MemoryWrites(host_bus.write, clock, mem=host, stall=stall)
+        weight_bus = AxiReadBus.from_prefix(dut, "axi__m_axi_weight")
+        self.weights = MemoryReads(weight_bus, clock, mem=weights, stall=stall)
+        self.patience: int | None = None
+        self._memories = {MemoryKind.HOST: host, MemoryKind.WEIGHT: weights}
+        self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "axi__s_axi"), clock)
+        if stall:
+            for interface in (
+                *(self.host_reads, self.host_writes, self.weights),
+                *(self.registers.read_if, self.registers.write_if),
+            ):
+                for channel in ("aw", "w", "b", "ar", "r"):
+                    model = getattr(interface, f"{channel}_channel", None)
+                    if model is not None:
+                        model.set_pause_generator(_pauses(stall))
+
+    @classmethod
+    async def start(cls, dut: HierarchyObject, stall: float) -> AxiSystem:
+        """Start the clock, reset the shell and put it into its system."""
+        dut.axi__aresetn.value = 0
+        for name in ("awprot", "arprot"):
+            getattr(dut, f"axi__s_axi_{name}").value = 0
+        Clock(dut.axi__aclk, 2, unit="ns").start()
+        system = cls(dut, stall)
+        await ClockCycles(dut.axi__aclk, 4)
+        dut.axi__aresetn.value = 1
+        await ClockCycles(dut.axi__aclk, 2)
+        return system
+
+    @resume
+    async def read_register(self, offset: int) -> int:
+        """The word of 32 bits at a byte offset in the registers."""
+        reply = await self.registers.read(offset, 4)
+        assert reply.resp == AxiResp.OKAY
+        return int.from_bytes(reply.data, "little")
+
+    @resume
+    async def write_register(self, offset: int, value: int) -> None:
+        """Write that word."""
+        reply = await self.registers.write(offset, value.to_bytes(4, "little"))
+        assert reply.resp == AxiResp.OKAY
+
+    def region(self, memory: MemoryKind) -> Region:
+        """The part of a memory that the driver may use."""
+        return HOST if memory is MemoryKind.HOST else WEIGHTS
+
+    def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
+        """Bytes of a memory."""
+        return bytes(self._memories[memory][address : address + size])
+
+    def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
+        """Write bytes of a memory."""
+        self._memories[memory][address : address + len(content)] = content
+
+    @resume
+    async def wait(self) -> bool:
+        """Wait for the interrupt, at most a while."""
+        if self.patience is not None:
+            await ClockCycles(self._clock, self.patience)
+            raise InterruptedError
+        for _ in range(_WHILE // _LOOK):
+            if int(self._dut.axi__irq.value):
+                return True
+            await ClockCycles(self._clock, _LOOK)
+        return False

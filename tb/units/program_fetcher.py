@@ -1,0 +1,143 @@
+"""Program fetcher: every instruction of the ring once, in order, wherever the ring ends and however it is filled."""
+
+import random
+
+import cocotb
+import numpy as np
+
+from openmxu.arch.isa import WORD_BYTES
+from tb.bench import STALLS, Agent, Bench
+from tb.memories import ReadMemory
+from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES
+
+INSTRUCTIONS = 80
+
+
+class Driver(Agent):
+    """Puts instructions into the ring whenever there is room, some at a time."""
+
+    def __init__(self, bench, memory, base, size, idle) -> None:
+        self._memory, self._base, self._size = memory, base, size
+        self._head_port, self._tail_port = bench.port("head"), bench.port("tail")
+        self._head = self._room = 0
+        self._idle = idle
+        self.rest: list[int] = []
+        bench.port("base").value = base
+        bench.port("size").value = size
+        bench.port("hold").value = 0
+        self._head_port.value = 0
+        bench.port("enable").value = 1
+        bench.add(self)
+
+    def sample(self) -> None:
+        tail = int(self._tail_port.value)
+        assert tail < self._size
+        self._room = (tail - self._head - 1) % self._size
+
+    def drive(self) -> None:
+        if not self.rest or random.random() < self._idle:
+            return
+        for _ in range(random.randint(0, min(self._room, len(self.rest)))):
+            place = (self._base + self._head) * WORD_BYTES
+            word = self.rest.pop(0).to_bytes(WORD_BYTES, "little")
+            self._memory[place : place + WORD_BYTES] = np.frombuffer(word, np.uint8)
+            self._head = (self._head + 1) % self._size
+        self._head_port.value = self._head
+
+    def stop(self) -> None:
+        """Forget what has not been put into the ring, and go back to its beginning."""
+        self.rest.clear()
+        self._head = self._room = 0
+        self._head_port.value = 0
+
+
+def make(bench, data_bytes, base, size, idle, backpressure):
+    """Driver, memory and sink for instructions."""
+    memory = np.zeros(1 << AXI_ADDRESS_WIDTH, np.uint8)
+    driver = Driver(bench, memory, base, size, idle)
+    reads = ReadMemory(bench, "memory", memory, AXI_ADDRESS_WIDTH, data_bytes, max(idle, backpressure))
+    return driver, reads, bench.sink("instructions", backpressure)
+
+
+def words(count: int) -> list[int]:
+    """Random instructions."""
+    return [random.getrandbits(128) for _ in range(count)]
+
+
+@cocotb.test()
+@STALLS
+@cocotb.parametrize(data_bytes=AXI_DATA_BYTES, size=[2, 7, 61])
+async def instructions_in_order(dut, data_bytes, size, idle, backpressure):
+    bench = await Bench.start(dut, f"program_fetcher_{data_bytes}")
+    base = random.randrange(1000)
+    driver, reads, instructions = make(bench, data_bytes, base, size, idle, backpressure)
+    expected = words(INSTRUCTIONS)
+    driver.rest = expected.copy()
+    await bench.until(lambda: len(instructions.received) == INSTRUCTIONS)
+    await bench.steps(10)
+    assert instructions.received == expected
+    assert not int(bench.port("fetching").value)
+    assert int(bench.port("tail").value) == INSTRUCTIONS % size
+    for address, beats in reads.bursts:
+        # Beats with a byte of the ring, no others.
+        assert address + data_bytes > base * WORD_BYTES
+        assert address + (beats - 1) * data_bytes < (base + size) * WORD_BYTES
+
+
+@cocotb.test()
+@STALLS
+@cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
+async def stop_and_go(dut, data_bytes, idle, backpressure):
+    """Stopped at any time, it gives out what it has asked for, and begins anew at the ring's beginning."""
+    bench = await Bench.start(dut, f"program_fetcher_{data_bytes}")
+    driver, reads, instructions = make(bench, data_bytes, 5, 20, idle, backpressure)
+    for _ in range(6):
+        expected = words(INSTRUCTIONS)
+        driver.rest = expected.copy()
+        first = len(instructions.received)
+        await bench.steps(random.randrange(1, 120))
+        driver.stop()
+        bench.port("enable").value = 0
+        if random.random() < 0.5:
+            await bench.step()
+            await bench.until(lambda: not int(bench.port("fetching").value))
+            await bench.step()
+            assert int(bench.port("tail").value) == 0
+        else:
+            await bench.step()
+        bench.port("enable").value = 1
+        await bench.until(lambda: not int(bench.port("fetching").value))
+        got = instructions.received[first:]
+        assert got == expected[: len(got)]
+    assert reads.is_idle
+
+
+@cocotb.test()
+@STALLS
+async def hold(dut, idle, backpressure):
+    """While held, nothing but what is offered already is given out."""
+    bench = await Bench.start(dut, "program_fetcher_16")
+    driver, _, instructions = make(bench, 16, 0, 50, idle, backpressure)
+    expected = words(INSTRUCTIONS)
+    driver.rest = expected.copy()
+    for _ in range(10):
+        await bench.steps(random.randrange(1, 30))
+        bench.port("hold").value = 1
+        before = len(instructions.received)
+        await bench.steps(60)
+        assert len(instructions.received) <= before + 3
+        bench.port("hold").value = 0
+    await bench.until(lambda: len(instructions.received) == INSTRUCTIONS)
+    assert instructions.received == expected
+
+
+@cocotb.test()
+async def a_head_outside_the_ring_fetches_nothing(dut):
+    bench = await Bench.start(dut, "program_fetcher_16")
+    _, reads, instructions = make(bench, 16, 0, 8, 0.0, 0.0)
+    for head in (8, 9, (1 << 28) - 1):
+        bench.port("head").value = head
+        await bench.steps(30)
+    assert reads.bursts == []
+    bench.port("head").value = 7
+    await bench.until(lambda: len(instructions.received) == 7)
