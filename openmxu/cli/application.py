@@ -92,7 +92,13 @@ _COMMANDS = (
         "openmxu disassemble program.bin",
         "openmxu disassemble model.mxu -o model.s",
     ),
-    (application, "verilog", verilog_command, "openmxu verilog --size 8 -o openmxu_core.v"),
+    (
+        application,
+        "verilog",
+        verilog_command,
+        "openmxu verilog --size 8 -o openmxu_core.v",
+        "openmxu verilog --shell axi --size 16 -o openmxu_axi",
+    ),
     (application, "doctor", doctor_command, "openmxu doctor"),
 )
 for _group, _name, _function, *_lines in _COMMANDS:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
 
 def test_writes_the_core(openmxu, tmp_path):
     result = openmxu("verilog", "--size", 2, "-o", "core.v")
@@ -14,4 +21,52 @@ def test_writes_the_core(openmxu, tmp_path):
 def test_output_is_checked_first(openmxu, tmp_path):
     openmxu("verilog", "-o", "missing/core.v").failed(2, "cannot write missing/core.v: there is no directory")
     openmxu("verilog", "--preset", "none", "-o", "core.v").failed(2, "unknown preset 'none'")
+    openmxu("verilog").failed(2, "--output is missing")
+    openmxu("verilog", "--shell", "axi", "-o", "missing/axi").failed(
+        2, "cannot write missing/axi: there is no directory"
+    )
+    openmxu("verilog", "--shell", "axi", "-o", "-").failed(2, "--output must be a folder")
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    openmxu("verilog", "--shell", "axi", "-o", "file").failed(2, "cannot write file: is not a directory")
+    (tmp_path / "axi" / "openmxu_axi.core").mkdir(parents=True)
+    openmxu("verilog", "--shell", "axi", "-o", "axi").failed(2, "openmxu_axi.core: is a directory")
+
+
+def test_writes_the_axi_shell(openmxu, tmp_path):
+    """Port names are those that tools look for, and FuseSoC reads the core file."""
+    result = openmxu("verilog", "--shell", "axi", "--size", 2)
+    assert (result.status, result.stdout, result.stderr) == (0, "", "")
+    folder = tmp_path / "openmxu_axi"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "openmxu_axi.core",
+        "openmxu_axi.v",
+        "openmxu_registers.h",
+    ]
+    text = (folder / "openmxu_axi.v").read_text()
+    top = text.partition("\nmodule openmxu_axi(")[2].partition("\nendmodule")[0]
+    ports = set(re.findall(r"^  (?:in|out)put (?:\[\d+:0\] )?(\w+);", top, re.MULTILINE))
+    assert ports == {"aclk", "aresetn", "irq"} | expected_ports()
+    assert "ASSOCIATED_BUSIF s_axi:m_axi_host:m_axi_weight, ASSOCIATED_RESET aresetn" in top
+    assert (folder / "openmxu_registers.h").read_text() == (DOCS / "openmxu_registers.h").read_text()
+    fusesoc = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(folder)]
+    command = [*fusesoc, "run", "--target=lint", "--setup", "openmxu_axi"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "build").rglob("*.vc")] == ["openmxu__openmxu_axi_0.1.0.vc"]
+
+
+def expected_ports() -> set[str]:
+    """AXI4-Lite and AXI4 without the signals for users, regions and several IDs."""
+    address, data = ("valid", "ready", "addr", "prot"), ("valid", "ready", "data")
+    burst = (*address, "id", "len", "size", "burst", "lock", "cache", "qos")
+    lite = {"aw": address, "w": (*data, "strb"), "b": ("valid", "ready", "resp"), "ar": address, "r": (*data, "resp")}
+    read = {"ar": burst, "r": (*data, "id", "resp", "last")}
+    write = {"aw": burst, "w": (*data, "strb", "last"), "b": ("valid", "ready", "id", "resp")}
+    interfaces = {"s_axi": lite, "m_axi_host": read | write, "m_axi_weight": read}
+    return {
+        f"{interface}_{channel}{signal}"
+        for interface, channels in interfaces.items()
+        for channel, signals in channels.items()
+        for signal in signals
+    }
