@@ -26,7 +26,18 @@ def _open_verilator(config: Config, **options: object) -> Device:
     return VerilatedDevice(config, **options)
 
 
-DEVICES: dict[str, Callable[..., Device]] = {"interpreter": _open_interpreter, "verilator": _open_verilator}
+def _open_axi(config: Config, **options: object) -> Device:
+    from openmxu.driver import MappedDevice
+    from openmxu.sim.axi import SimulatedAxi
+
+    return MappedDevice(SimulatedAxi(config, **options))
+
+
+DEVICES: dict[str, Callable[..., Device]] = {
+    "interpreter": _open_interpreter,
+    "verilator": _open_verilator,
+    "axi": _open_axi,
+}
 """What opens each device. Imports wait until then: a user of one device needs nothing of the others."""
 
 
@@ -36,7 +47,8 @@ def open_device(name: str, config: Config, **options: object) -> Device:
     Parameters
     ----------
     name
-        ``interpreter``: numpy, functional, without time. ``verilator``: the RTL, compiled and simulated.
+        ``interpreter``: numpy, functional, without time. ``verilator``: the RTL, compiled and simulated. ``axi``: the
+        same in its AXI shell, through the driver for registers.
     config
         Sizes of the core.
     options

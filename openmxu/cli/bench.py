@@ -215,7 +215,7 @@ def _measure(
 ) -> None:
     """Run, compare and report."""
     config = program.config
-    clocked = device is DeviceName.VERILATOR
+    clocked = device is not DeviceName.INTERPRETER
     if clocked and memory_latency is None:
         memory_latency = DEFAULT_LATENCY
     options = {"memory_latency": memory_latency, "stall_probability": stall_probability}

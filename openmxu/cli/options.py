@@ -34,6 +34,7 @@ class DeviceName(StrEnum):
 
     INTERPRETER = "interpreter"
     VERILATOR = "verilator"
+    AXI = "axi"
 
 
 DeviceOption = Annotated[
@@ -41,7 +42,8 @@ DeviceOption = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
-        help="interpreter: functional, without a clock. verilator: the RTL, cycle by cycle.",
+        help="interpreter: functional, without a clock. verilator: the RTL, cycle by cycle. axi: the RTL in its AXI "
+        "shell, through the driver for registers.",
     ),
 ]
 SizeOption = Annotated[

@@ -21,10 +21,6 @@ __all__ = ["COVERAGE", "LIBRARY_NAME", "TRACES", "build_library"]
 
 LIBRARY_NAME = "libopenmxu.so"
 
-_HARNESS_SOURCES = tuple(
-    Path(__file__).with_name(name) for name in ("streams.h", "channels.h", "harness.h", "harness.cpp")
-)
-
 TRACES = ("vcd", "fst")
 """Waveform formats."""
 
@@ -64,7 +60,7 @@ def build_library(
     _write_sources(design, config, directory)
     build = _Build(directory, tools)
     progress("verilating", 0.1)
-    build.verilate(trace)
+    build.verilate(design, trace)
     build.compile(progress)
     progress("linking", 0.98)
     return build.link(trace)
@@ -80,8 +76,8 @@ def _write_sources(design: Design, config: Config, directory: Path) -> None:
     (directory / "core.v").write_text(fold_initial_values(verilog))
     (directory / "memories.vlt").write_text(memories_configuration(memories))
     (directory / "layout.h").write_text(layout_header(config, memories, design.selector))
-    for source in _HARNESS_SOURCES:
-        shutil.copy(source, directory)
+    for name in design.harness:
+        shutil.copy(Path(__file__).with_name(name), directory)
 
 
 class _Build:
@@ -93,10 +89,10 @@ class _Build:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         self.environment |= {"VERILATOR_ROOT": str(tools.verilator_root), "LC_ALL": "C"}
 
-    def verilate(self, trace: str | None) -> None:
+    def verilate(self, design: Design, trace: str | None) -> None:
         top = ("--top-module", "openmxu_core", "--prefix", "Vopenmxu_core", "--Mdir", ".")
         options = (*_VERILATOR_OPTIONS, *_TRACE_OPTIONS[trace], *top)
-        self._run("Verilator", [self.tools.verilator, *options, "memories.vlt", "core.v", "harness.cpp"])
+        self._run("Verilator", [self.tools.verilator, *options, "memories.vlt", "core.v", design.harness[-1]])
 
     def compile(self, progress: ProgressHook) -> None:
         total = len(list(self.directory.glob("*.cpp"))) + 4  # Verilator's own library and two precompiled headers

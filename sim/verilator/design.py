@@ -14,12 +14,12 @@ from openmxu.arch.config import Config
 if TYPE_CHECKING:
     from amaranth.lib import wiring
 
-__all__ = ["CORE", "Design"]
+__all__ = ["AXI", "CORE", "Design"]
 
 
 @dataclass(frozen=True)
 class Design:
-    """A component with the signature of the core.
+    """A component with the signature of the core, or another one with a harness of its own.
 
     Attributes
     ----------
@@ -36,6 +36,8 @@ class Design:
         A file of Verilog that is compiled in place of what ``make`` makes; ``sources`` must name it.
     selector
         Name of an input that only the netlist has. It picks one of the netlist's faults, 0 none of them.
+    harness
+        The C++ files around the model, in this module's folder.
     """
 
     make: Callable[[Config], wiring.Component]
@@ -44,6 +46,7 @@ class Design:
     accumulators: Callable[[Config], tuple[tuple[str, ...], ...]]
     netlist: Path | None = None
     selector: str | None = None
+    harness: tuple[str, ...] = ("streams.h", "channels.h", "harness.h", "harness.cpp")
 
     def memories(self, config: Config) -> tuple[str, ...]:
         """Every array of the design: first the banks of the unified buffer, then the columns' arrays."""
@@ -58,9 +61,17 @@ def _make_core(config: Config) -> wiring.Component:
     return Core(config)
 
 
+def _make_axi(config: Config) -> wiring.Component:
+    from openmxu.rtl.axi.top import Top
+
+    return Top(config)
+
+
+_HARDWARE = tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch))
+
 CORE = Design(
     make=_make_core,
-    sources=tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch)),
+    sources=_HARDWARE,
     unified_buffer=lambda config: tuple(
         f"unified_buffer.bank_{bank}.memory" for bank in range(config.unified_buffer_banks)
     ),
@@ -69,3 +80,12 @@ CORE = Design(
     ),
 )
 """The openmxu core."""
+
+AXI = Design(
+    make=_make_axi,
+    sources=_HARDWARE,
+    unified_buffer=lambda config: (),
+    accumulators=lambda config: (),
+    harness=("streams.h", "channels.h", "axi_channels.h", "axi_harness.cpp"),
+)
+"""The core in its AXI shell."""

@@ -1,0 +1,81 @@
+"""The simulated AXI shell: as the interpreter, whatever its channels do; memory far away costs no bandwidth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import openmxu
+from openmxu.arch.config import Config
+from openmxu.arch.events import Counter
+from openmxu.arch.isa import format_named
+from openmxu.device import DeviceFault
+from openmxu.driver import MappedDevice
+from openmxu.sim.axi import SimulatedAxi
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import cases
+
+CONFIG = Config(
+    size=4,
+    activation_lanes=1,
+    unified_buffer_rows=4096,
+    unified_buffer_banks=1,
+    accumulator_rows=36,
+    parameter_sets=3,
+    host_data_bytes=4,
+    weight_data_bytes=8,
+    host_address_width=24,
+)
+CASES = 30
+
+_HALT = format_named("Halt")()
+
+
+def outcome(device, program, host, weights):
+    try:
+        return device.execute(program, host, weights), None
+    except DeviceFault as fault:
+        return fault.events, (fault.code, fault.index, str(fault))
+
+
+@pytest.mark.parametrize(("stall", "latency", "ring_bytes"), [(0.0, 1, 48), (0.3, 20, 160), (0.7, 100, 65536)])
+def test_random_programs(stall, latency, ring_bytes):
+    transport = SimulatedAxi(CONFIG, seed=1, stall_probability=stall, memory_latency=latency)
+    reference = Interpreter(CONFIG)
+    with MappedDevice(transport, ring_bytes=ring_bytes) as device:
+        for case in cases(int(1000 * stall), CASES, [CONFIG]):
+            device.reset()
+            reference.reset()
+            hosts = case.host_memory.copy(), case.host_memory.copy()
+            for program in case.executions():
+                got = outcome(device, program, hosts[0], case.weight_memory)
+                assert got == outcome(reference, program, hosts[1], case.weight_memory), case.seed
+                assert np.array_equal(*hosts), case.seed
+
+
+@pytest.mark.parametrize("name", ["Read_Host_Memory", "Write_Host_Memory"])
+def test_sequential_transfers_fill_the_bus(name):
+    """95 % of a beat per cycle, the wait for the first one included, with a memory of 100 cycles of latency."""
+    rows = CONFIG.unified_buffer_rows
+    transfers = [format_named(name)(unified_buffer=0, rows=rows, host=0)] * 8
+    with openmxu.open_device("axi", CONFIG, memory_latency=100) as device:
+        memory = np.zeros(rows * CONFIG.size, np.uint8)
+        device.execute([_HALT], memory, memory)
+        device.clear_counters()
+        device.execute([*transfers, _HALT], memory, memory)
+        counters = device.counters
+    moved = counters[Counter.HOST_READ_BYTES] + counters[Counter.HOST_WRITE_BYTES]
+    assert moved == 8 * rows * CONFIG.size
+    beats = moved // CONFIG.host_data_bytes
+    assert beats / counters[Counter.CYCLES] >= 0.95
+
+
+def test_parameters_are_checked():
+    for options, message in (
+        ({"stall_probability": 1.0}, "stall_probability must be at least 0 and less than 1, not 1.0"),
+        ({"memory_latency": 0}, "memory_latency must be at least 1 cycle, not 0"),
+        ({"seed": -1}, "seed must be from 0 to 2\\*\\*64 - 1, not -1"),
+        ({"memory_bytes": 16}, "memory_bytes must be at least 4096, not 16"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            SimulatedAxi(CONFIG, **options)
