@@ -76,8 +76,9 @@ campaign: $(INSTALLED) ## Compare random models of one and of several layers wit
 networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 	$(BIN)/python -m scripts.networks
 
-docs: $(INSTALLED) ## Write docs/isa.md anew from the instruction set
+docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew from the tables
 	$(BIN)/python scripts/generate_isa_docs.py
+	$(BIN)/python scripts/generate_register_docs.py
 
 clean: ## Remove what was built, except .venv
 	rm -rf build dist .pytest_cache .hypothesis .ruff_cache
