@@ -110,6 +110,10 @@ class Device(abc.ABC):
     def reset(self) -> None:
         """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
 
+    @abc.abstractmethod
+    def scrub(self) -> None:
+        """Clear all memories and what :meth:`reset` clears, between one user's programs and the next one's."""
+
     def close(self) -> None:
         """Give back what the device holds; it cannot be used afterwards."""
 

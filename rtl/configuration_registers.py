@@ -29,12 +29,14 @@ class ConfigurationRegisters(wiring.Component):
     -------
     write, word
         A legal Set_Configuration.
+    clear
+        All become 0.
     values
         See :func:`configuration_layout`.
     """
 
     def __init__(self) -> None:
-        super().__init__({"write": In(1), "word": In(WORD_BITS), "values": Out(configuration_layout())})
+        super().__init__({"write": In(1), "word": In(WORD_BITS), "clear": In(1), "values": Out(configuration_layout())})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -45,4 +47,6 @@ class ConfigurationRegisters(wiring.Component):
                         for field in register.fields:
                             target = self.values[register.name.lower()][field.name]
                             m.d.sync += target.eq(register_field(self.word, register.number, field.name))
+        with m.If(self.clear):
+            m.d.sync += self.values.eq(0)
         return m

@@ -15,6 +15,7 @@ from openmxu.rtl.interfaces import CoreSignature
 from openmxu.rtl.management import Management
 from openmxu.rtl.matrix_sequencer import MatrixSequencer
 from openmxu.rtl.scoreboard import QueuedUnit
+from openmxu.rtl.scrubber import Scrubber
 from openmxu.rtl.systolic_array import SystolicArray
 from openmxu.rtl.systolic_data_setup import SystolicDataSetup
 from openmxu.rtl.unified_buffer import UnifiedBuffer
@@ -46,6 +47,7 @@ class Core(wiring.Component):
         m = Module()
         config = self.config
         m.submodules.dispatcher = self._dispatcher = Dispatcher(config)
+        m.submodules.scrubber = self._scrubber = Scrubber(config)
         m.submodules.unified_buffer = self._unified_buffer = UnifiedBuffer(
             config, readers=("matrix", "activation", "host"), writers=("results", "host")
         )
@@ -70,8 +72,10 @@ class Core(wiring.Component):
 
     def _connect_streams(self, m: Module) -> None:
         dispatcher, buffer = self._dispatcher, self._unified_buffer
-        connect(m, flipped(self.instructions), dispatcher.instructions)
-        connect(m, dispatcher.events, flipped(self.events))
+        connect(m, flipped(self.instructions), self._scrubber.instructions)
+        connect(m, self._scrubber.dispatched, dispatcher.instructions)
+        connect(m, dispatcher.events, self._scrubber.happened)
+        connect(m, self._scrubber.events, flipped(self.events))
         connect(m, flipped(self.management), self._management.requests)
         connect(m, self._management.responses, flipped(self.management_response))
 
@@ -135,7 +139,7 @@ class Core(wiring.Component):
         m.d.comb += accumulators.tag.eq(tag)
 
     def _connect_control(self, m: Module) -> None:
-        dispatcher, management = self._dispatcher, self._management
+        dispatcher, management, scrubber = self._dispatcher, self._management, self._scrubber
         done = {
             QueuedUnit.HOST_READ: self._host_reader.done,
             QueuedUnit.HOST_WRITE: self._host_writer.done,
@@ -151,6 +155,11 @@ class Core(wiring.Component):
             dispatcher.windows.eq(management.windows),
             dispatcher.clear_fault.eq(management.clear_fault),
             dispatcher.acknowledge.eq(management.acknowledge),
+            dispatcher.scrubs.eq(scrubber.scrubs),
+            dispatcher.clear_registers.eq(scrubber.clear),
+            scrubber.idle.eq(dispatcher.idle),
+            scrubber.request.eq(management.scrub),
+            management.scrubbing.eq(scrubber.pending),
             management.running.eq(dispatcher.running),
             management.faulted.eq(dispatcher.faulted),
             management.waiting.eq(dispatcher.waiting),

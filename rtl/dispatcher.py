@@ -49,10 +49,15 @@ class Dispatcher(wiring.Component):
         Nothing is on its way from weight memory; nor is a tile anywhere before the array; empty all that.
     windows
         Memory that programs may touch.
+    scrubs, clear_registers
+        The word in ``instructions`` is the scrubber's: it may use a tile that nobody took; configuration registers
+        become 0.
     clear_fault, acknowledge
         From the host: go on after a fault; go on after Host_Synchronize.
     events
         For the host.
+    idle
+        Between two programs.
     running, faulted, waiting
         From the first instruction to the end of Halt or a fault; after a fault; for ``acknowledge``.
     busy
@@ -79,9 +84,12 @@ class Dispatcher(wiring.Component):
                 "weights_empty": In(1),
                 "flush_weights": Out(1),
                 "windows": In(MemoryWindows(config)),
+                "scrubs": In(1),
+                "clear_registers": In(1),
                 "clear_fault": In(1),
                 "acknowledge": In(1),
                 "events": Out(stream.Signature(EventLayout)),
+                "idle": Out(1),
                 "running": Out(1),
                 "faulted": Out(1),
                 "waiting": Out(1),
@@ -115,11 +123,12 @@ class Dispatcher(wiring.Component):
             check.new_word.eq(self.instructions.payload),
             check.configuration.eq(registers.values),
             check.windows.eq(self.windows),
-            check.has_tile.eq(tiles.has_tile),
+            check.has_tile.eq(tiles.has_tile | self.scrubs),
             check.has_queued_tile.eq(tiles.has_queued_tile),
             check.has_two_queued_tiles.eq(tiles.has_two_queued_tiles),
             check.weight_queue_full.eq(tiles.queue_full),
             registers.word.eq(check.word),
+            registers.clear.eq(self.clear_registers),
             decoder.word.eq(check.word),
             decoder.opcode_is.eq(check.opcode_is),
             decoder.configuration.eq(registers.values),
@@ -163,7 +172,7 @@ class Dispatcher(wiring.Component):
 
         with m.FSM():
             with m.State("FETCH"):
-                m.d.comb += self.instructions.ready.eq(1)
+                m.d.comb += [self.instructions.ready.eq(1), self.idle.eq(~self.running)]
                 with m.If(take):
                     m.next = "DISPATCH"
 

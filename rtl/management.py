@@ -28,11 +28,11 @@ class Management(wiring.Component):
         Register accesses; a read is answered in order, a write is not answered.
     increments
         For the counters.
-    units_busy, running, faulted, waiting
+    units_busy, running, faulted, waiting, scrubbing
         For the STATUS register.
     windows
         See :class:`~openmxu.rtl.instruction_check.MemoryWindows`; empty after reset.
-    clear_fault, acknowledge
+    clear_fault, acknowledge, scrub
         Set for one cycle when the host writes them to the COMMAND register.
     """
 
@@ -47,9 +47,11 @@ class Management(wiring.Component):
                 "running": In(1),
                 "faulted": In(1),
                 "waiting": In(1),
+                "scrubbing": In(1),
                 "windows": Out(MemoryWindows(config)),
                 "clear_fault": Out(1),
                 "acknowledge": Out(1),
+                "scrub": Out(1),
             }
         )
 
@@ -70,14 +72,17 @@ class Management(wiring.Component):
             clear.eq(is_command & request.data[Command.CLEAR_COUNTERS]),
             self.clear_fault.eq(is_command & request.data[Command.CLEAR_FAULT]),
             self.acknowledge.eq(is_command & request.data[Command.ACKNOWLEDGE]),
+            self.scrub.eq(is_command & request.data[Command.SCRUB]),
         ]
+        was_scrubbing = Signal()
+        m.d.sync += was_scrubbing.eq(self.scrubbing)
         increments = Signal(increments_layout())
         m.d.sync += increments.eq(self.increments)
         counters = []
         for counter in Counter:
             value = Signal(64, name=counter.name.lower())
             m.d.sync += value.eq(value + increments[counter.name.lower()])
-            with m.If(clear):
+            with m.If(clear | (was_scrubbing & ~self.scrubbing)):
                 m.d.sync += value.eq(0)
             counters.append(value)
 
@@ -91,7 +96,8 @@ class Management(wiring.Component):
             with m.If(write & (request.address == address)):
                 m.d.sync += register.eq(request.data)
 
-        status = Cat(self.running, self.faulted, self.waiting, Const(0, STATUS_UNITS_OFFSET - 3), self.units_busy)
+        flags = (self.running, self.faulted, self.waiting, self.scrubbing)
+        status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), self.units_busy)
         registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
         with m.If(self.requests.ready):
             m.d.sync += self.responses.valid.eq(self.requests.valid & ~request.write)

@@ -7,7 +7,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from openmxu.arch.events import COUNTERS, IDENTIFICATION, STATUS_UNITS_OFFSET, Command, EventKind, Management
+from openmxu.arch.events import (
+    CORE_STATUS,
+    COUNTERS,
+    IDENTIFICATION,
+    STATUS_UNITS_OFFSET,
+    Command,
+    EventKind,
+    Management,
+)
 from openmxu.arch.faults import FAULT_DESCRIPTIONS
 from openmxu.arch.isa import FORMATS, REGISTERS, UNITS, WORD_BITS, WORD_BYTES, Field, Format, RegisterFormat
 from openmxu.assembler import assemble
@@ -44,8 +52,7 @@ MANAGEMENT_DESCRIPTIONS = {
     ),
     Management.STATUS: (
         "read",
-        "bit 0 running, bit 1 faulted, bit 2 waiting for the host's acknowledgement; from bit "
-        f"{STATUS_UNITS_OFFSET} on one busy bit for each unit",
+        f"flags, see below; from bit {STATUS_UNITS_OFFSET} on one busy bit for each unit",
     ),
     Management.COMMAND: ("write", "writing 1 to a bit acts once, see below"),
     Management.HOST_BASE: ("read, write", "first byte address of the host memory window"),
@@ -58,6 +65,9 @@ COMMAND_DESCRIPTIONS = {
     Command.CLEAR_COUNTERS: "sets all counters to 0",
     Command.CLEAR_FAULT: "leaves the faulted state and forgets queued weights: the next instruction begins a program",
     Command.ACKNOWLEDGE: "lets a waiting Host_Synchronize finish",
+    Command.SCRUB: "clears unified buffer, accumulators, parameter sets, table, configuration registers and counters, "
+    "as soon as no program runs and no fault is pending; instructions wait until then. Zeros are written by the units "
+    "themselves, in about `unified_buffer_rows` × S / `activation_lanes` cycles",
 }
 
 INTRODUCTION = f"""\
@@ -230,6 +240,7 @@ def events() -> str:
 def management() -> str:
     """The management registers, the command bits and the counters."""
     rows = [[f"`{int(m):#04x}`", f"`{m.name}`", *MANAGEMENT_DESCRIPTIONS[m]] for m in Management]
+    flags = [[int(flag), f"`{flag.name}`", text] for flag, text in CORE_STATUS.items()]
     commands = [[int(command), f"`{command.name}`", COMMAND_DESCRIPTIONS[command]] for command in Command]
     counters = [
         [f"`{Management.COUNTERS + counter:#04x}`", f"`{counter.name}`", text] for counter, text in COUNTERS.items()
@@ -239,6 +250,8 @@ def management() -> str:
             "## Management registers",
             "64-bit registers that the host reads and writes while programs run.",
             table(["address", "register", "access", "meaning"], rows),
+            "### Status flags",
+            table(["bit", "flag", "meaning"], flags),
             "### Commands",
             table(["bit", "command", "effect"], commands),
             "### Counters",

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.events import STATUS_UNITS_OFFSET, Command, Counter, Event, EventKind, Management
+from openmxu.arch.events import STATUS_UNITS_OFFSET, Command, CoreStatus, Counter, Event, EventKind, Management
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Unit, encode_program
+from openmxu.arch.scrub import scrub_program
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
@@ -26,6 +27,9 @@ __all__ = ["VerilatedDevice"]
 
 _SLICE = 50_000
 """Cycles between two looks at Python's signals: a fraction of a second, so that Ctrl-C works."""
+
+_SLICE_OF_SCRUB = 100
+"""Cycles between two looks at whether the memories are clear."""
 
 _PROGRESS = (
     *(Counter.ARRAY_ACTIVE, Counter.HOST_READ_BYTES, Counter.HOST_WRITE_BYTES, Counter.WEIGHT_BYTES),
@@ -236,6 +240,17 @@ class VerilatedDevice(Device):
         self._open_model().reset()
         self._detach()
         self._broken = None
+
+    def scrub(self) -> None:
+        """Clear memories, configuration registers, queued weights and counters; the core does it by itself."""
+        model = self._ready_model()
+        self._command(Command.SCRUB)
+        deadline = model.status().cycle + len(scrub_program(self.config)) * self._watchdog
+        while self._read(Management.STATUS) >> CoreStatus.SCRUBBING & 1:
+            if model.run(_SLICE_OF_SCRUB, self._watchdog) is Result.FAILED:
+                self._check(Result.FAILED)
+            if model.status().cycle > deadline:
+                raise self._hang()
 
     def close(self) -> None:
         """Free the model, and finish the waveform file."""

@@ -11,7 +11,7 @@ from cocotb.task import resume
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.events import Command, Counter, Event, EventKind, Management
+from openmxu.arch.events import Command, CoreStatus, Counter, Event, EventKind, Management
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode
 from openmxu.device import Device, DeviceFault, DeviceHang
@@ -155,6 +155,14 @@ class CocotbDevice(Device):
     async def reset(self) -> None:
         """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
         await self.bench.reset()
+
+    @resume
+    async def scrub(self) -> None:
+        """Clear memories, configuration registers, queued weights and counters."""
+        self._write(Management.COMMAND, 1 << Command.SCRUB)
+        end = self.bench.cycle + _PATIENCE
+        while await self._read(Management.STATUS) >> CoreStatus.SCRUBBING & 1:
+            assert self.bench.cycle < end, "the memories are not clear"
 
     def _on_event(self, payload: int) -> None:
         event = unpack(EventLayout, payload)

@@ -48,6 +48,7 @@ from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.scaler import Scaler
 from openmxu.rtl.scoreboard import Scoreboard
+from openmxu.rtl.scrubber import Scrubber
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.systolic_array import SystolicArray
@@ -160,6 +161,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
         "command_queues": CommandQueues(config),
         "dispatcher": Dispatcher(config),
         "management": Management(config),
+        "scrubber": Scrubber(config),
     }
 
 

@@ -6,9 +6,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Unit
 
-__all__ = ["COUNTERS", "IDENTIFICATION", "Command", "Counter", "Event", "EventKind", "Management"]
+__all__ = [
+    "CORE_STATUS",
+    "COUNTERS",
+    "IDENTIFICATION",
+    "Command",
+    "CoreStatus",
+    "Counter",
+    "Event",
+    "EventKind",
+    "Management",
+]
 
 IDENTIFICATION = 0x00_01_55_58_4D_4E_50_4F
 """The value of the identification register: ``OPNMXU`` in ASCII, lowest byte first, above it the interface version."""
@@ -47,12 +56,30 @@ class Management(IntEnum):
     COUNTERS = 0x20
 
 
+class CoreStatus(IntEnum):
+    """Bit numbers of the STATUS register; above them come the units."""
+
+    RUNNING = 0
+    FAULTED = 1
+    WAITING = 2
+    SCRUBBING = 3
+
+
+CORE_STATUS: dict[CoreStatus, str] = {
+    CoreStatus.RUNNING: "from the first instruction of a program to the end of its Halt",
+    CoreStatus.FAULTED: "a fault has stopped the program: instructions are dropped until CLEAR_FAULT",
+    CoreStatus.WAITING: "a Host_Synchronize waits for ACKNOWLEDGE",
+    CoreStatus.SCRUBBING: "SCRUB has been written, and the memories are not clear yet",
+}
+
+
 class Command(IntEnum):
     """Bit numbers of the COMMAND register; writing 1 acts once."""
 
     CLEAR_COUNTERS = 0
     CLEAR_FAULT = 1
     ACKNOWLEDGE = 2
+    SCRUB = 3
 
 
 class Counter(IntEnum):
@@ -106,7 +133,4 @@ COUNTERS: dict[Counter, str] = {
 }
 
 STATUS_UNITS_OFFSET = 8
-"""STATUS: bit 0 running, bit 1 faulted, bit 2 waiting for the host's acknowledgement; from this bit one busy bit for
-each :class:`~openmxu.arch.isa.Unit`."""
-
-STATUS_UNITS = tuple(Unit)
+"""From this bit of STATUS on, one busy bit for each :class:`~openmxu.arch.isa.Unit`."""

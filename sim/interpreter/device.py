@@ -119,6 +119,12 @@ class Interpreter(Device):
         self._checker = LegalityChecker(self.config)
         self._forget_weights()
 
+    def scrub(self) -> None:
+        """Clear memories, configuration registers and queued weights."""
+        for memory in (self.unified_buffer, self.accumulators, self.biases, self.scales, self.table):
+            memory[...] = 0
+        self.reset()
+
     def snapshot(self) -> Snapshot:
         """Copies of the unified buffer and the accumulators."""
         return Snapshot(self.unified_buffer.copy(), self.accumulators.copy())

@@ -263,6 +263,8 @@ async def run_case(dut, case, stall):
     bench = await Bench.start(dut, "dispatcher")
     set_windows(bench, case)
     expected = expect(case)
+    for name in ("scrubs", "clear_registers"):
+        bench.port(name).value = 0
     units = Units(bench, stall)
     for access in expected.accesses:
         units.expect(access)

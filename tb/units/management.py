@@ -3,7 +3,7 @@
 import cocotb
 import numpy as np
 
-from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Counter
+from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, CoreStatus, Counter
 from openmxu.arch.events import Management as Address
 from openmxu.rtl.instruction_check import MemoryWindows
 from openmxu.rtl.interfaces import ManagementRequest
@@ -11,6 +11,8 @@ from openmxu.rtl.management import increments_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.payloads import pack, unpack
 from tb.pulses import Pulses
+
+FLAGS = [flag.name.lower() for flag in CoreStatus]
 
 WINDOWS = {
     Address.HOST_BASE: ("host_base", CONFIG.host_address_width),
@@ -28,7 +30,7 @@ def request(address, data=None):
 
 async def make_bench(dut, idle=0.0, backpressure=0.0):
     bench = await Bench.start(dut, "management")
-    for name in ("increments", "units_busy", "running", "faulted", "waiting"):
+    for name in ("increments", "units_busy", *FLAGS):
         bench.port(name).value = 0
     return bench, bench.source("requests", idle), bench.sink("responses", backpressure)
 
@@ -41,6 +43,7 @@ async def registers(dut, idle, backpressure):
     pulses = {
         Command.CLEAR_FAULT: Pulses(bench, "clear_fault"),
         Command.ACKNOWLEDGE: Pulses(bench, "acknowledge"),
+        Command.SCRUB: Pulses(bench, "scrub"),
     }
     values, expected = dict.fromkeys(WINDOWS, 0), []
     commands = dict.fromkeys(pulses, 0)
@@ -68,10 +71,10 @@ async def registers(dut, idle, backpressure):
 @cocotb.test()
 async def status(dut):
     bench, requests, responses = await make_bench(dut)
-    for number in range(256):
+    for number in range(512):
         units, rest = number & 0x1F, number >> 5
         bench.port("units_busy").value = units
-        for index, name in enumerate(("running", "faulted", "waiting")):
+        for index, name in enumerate(FLAGS):
             bench.port(name).value = rest >> index & 1
         requests.send(request(Address.STATUS))
         await bench.until(lambda number=number: len(responses.received) > number)
@@ -106,3 +109,19 @@ async def counters(dut):
     await bench.until(lambda: requests.is_empty)
     await bench.steps(2)
     assert await read_all() == [0] * len(Counter)
+
+
+@cocotb.test()
+async def counters_are_clear_when_the_memories_are(dut):
+    bench, requests, responses = await make_bench(dut)
+    scrubbing, increments = bench.port("scrubbing"), bench.port("increments")
+    scrubbing.value = 1
+    increments.value = pack(increments_layout(), {counter.name.lower(): 1 for counter in Counter})
+    await bench.steps(20)
+    # The Halt of the scrubber's program counts in the last cycle.
+    await bench.step()
+    increments.value, scrubbing.value = 0, 0
+    await bench.steps(4)
+    requests.send(*(request(Address.COUNTERS + counter) for counter in Counter))
+    await bench.until(lambda: len(responses.received) == len(Counter))
+    assert responses.received == [0] * len(Counter)

@@ -77,7 +77,7 @@ ACTIVATION = {
 }
 
 CONTROL = {
-    "checks": ("scoreboard", "tile_ledger", "management", "plane_products", "instruction_check"),
+    "checks": ("scoreboard", "tile_ledger", "management", "scrubber", "plane_products", "instruction_check"),
     "dispatch": ("command_queues", "dispatcher"),
 }
 

@@ -1,0 +1,63 @@
+"""The program by which a core clears its memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction, Register, format_named, register_format
+from openmxu.arch.legality import PARAMETER_ROWS, table_rows
+
+__all__ = ["scrub_program"]
+
+_MOST_SETS = (1 << 16) - 1
+"""As many parameter sets as LOAD_PARAMETERS can count."""
+
+
+def scrub_program(config: Config) -> tuple[Instruction, ...]:
+    """Instructions that leave zeros in the unified buffer, the accumulators, the parameter sets and the table.
+
+    Configuration registers must be 0. Activate then limits whatever it finds to 0, and the products of the unified
+    buffer's zeros are 0 whatever weights are in the array: the MatrixMultiply uses them although no tile was taken,
+    which is legal in this program alone. What a configuration's unified buffer is too small to load is left out, as
+    no other program can have loaded it.
+    """
+    return (
+        *_unified_buffer(config),
+        *_accumulators(config),
+        *_parameters(config),
+        *_table(config),
+        format_named("Halt")(),
+    )
+
+
+def _pieces(total: int, most: int) -> Iterator[tuple[int, int]]:
+    """First element and size of pieces of at most ``most``."""
+    return ((first, min(most, total - first)) for first in range(0, total, most))
+
+
+def _unified_buffer(config: Config) -> Iterator[Instruction]:
+    for first, rows in _pieces(config.unified_buffer_rows, config.accumulator_rows):
+        yield format_named("Activate")(unified_buffer=first, rows=rows)
+
+
+def _accumulators(config: Config) -> Iterator[Instruction]:
+    for first, rows in _pieces(config.accumulator_rows, config.unified_buffer_rows):
+        yield format_named("MatrixMultiply")(accumulator=first, rows=rows)
+
+
+def _parameters(config: Config) -> Iterator[Instruction]:
+    most = min(config.unified_buffer_rows // PARAMETER_ROWS, _MOST_SETS)
+    if most:
+        for first, count in _pieces(config.parameter_sets, most):
+            yield _set_configuration(Register.LOAD_PARAMETERS, first=first, count=count)
+
+
+def _table(config: Config) -> Iterator[Instruction]:
+    if table_rows(config.size) <= config.unified_buffer_rows:
+        yield _set_configuration(Register.LOAD_TABLE)
+
+
+def _set_configuration(register: Register, **fields: int) -> Instruction:
+    value = register_format(register).pack(**fields)
+    return format_named("Set_Configuration")(register=register, value=value)
