@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from openmxu.arch.events import COUNTERS, STATUS_UNITS_OFFSET, Command, Counter, EventKind, Management
+from openmxu.arch.events import CORE_STATUS, COUNTERS, STATUS_UNITS_OFFSET, Command, Counter, EventKind, Management
 from openmxu.arch.isa import UNITS
 from openmxu.arch.isa import WORD_BYTES as INSTRUCTION_BYTES
 
@@ -377,9 +377,7 @@ _CORE_DESCRIPTIONS = {
 }
 _CORE_FIELDS = {
     Management.STATUS: (
-        RegisterField("RUNNING", 0, 1, "from the first instruction of a program to the end of its Halt"),
-        RegisterField("FAULTED", 1, 1, "a fault has stopped the program: instructions are dropped until CLEAR_FAULT"),
-        RegisterField("WAITING", 2, 1, "a Host_Synchronize waits for ACKNOWLEDGE"),
+        *_flags(CORE_STATUS),
         RegisterField(
             "UNITS",
             STATUS_UNITS_OFFSET,
@@ -392,6 +390,8 @@ _CORE_FIELDS = {
             Command.CLEAR_COUNTERS: "sets all counters to 0",
             Command.CLEAR_FAULT: "after a fault, lets the next instruction begin a program",
             Command.ACKNOWLEDGE: "lets a waiting Host_Synchronize finish",
+            Command.SCRUB: "clears unified buffer, accumulators, parameter sets, table, configuration registers and "
+            "counters, as soon as no program runs and no fault is pending; instructions wait until then",
         }
     ),
 }

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.events import IDENTIFICATION, Command, Counter, Event, EventKind
+from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus, Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.arch.registers import (
@@ -42,6 +42,9 @@ _PROGRESS = (
     *(counter for counter in Counter if counter.name.startswith("RETIRED")),
 )
 """Counters that stand still when nothing gets done; the others also count waiting."""
+
+_SCRUB_READS = 100_000
+"""How often a driver asks whether the memories are clear before it gives up."""
 
 _RESET_READS = 10_000
 """How often a driver asks whether a reset has ended before it gives up."""
@@ -150,6 +153,14 @@ class MappedDevice(Device):
         else:
             raise DeviceHang("the reset does not end: memory does not answer an access of the device")
         self._write("INTERRUPT_STATUS", (1 << len(Interrupt)) - 1)
+
+    def scrub(self) -> None:
+        """Clear the core's memories, configuration registers, queued weights and counters."""
+        self._write("CORE_COMMAND", 1 << Command.SCRUB)
+        for _ in range(_SCRUB_READS):
+            if not self._flag("CORE_STATUS", CoreStatus.SCRUBBING.name):
+                return
+        raise DeviceHang("the memories do not become clear: a program runs, or a fault is pending")
 
     def close(self) -> None:
         """Switch interrupts off, and close the transport."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from openmxu.arch.config import Config
-from openmxu.arch.events import IDENTIFICATION
+from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus
 from openmxu.arch.isa import format_named
 from openmxu.arch.registers import MAP_VERSION, device_register
 from openmxu.device import DeviceHang
@@ -139,6 +139,15 @@ def test_a_reset_that_does_not_end() -> None:
     registers.set("STATUS", 1)
     with pytest.raises(DeviceHang, match=r"^the reset does not end"):
         device.reset()
+
+
+def test_a_scrub_that_does_not_end() -> None:
+    registers = Registers()
+    device = MappedDevice(registers)
+    registers.set("CORE_STATUS", 1 << CoreStatus.SCRUBBING)
+    with pytest.raises(DeviceHang, match=r"^the memories do not become clear: a program runs, or a fault is pending$"):
+        device.scrub()
+    assert registers.get("CORE_COMMAND") == 1 << Command.SCRUB
 
 
 def test_bus_error() -> None:
