@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from openmxu.arch.config import Config
-from openmxu.arch.registers import ADDRESS_WIDTH
+from openmxu.arch.registers import ADDRESS_WIDTH, ShellKind
 from openmxu.rtl.accumulators import Accumulators
 from openmxu.rtl.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation_unit import ActivationUnit
@@ -181,7 +181,7 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
         "register_slice": RegisterSlice(8),
         "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
-        "register_file": RegisterFile(config),
+        "register_file": RegisterFile(config, ShellKind.AXI),
         "bus_errors": BusErrors(config),
     }
 

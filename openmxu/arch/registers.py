@@ -64,6 +64,7 @@ class ShellKind(IntEnum):
     """What stands between core and host."""
 
     AXI = 1
+    SERIAL = 2
 
 
 class BusPort(IntEnum):
@@ -227,7 +228,7 @@ _SHELL = (
         Access.READ,
         "what stands between core and host",
         fields=(
-            RegisterField("KIND", 0, 8, "1: AXI"),
+            RegisterField("KIND", 0, 8, "1: AXI, 2: serial"),
             RegisterField("VERSION", 8, 8, "version of this register map"),
             RegisterField("HAS_SCRUB", 16, 1, "the SCRUB command clears the memories; otherwise it does nothing"),
         ),

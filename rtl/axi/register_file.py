@@ -44,6 +44,15 @@ class RegisterFile(wiring.Component):
     Of a 64-bit register, a read of the low word keeps the high word for a read that follows; a write of the low word
     waits for that of the high word, which writes both.
 
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    kind
+        What the SHELL register tells.
+    has_scrub
+        Whether the memories can be cleared.
+
     Members
     -------
     requests, responses
@@ -64,8 +73,9 @@ class RegisterFile(wiring.Component):
         The interrupts that have happened, and those that happen now.
     """
 
-    def __init__(self, config: Config, *, has_scrub: bool = False) -> None:
+    def __init__(self, config: Config, kind: ShellKind, *, has_scrub: bool = False) -> None:
         self._config = config
+        self._kind = kind
         self._has_scrub = has_scrub
         access = access_layout(ADDRESS_WIDTH)
         members = {
@@ -97,7 +107,7 @@ class RegisterFile(wiring.Component):
         if register.name == "IDENTIFICATION":
             return IDENTIFICATION
         if register.name == "SHELL":
-            values = {"KIND": ShellKind.AXI, "VERSION": MAP_VERSION, "HAS_SCRUB": self._has_scrub}
+            values = {"KIND": self._kind, "VERSION": MAP_VERSION, "HAS_SCRUB": self._has_scrub}
             return sum(int(value) << register.field(name).offset for name, value in values.items())
         return None
 

@@ -13,12 +13,14 @@ from amaranth.lib import wiring
 
 import openmxu.rtl
 from openmxu.arch.config import Config
+from openmxu.arch.registers import ShellKind
 from openmxu.rtl.activation_sequencer import ActivationSequencer
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.axi.event_queue import EventQueue
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.program_fetcher import ProgramFetcher
 from openmxu.rtl.axi.read_manager import ReadManager
+from openmxu.rtl.axi.register_file import RegisterFile
 from openmxu.rtl.axi.register_slice import RegisterSlice
 from openmxu.rtl.axi.shell import Shell
 from openmxu.rtl.axi.top import Top
@@ -38,6 +40,7 @@ from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.scaler import Scaler
+from openmxu.rtl.shell_core import ShellCore
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import UnifiedBuffer
@@ -53,6 +56,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         config.host_address_width, config.host_data_bytes, clients=("first", "second")
     ),
     WriteManager: lambda config: WriteManager(config.host_address_width, config.host_data_bytes),
+    RegisterFile: lambda config: RegisterFile(config, ShellKind.AXI),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
@@ -69,13 +73,14 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
     Scaler: lambda config: Scaler(),
     Skew: lambda config: Skew(signed(OPERAND_WIDTH), config.size),
+    ShellCore: lambda config: ShellCore(config, ShellKind.AXI),
     StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
 }
 """How to make those components that need more, or less, than a configuration."""
 
 
-SYSTEMS = (Core, Shell, Top)
+SYSTEMS = (Core, ShellCore, Shell, Top)
 """Those that hold all of the core."""
 
 
