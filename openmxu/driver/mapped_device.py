@@ -46,8 +46,8 @@ _PROGRESS = (
 _SCRUB_READS = 100_000
 """How often a driver asks whether the memories are clear before it gives up."""
 
-_RESET_READS = 10_000
-"""How often a driver asks whether a reset has ended before it gives up."""
+_STATUS_READS = 10_000
+"""How often a driver asks whether something has ended before it gives up."""
 
 
 class IdentificationError(DeviceError):
@@ -97,6 +97,7 @@ class MappedDevice(Device):
         if ring_bytes < MINIMUM_RING_BYTES or ring_bytes % WORD_BYTES:
             raise ValueError(f"ring_bytes must be a multiple of 16 and at least 32, not {ring_bytes}")
         self._transport = transport
+        self.config = self._identify()
         host = transport.region(MemoryKind.HOST)
         buffer = -(-ring_bytes // OFFSET_ALIGNMENT) * OFFSET_ALIGNMENT
         if buffer > host.size:
@@ -104,7 +105,6 @@ class MappedDevice(Device):
         self._ring = Region(host.base, ring_bytes)
         self._host = Region(host.base + buffer, host.size - buffer)
         self._weights = transport.region(MemoryKind.WEIGHT)
-        self.config = self._identify()
         self.reset()
         self._write("INTERRUPT_ENABLE", sum(1 << interrupt for interrupt in _INTERRUPTS))
 
@@ -147,25 +147,22 @@ class MappedDevice(Device):
     def reset(self) -> None:
         """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
         self._write("COMMAND", 1 << ShellCommand.RESET)
-        for _ in range(_RESET_READS):
-            if not self._flag("STATUS", "RESETTING"):
-                break
-        else:
-            raise DeviceHang("the reset does not end: memory does not answer an access of the device")
+        otherwise = "the reset does not end: memory does not answer an access of the device"
+        self._await_clear("STATUS", "RESETTING", otherwise)
         self._write("INTERRUPT_STATUS", (1 << len(Interrupt)) - 1)
 
     def scrub(self) -> None:
         """Clear the core's memories, configuration registers, queued weights and counters."""
         self._write("CORE_COMMAND", 1 << Command.SCRUB)
-        for _ in range(_SCRUB_READS):
-            if not self._flag("CORE_STATUS", CoreStatus.SCRUBBING.name):
-                return
-        raise DeviceHang("the memories do not become clear: a program runs, or a fault is pending")
+        otherwise = "the memories do not become clear: a program runs, or a fault is pending"
+        self._await_clear("CORE_STATUS", CoreStatus.SCRUBBING.name, otherwise, _SCRUB_READS)
 
     def close(self) -> None:
-        """Switch interrupts off, and close the transport."""
-        self._write("INTERRUPT_ENABLE", 0)
-        self._transport.close()
+        """Switch interrupts off, and close the transport, even if it fails."""
+        try:
+            self._write("INTERRUPT_ENABLE", 0)
+        finally:
+            self._transport.close()
 
     def _identify(self) -> Config:
         identification = self._read("IDENTIFICATION")
@@ -255,8 +252,14 @@ class MappedDevice(Device):
     def _stop(self) -> None:
         """Empty the ring; what was fetched goes to the core, which drops it after a fault."""
         self._write("CONTROL", 0)
-        while self._flag("STATUS", "FETCHING"):
-            pass
+        self._await_clear("STATUS", "FETCHING", "instructions that were fetched are not taken")
+
+    def _await_clear(self, register: str, field: str, otherwise: str, reads: int = _STATUS_READS) -> None:
+        """Wait until a bit is 0."""
+        for _ in range(reads):
+            if not self._flag(register, field):
+                return
+        raise DeviceHang(otherwise)
 
     def _bus_error(self) -> DeviceBusError:
         register, value = device_register("BUS_ERROR"), self._read("BUS_ERROR")

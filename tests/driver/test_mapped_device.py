@@ -8,7 +8,7 @@ import pytest
 from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus
 from openmxu.arch.isa import format_named
-from openmxu.arch.registers import MAP_VERSION, device_register
+from openmxu.arch.registers import MAP_VERSION, ShellCommand, device_register
 from openmxu.device import DeviceHang
 from openmxu.driver import DeviceBusError, IdentificationError, MappedDevice, MemoryKind, Region, Transport
 
@@ -44,6 +44,8 @@ class Registers(Transport):
 
     def write_register(self, offset: int, value: int) -> None:
         self.words[offset] = value
+        if offset == device_register("COMMAND").offset and value == 1 << ShellCommand.POP_EVENT:
+            self.set("EVENT", 0)
 
     def region(self, memory: MemoryKind) -> Region:
         return self.regions[memory]
@@ -148,6 +150,30 @@ def test_a_scrub_that_does_not_end() -> None:
     with pytest.raises(DeviceHang, match=r"^the memories do not become clear: a program runs, or a fault is pending$"):
         device.scrub()
     assert registers.get("CORE_COMMAND") == 1 << Command.SCRUB
+
+
+def test_instructions_that_are_never_taken() -> None:
+    registers = Registers()
+    device = MappedDevice(registers)
+    registers.interrupts = [{"STATUS": 1 << 3, "INTERRUPT_STATUS": 1, "EVENT": 1 << 31}]
+    with pytest.raises(DeviceHang, match=r"^instructions that were fetched are not taken$"):
+        device.execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
+
+
+def test_a_transport_that_fails_is_closed_nevertheless() -> None:
+    class Failing(Registers):
+        fails = False
+
+        def write_register(self, offset: int, value: int) -> None:
+            if self.fails:
+                raise InterruptedError
+            super().write_register(offset, value)
+
+    device = MappedDevice(registers := Failing())
+    registers.fails = True
+    with pytest.raises(InterruptedError):
+        device.close()
+    assert registers.is_closed
 
 
 def test_bus_error() -> None:
