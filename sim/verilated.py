@@ -13,6 +13,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import STATUS_UNITS_OFFSET, Command, CoreStatus, Counter, Event, EventKind, Management
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Unit, encode_program
+from openmxu.arch.patience import Patience
 from openmxu.arch.scrub import scrub_program
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot
 from openmxu.disassembler import format_instruction
@@ -20,7 +21,6 @@ from openmxu.sim.interpreter import check_memory, check_program
 from openmxu.sim.verilator import CORE, BusError, Design, library_path
 from openmxu.sim.verilator.build import COVERAGE, TRACES
 from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
-from openmxu.sim.verilator.patience import Patience
 from openmxu.sim.verilator.progress import ProgressHook
 
 __all__ = ["VerilatedDevice"]

@@ -9,10 +9,10 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
+from openmxu.arch.footprint import Memory, Role, accesses
 from openmxu.arch.isa import Opcode, Pooling, Register, format_named
 from openmxu.arch.legality import table_rows
 from openmxu.sim.lockstep.coverage.bins import Bin
-from openmxu.sim.lockstep.footprint import Memory, Role, accesses
 from openmxu.sim.lockstep.steps import Step
 
 __all__ = ["Geometry"]

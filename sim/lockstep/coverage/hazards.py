@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
+from openmxu.arch.footprint import Access, Memory, Role, accesses, unit_of, used_registers
 from openmxu.arch.isa import Instruction, Opcode, Register, Unit
 from openmxu.arch.legality import table_rows
 from openmxu.sim.lockstep.coverage.bins import Bin
-from openmxu.sim.lockstep.footprint import Access, Memory, Role, accesses, unit_of, used_registers
 from openmxu.sim.lockstep.steps import Step
 
 __all__ = ["HAZARDS", "REGISTERS_BETWEEN", "TOUCHES", "Hazards"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openmxu.arch.config import Config
+from openmxu.arch.patience import Patience
 from openmxu.assembler import assemble
-from openmxu.sim.verilator.patience import Patience
 
 CONFIG = Config(size=8, activation_lanes=1, unified_buffer_rows=1024, accumulator_rows=512)
 WINDOW = "set_configuration register=POOLING_WINDOW, height=20, width=30\n"
