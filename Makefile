@@ -9,7 +9,7 @@ SIZE ?= 8
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth lockstep mutation coverage exactness campaign networks docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth lockstep faults mutation coverage exactness campaign networks docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -60,6 +60,9 @@ synth: $(INSTALLED) ## Synthesize, place and route the core for ECP5
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)
+
+faults: $(INSTALLED) ## Provoke every fault on the RTL, and run random words as programs
+	$(BIN)/python scripts/faults.py
 
 mutation: $(INSTALLED) ## Plant faults in the netlist and count those that the suite notices
 	$(BIN)/python -m scripts.mutation --count $(MUTANTS) --prove

@@ -32,11 +32,13 @@ class DeviceFault(DeviceError):
     instruction : Instruction
     """
 
-    def __init__(self, code: FaultCode, index: int, instruction: Instruction, text: str) -> None:
+    def __init__(
+        self, code: FaultCode, index: int, instruction: Instruction, text: str, detail: str | None = None
+    ) -> None:
         self.code = code
         self.index = index
         self.instruction = instruction
-        super().__init__(f"instruction {index} ({text}): {code.name}: {FAULT_DESCRIPTIONS[code]}")
+        super().__init__(f"instruction {index} ({text}): {code.name}: {detail or FAULT_DESCRIPTIONS[code]}")
 
 
 class DeviceHang(DeviceError):

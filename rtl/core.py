@@ -164,6 +164,10 @@ class Core(wiring.Component):
             management.faulted.eq(dispatcher.faulted),
             management.waiting.eq(dispatcher.waiting),
             management.units_busy.eq(Cat(self._busy(unit) for unit in UNITS)),
+            self.busy.eq(management.units_busy.any()),
+            self.finished.eq(finished.any() | dispatcher.retired_other),
+            self.waiting.eq(dispatcher.waiting),
+            self.index.eq(dispatcher.index),
         ]
 
     def _busy(self, unit: Unit) -> Signal:

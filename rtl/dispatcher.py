@@ -58,6 +58,8 @@ class Dispatcher(wiring.Component):
         For the host.
     idle
         Between two programs.
+    index
+        Of the instruction that dispatch has reached, within its program.
     running, faulted, waiting
         From the first instruction to the end of Halt or a fault; after a fault; for ``acknowledge``.
     busy
@@ -90,6 +92,7 @@ class Dispatcher(wiring.Component):
                 "acknowledge": In(1),
                 "events": Out(stream.Signature(EventLayout)),
                 "idle": Out(1),
+                "index": Out(32),
                 "running": Out(1),
                 "faulted": Out(1),
                 "waiting": Out(1),
@@ -151,7 +154,7 @@ class Dispatcher(wiring.Component):
     def _sequence(self, m: Module, is_: dict) -> None:
         """Execute one instruction after the other."""
         check, queues, tiles = self._check, self._queues, self._tiles
-        index = Signal(32)
+        index = self.index
         event = Signal(EventKind)
         accept = Signal()
         take = Signal()

@@ -107,6 +107,9 @@ class CoreSignature(wiring.Signature):
         What happened, see :class:`openmxu.arch.events.EventKind`.
     management, management_response
         Reads and writes of :class:`openmxu.arch.events.Management` registers; one response for each read.
+    busy, finished, waiting, index
+        For a watchdog: a unit works; an instruction has ended; a Host_Synchronize waits for the host; index of the
+        instruction that dispatch has reached.
     """
 
     def __init__(self, config: Config) -> None:
@@ -119,5 +122,9 @@ class CoreSignature(wiring.Signature):
                 "events": Out(stream.Signature(EventLayout)),
                 "management": In(stream.Signature(ManagementRequest)),
                 "management_response": Out(stream.Signature(64)),
+                "busy": Out(1),
+                "finished": Out(1),
+                "waiting": Out(1),
+                "index": Out(32),
             }
         )

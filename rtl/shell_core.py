@@ -1,11 +1,12 @@
 """What every shell holds: the core with its registers, its program ring, its events and the first error of a memory."""
 
-from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.events import EventKind
+from openmxu.arch.faults import FaultCode
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, Interrupt, ShellKind
 from openmxu.rtl.axi.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
 from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
@@ -17,6 +18,7 @@ from openmxu.rtl.axi.register_file import RegisterFile
 from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.core import Core
 from openmxu.rtl.interfaces import ReadPortSignature, WritePortSignature
+from openmxu.rtl.watchdog import Watchdog
 
 __all__ = ["ShellCore"]
 
@@ -25,7 +27,8 @@ class ShellCore(wiring.Component):
     """A core that is driven through the registers of :mod:`openmxu.arch.registers`, wherever accesses come from and
     memories are.
 
-    An error of a memory stops dispatch; instructions that have begun end, with the data that came.
+    An error of a memory stops dispatch; instructions that have begun end, with the data that came. So does a watchdog,
+    when nothing goes on for as many cycles as the TIME_LIMIT register says.
 
     Parameters
     ----------
@@ -94,10 +97,12 @@ class ShellCore(wiring.Component):
         self._fetcher = ProgramFetcher(config.host_address_width, config.host_data_bytes)
         self._events = EventQueue()
         self._errors = BusErrors(config)
+        self._watchdog = Watchdog()
         m.submodules.core = ResetInserter(resets)(core)
         m.submodules.fetcher = ResetInserter(resets)(self._fetcher)
         m.submodules.events = ResetInserter(resets)(self._events)
         m.submodules.errors = ResetInserter(resets)(self._errors)
+        m.submodules.watchdog = ResetInserter(resets)(self._watchdog)
 
         connect(m, flipped(self.requests), registers.requests)
         connect(m, registers.responses, flipped(self.responses))
@@ -120,7 +125,8 @@ class ShellCore(wiring.Component):
         ]
         self._reset(m)
         self._control_ring(m)
-        self._report(m)
+        self._watch(m, core)
+        self._report(m, core)
         return m
 
     def _reset(self, m: Module) -> None:
@@ -140,32 +146,56 @@ class ShellCore(wiring.Component):
             fetcher.base.eq(registers.ring_base),
             fetcher.size.eq(registers.ring_size),
             fetcher.head.eq(registers.ring_head),
-            fetcher.hold.eq(self._errors.pending),
+            fetcher.hold.eq(self._errors.pending | self._watchdog.expired),
             registers.ring_tail.eq(fetcher.tail),
             registers.ring_busy.eq(registers.control.enable | fetcher.fetching),
         ]
 
-    def _report(self, m: Module) -> None:
+    def _watch(self, m: Module, core: Core) -> None:
+        """Tell the watchdog what goes on. What waits for the host is not the device's fault."""
+        transfers = (
+            *(core.instructions, self.program.data),
+            *(core.host_read.data, core.host_write.data, core.host_write.done, core.weights.data),
+        )
+        m.d.comb += [
+            self._watchdog.limit.eq(self._registers.time_limit),
+            self._watchdog.works.eq(core.busy | self._fetcher.fetching),
+            self._watchdog.goes_on.eq(
+                Cat(port.valid & port.ready for port in transfers).any()
+                | core.finished
+                | core.waiting
+                | (core.events.valid & ~core.events.ready)
+            ),
+        ]
+
+    def _report(self, m: Module, core: Core) -> None:
         """Status, events, errors and interrupts."""
         registers, events, errors = self._registers, self._events, self._errors
-        # The core cannot clear its memories yet.
-        scrubbing = Signal()
-        scrubbed = Signal()
+        expired = self._watchdog.expired
         ring_empty = Signal()
         was_empty = Signal(init=1)
         was_pending = Signal()
-        m.d.sync += [was_empty.eq(ring_empty), was_pending.eq(errors.pending)]
+        had_expired = Signal()
+        reached = Signal(32)
+        m.d.sync += [was_empty.eq(ring_empty), was_pending.eq(errors.pending), had_expired.eq(expired)]
+        with m.If(~(errors.pending | expired)):
+            m.d.sync += reached.eq(core.index)
+        with m.If(errors.pending | expired):
+            m.d.comb += [
+                registers.fault.code.eq(Mux(errors.pending, FaultCode.BUS_ERROR, FaultCode.TIME_OUT)),
+                registers.fault_index.eq(reached),
+            ]
+        with m.Else():
+            m.d.comb += [registers.fault.code.eq(events.fault), registers.fault_index.eq(events.fault_index)]
         m.d.comb += [
             ring_empty.eq(self._fetcher.tail == registers.ring_head),
             registers.status.resetting.eq(self.resets),
-            registers.status.scrubbing.eq(scrubbing),
             registers.status.bus_error.eq(errors.pending),
+            registers.status.time_out.eq(expired),
             registers.status.fetching.eq(self._fetcher.fetching),
             registers.status.ring_empty.eq(ring_empty),
             registers.status.interrupt.eq(self.interrupt),
             registers.status.events.eq(events.level),
-            registers.fault.code.eq(events.fault),
-            registers.fault_index.eq(events.fault_index),
             registers.event.kind.eq(events.first.kind),
             registers.event.fault.eq(events.first.fault),
             registers.event.valid.eq(events.valid),
@@ -182,7 +212,7 @@ class ShellCore(wiring.Component):
         m.d.comb += [
             happens[Interrupt.BUS_ERROR].eq(errors.pending & ~was_pending),
             happens[Interrupt.RING_EMPTY].eq(ring_empty & ~was_empty & registers.control.enable),
-            happens[Interrupt.SCRUBBED].eq(scrubbed),
+            happens[Interrupt.TIME_OUT].eq(expired & ~had_expired),
         ]
         pending = Value.cast(registers.interrupt_status) & Value.cast(registers.interrupt_enable)
         m.d.sync += self.interrupt.eq(pending.any())

@@ -28,7 +28,7 @@ A host drives the AXI shell through these registers, 4 KiB of them behind AXI4-L
 - A 64-bit register is two words, the low one first. Read the low word, then the high one: they belong together. Write
   the low word, then the high one: that writes both. Processors that share the device need a lock around such pairs.
 - Offsets without a register read as 0 and ignore writes, and so do registers that are only read.
-- Registers that can be written are 0 after reset.
+- Registers that can be written are 0 after reset, unless another value is told.
 
 ## How a driver uses them
 
@@ -48,8 +48,9 @@ while VALID is set, and take each event away with POP_EVENT. After HOST_SYNCHRON
 **After a fault** the device drops instructions. Clear ENABLE, wait until FETCHING is 0, and write CLEAR_FAULT: it is
 ready for the next program.
 
-**After a bus error** no further instruction starts; BUS_ERROR and BUS_ERROR_ADDRESS say what happened. Write RESET and
-wait until RESETTING is 0. The same ends a program at any time. Windows and counters are 0 after that, and ENABLE too.
+**After a bus error or a time-out** no further instruction starts; FAULT, BUS_ERROR and BUS_ERROR_ADDRESS say what
+happened. Write RESET and wait until RESETTING is 0; that is when memories have answered all that they were asked. The
+same ends a program at any time. Windows and counters are 0 after that, and ENABLE too.
 """
 
 
@@ -70,6 +71,8 @@ def description(register: DeviceRegister) -> str:
     text = register.description
     if register.address_parameter is not None:
         text += f"; has the bits of `{register.address_parameter}`"
+    if register.initial:
+        text += f"; `{register.initial:#x}` after reset"
     return text
 
 

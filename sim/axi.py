@@ -130,6 +130,8 @@ class SimulatedAxi(Transport):
         arrays = (Memory(array.ctypes.data, array.size, BASE) for array in self._memories.values())
         self._call("attach", *map(byref, arrays))
 
+    longest_answer = 50_000
+
     def read_register(self, offset: int) -> int:
         """The word of 32 bits at a byte offset in the device's registers."""
         value = c_uint32()

@@ -56,6 +56,7 @@ from openmxu.rtl.systolic_data_setup import SystolicDataSetup
 from openmxu.rtl.table_memory import TableMemory
 from openmxu.rtl.tile_ledger import TileLedger
 from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.rtl.watchdog import Watchdog
 from openmxu.rtl.weight_fetcher import WeightFetcher
 from openmxu.rtl.weight_fifo import WeightFIFO
 from openmxu.rtl.weight_shifter import WeightShifter
@@ -162,6 +163,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
         "dispatcher": Dispatcher(config),
         "management": Management(config),
         "scrubber": Scrubber(config),
+        "watchdog": Watchdog(),
     }
 
 

@@ -1,10 +1,14 @@
-"""Fault codes: why a device stopped a program. The order of the codes is the order in which they are checked."""
+"""Fault codes: why a device stopped a program.
+
+The core finds the first ones in instructions, and checks them in the order of their codes. The last ones are told by
+whatever stands between core and memories.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["FAULT_DESCRIPTIONS", "FaultCode"]
+__all__ = ["CORE_FAULTS", "FAULT_DESCRIPTIONS", "FaultCode"]
 
 
 class FaultCode(IntEnum):
@@ -23,6 +27,12 @@ class FaultCode(IntEnum):
     NO_TILE = 10
     WEIGHT_QUEUE_FULL = 11
     UNIFIED_BUFFER_OVERLAP = 12
+    BUS_ERROR = 13
+    TIME_OUT = 14
+
+
+CORE_FAULTS: tuple[FaultCode, ...] = tuple(code for code in FaultCode if FaultCode.NONE < code < FaultCode.BUS_ERROR)
+"""What the core finds in instructions."""
 
 
 FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
@@ -41,4 +51,6 @@ FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
     FaultCode.WEIGHT_QUEUE_FULL: "more Read_Weights are outstanding than the weight queue holds; "
     "take tiles with MatrixMultiply first",
     FaultCode.UNIFIED_BUFFER_OVERLAP: "Activate would write unified buffer rows that it also reads",
+    FaultCode.BUS_ERROR: "a memory answered an access with an error",
+    FaultCode.TIME_OUT: "nothing was finished or transferred for as long as TIME_LIMIT allows",
 }

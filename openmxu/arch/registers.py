@@ -80,16 +80,15 @@ class ShellCommand(IntEnum):
     """Bit numbers of the COMMAND register; writing 1 acts once."""
 
     RESET = 0
-    SCRUB = 1
-    POP_EVENT = 2
+    POP_EVENT = 1
 
 
 class StatusBit(IntEnum):
     """Bit numbers of the STATUS register."""
 
     RESETTING = 0
-    SCRUBBING = 1
-    BUS_ERROR = 2
+    BUS_ERROR = 1
+    TIME_OUT = 2
     FETCHING = 3
     RING_EMPTY = 4
     INTERRUPT = 5
@@ -105,7 +104,7 @@ class Interrupt(IntEnum):
     DEBUG_TAG = EventKind.DEBUG_TAG
     BUS_ERROR = 5
     RING_EMPTY = 6
-    SCRUBBED = 7
+    TIME_OUT = 7
 
 
 @dataclass(frozen=True)
@@ -139,6 +138,8 @@ class DeviceRegister:
         It holds multiples of this power of two only: lower bits read as 0.
     address_parameter
         For an address, the name of the parameter that tells how many bits it has: upper bits read as 0.
+    initial
+        Its value after the device's reset.
     parameter
         For a register that tells a parameter of :class:`~openmxu.arch.config.Config`, its name.
     """
@@ -152,6 +153,7 @@ class DeviceRegister:
     alignment: int = 1
     address_parameter: str | None = None
     parameter: str | None = None
+    initial: int = 0
 
     @property
     def is_wide(self) -> bool:
@@ -210,7 +212,7 @@ _INTERRUPTS = _flags(
         Interrupt.DEBUG_TAG: "a Debug_Tag was dispatched",
         Interrupt.BUS_ERROR: "a memory access was answered with an error; dispatch has stopped",
         Interrupt.RING_EMPTY: "the last instruction in the ring has been fetched",
-        Interrupt.SCRUBBED: "the memories have been cleared",
+        Interrupt.TIME_OUT: "nothing went on for TIME_LIMIT cycles; dispatch has stopped",
     }
 )
 
@@ -230,7 +232,6 @@ _SHELL = (
         fields=(
             RegisterField("KIND", 0, 8, "1: AXI, 2: serial"),
             RegisterField("VERSION", 8, 8, "version of this register map"),
-            RegisterField("HAS_SCRUB", 16, 1, "the SCRUB command clears the memories; otherwise it does nothing"),
         ),
     ),
     DeviceRegister(
@@ -242,8 +243,8 @@ _SHELL = (
             *_flags(
                 {
                     StatusBit.RESETTING: "the core is being reset: its registers read as 0, writes to them are lost",
-                    StatusBit.SCRUBBING: "the memories are being cleared",
                     StatusBit.BUS_ERROR: "a memory access was answered with an error; dispatch is stopped until RESET",
+                    StatusBit.TIME_OUT: "nothing went on for TIME_LIMIT cycles; dispatch is stopped until RESET",
                     StatusBit.FETCHING: "instructions are on their way from the ring to the core",
                     StatusBit.RING_EMPTY: "RING_TAIL is RING_HEAD",
                     StatusBit.INTERRUPT: "the interrupt output is set",
@@ -262,7 +263,6 @@ _SHELL = (
                 ShellCommand.RESET: "resets the core and all that is on its way to it: memory accesses end as the "
                 "bus demands, ENABLE becomes 0, events and a bus error are forgotten, and so are counters and windows; "
                 "all other registers of the shell and the memories keep their contents",
-                ShellCommand.SCRUB: "clears unified buffer, accumulators, weights, parameters and tables",
                 ShellCommand.POP_EVENT: "takes the first event from the event queue",
             }
         ),
@@ -291,7 +291,13 @@ _SHELL = (
         "the last fault",
         fields=(RegisterField("CODE", 0, 8, "fault code; 0 when there has been none since the last reset"),),
     ),
-    DeviceRegister("FAULT_INDEX", 0x034, Access.READ, "index of the instruction of that fault in its program"),
+    DeviceRegister(
+        "FAULT_INDEX",
+        0x034,
+        Access.READ,
+        "index of the instruction of that fault in its program; after BUS_ERROR and TIME_OUT, of the instruction that "
+        "dispatch had reached, which is the one to blame or a younger one",
+    ),
     DeviceRegister(
         "EVENT",
         0x040,
@@ -317,6 +323,14 @@ _SHELL = (
         ),
     ),
     DeviceRegister("BUS_ERROR_ADDRESS", 0x058, Access.READ, "address of the burst that was answered so", width=64),
+    DeviceRegister(
+        "TIME_LIMIT",
+        0x060,
+        Access.READ_WRITE,
+        "cycles, at least 1, in which a unit or the program fetch may work without a transfer and without an end of an "
+        "instruction, before dispatch is stopped with TIME_OUT. Waiting for the host does not count",
+        initial=1 << 28,
+    ),
     DeviceRegister(
         "RING_BASE",
         0x080,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus, Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
+from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, Unit, encode_program
+from openmxu.arch.patience import Patience
 from openmxu.arch.registers import (
     CONFIGURATION,
     MAP_VERSION,
@@ -21,12 +23,14 @@ from openmxu.arch.registers import (
     ShellCommand,
     device_register,
 )
-from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang
+from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
+from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
+from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.transport import MemoryKind, Region, Transport
 from openmxu.sim.interpreter import check_memory, check_program
 
-__all__ = ["DeviceBusError", "IdentificationError", "MappedDevice"]
+__all__ = ["MappedDevice"]
 
 _INTERRUPTS = (
     Interrupt.HALT,
@@ -36,6 +40,7 @@ _INTERRUPTS = (
     Interrupt.DEBUG_TAG,
     Interrupt.BUS_ERROR,
     Interrupt.RING_EMPTY,
+    Interrupt.TIME_OUT,
 )
 _PROGRESS = (
     *(Counter.ARRAY_ACTIVE, Counter.HOST_READ_BYTES, Counter.HOST_WRITE_BYTES, Counter.WEIGHT_BYTES),
@@ -49,27 +54,18 @@ _SCRUB_READS = 100_000
 _STATUS_READS = 10_000
 """How often a driver asks whether something has ended before it gives up."""
 
+_FINISHED = {
+    Unit.HOST_READ: Counter.RETIRED_HOST_READ,
+    Unit.HOST_WRITE: Counter.RETIRED_HOST_WRITE,
+    Unit.MATRIX: Counter.RETIRED_MATRIX,
+    Unit.ACTIVATION: Counter.RETIRED_ACTIVATION,
+}
+"""Instructions that a unit has finished. A Read_Weights counts when it is queued: its bytes tell more."""
 
-class IdentificationError(DeviceError):
-    """What answers is no device of this kind, or of a version that this driver does not know."""
+_FETCHED = Counter.WEIGHT_BYTES
 
-
-class DeviceBusError(DeviceError):
-    """A memory answered an access of the device with an error.
-
-    Attributes
-    ----------
-    port : BusPort
-        Who accessed it.
-    address : int
-        Of the burst, as the device sees memory.
-    """
-
-    def __init__(self, port: BusPort, address: int, response: int) -> None:
-        self.port = port
-        self.address = address
-        reply = {2: "SLVERR", 3: "DECERR"}[response]
-        super().__init__(f"{port.name.lower()}: the memory answered a burst at {address:#x} with {reply}")
+_MOST_CYCLES = (1 << 32) - 1
+"""The largest TIME_LIMIT."""
 
 
 class MappedDevice(Device):
@@ -84,18 +80,25 @@ class MappedDevice(Device):
         Way to the device; closed with the device.
     ring_bytes
         Size of the program ring, a multiple of 16 and at least 32; longer programs stream through it.
+    time_limit
+        Cycles without progress after which the watchdog stops a program, from 1 to 2**32 - 1; by default more than the
+        longest instruction of the program needs, and the memories to answer.
 
     Raises
     ------
     IdentificationError
         No device, or an unknown one.
     ValueError
-        ``ring_bytes`` is not one of those sizes, or the ring does not fit into the region.
+        ``ring_bytes`` is not one of those sizes, the ring does not fit into its region, or ``time_limit`` is
+        outside its range.
     """
 
-    def __init__(self, transport: Transport, *, ring_bytes: int = 1 << 16) -> None:
+    def __init__(self, transport: Transport, *, ring_bytes: int = 1 << 16, time_limit: int | None = None) -> None:
         if ring_bytes < MINIMUM_RING_BYTES or ring_bytes % WORD_BYTES:
             raise ValueError(f"ring_bytes must be a multiple of 16 and at least 32, not {ring_bytes}")
+        if time_limit is not None and not 1 <= time_limit <= _MOST_CYCLES:
+            raise ValueError(f"time_limit must be from 1 to 2**32 - 1, not {time_limit}")
+        self._time_limit = time_limit
         self._transport = transport
         self.config = self._identify()
         host = transport.region(MemoryKind.HOST)
@@ -105,6 +108,7 @@ class MappedDevice(Device):
         self._ring = Region(host.base, ring_bytes)
         self._host = Region(host.base + buffer, host.size - buffer)
         self._weights = transport.region(MemoryKind.WEIGHT)
+        self._patience = Patience(self.config)
         self.reset()
         self._write("INTERRUPT_ENABLE", sum(1 << interrupt for interrupt in _INTERRUPTS))
 
@@ -119,14 +123,18 @@ class MappedDevice(Device):
         Raises
         ------
         DeviceFault
-            Its attribute ``events`` is the list of events up to and including the fault's own.
+            Its attribute ``events`` is the list of events up to and including the fault's own. After ``TIME_OUT``
+            memories hold anything, and the device has been reset, or will be once its memories have answered.
+        DeviceHang
+            The device cannot be reset, because a memory still does not answer an access; or it is broken.
         DeviceBusError
-            A memory answered with an error; memories hold anything, the device is ready for the next program.
+            A memory answered with an error; memories hold anything, and the device has been reset.
         """
         instructions = check_program(program)
+        if not self._is_ready:
+            self.reset()
         self._load(host_memory, weight_memory)
-        words = encode_program(instructions).reshape(-1)
-        events = self._run(words, sum(word == Opcode.HALT for word in words[::WORD_BYTES]))
+        events = self._run(instructions)
         result = self._transport.read_memory(MemoryKind.HOST, self._host.base, host_memory.size)
         host_memory[:] = np.frombuffer(result, np.uint8)
         if events[-1].kind is EventKind.FAULT:
@@ -146,10 +154,12 @@ class MappedDevice(Device):
 
     def reset(self) -> None:
         """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
+        self._is_ready = False
         self._write("COMMAND", 1 << ShellCommand.RESET)
         otherwise = "the reset does not end: memory does not answer an access of the device"
         self._await_clear("STATUS", "RESETTING", otherwise)
         self._write("INTERRUPT_STATUS", (1 << len(Interrupt)) - 1)
+        self._is_ready = True
 
     def scrub(self) -> None:
         """Clear the core's memories, configuration registers, queued weights and counters."""
@@ -189,13 +199,19 @@ class MappedDevice(Device):
             self._write(f"{name}_BASE", 0)
             self._write(f"{name}_LIMIT", memory.size)
 
-    def _run(self, words: NDArray[np.uint8], halts: int) -> list[Event]:
+    def _run(self, instructions: tuple[Instruction, ...]) -> list[Event]:
         """Feed the ring and take events until the program has ended."""
+        words = encode_program(instructions).reshape(-1)
+        halts = sum(word == Opcode.HALT for word in words[::WORD_BYTES])
+        limit = self._time_limit or max(self._patience.cycles(instructions), self._transport.longest_answer)
+        limit = min(limit, _MOST_CYCLES)
         self._write("RING_BASE", self._ring.base)
         self._write("RING_SIZE", self._ring.size)
+        self._write("TIME_LIMIT", limit)
+        before = self._finished()
         self._write("CONTROL", 1)
         events: list[Event] = []
-        progress = None
+        progress, since, last = None, 0, None
         given = head = 0
         while True:
             count = min(len(words) - given, self._room(head))
@@ -206,17 +222,25 @@ class MappedDevice(Device):
             if self._transport.wait():
                 happened = self._read("INTERRUPT_STATUS")
                 self._write("INTERRUPT_STATUS", happened)
-                if happened >> Interrupt.BUS_ERROR & 1:
-                    raise self._bus_error()
                 events += self._take_events()
-                if sum(event.kind is EventKind.HALT for event in events) == halts:
-                    break
-                if any(event.kind is EventKind.FAULT for event in events):
+                has_ended = sum(event.kind is EventKind.HALT for event in events) == halts
+                has_faulted = any(event.kind is EventKind.FAULT for event in events)
+                # An error that came after the interrupts were read came before the end of the program all the same.
+                has_ended_badly = (has_ended or has_faulted) and self._flag("STATUS", "BUS_ERROR")
+                if happened >> Interrupt.BUS_ERROR & 1 or has_ended_badly:
+                    raise self._bus_error(instructions, events, given // WORD_BYTES)
+                if happened >> Interrupt.TIME_OUT & 1:
+                    raise self._time_out(instructions, events, before)
+                if has_ended or has_faulted:
                     break
             else:
-                before, progress = progress, [self._read(f"COUNTER_{counter.name}") for counter in _PROGRESS]
-                if progress == before:
+                now = [self._read(f"COUNTER_{counter.name}") for counter in _PROGRESS]
+                cycles = self._read("COUNTER_CYCLES")
+                if now != progress:
+                    progress, since = now, cycles
+                elif cycles == last or cycles - since > 2 * limit:
                     raise self._hang()
+                last = cycles
         self._stop()
         if events[-1].kind is EventKind.FAULT:
             self._write("CORE_COMMAND", 1 << Command.CLEAR_FAULT)
@@ -261,12 +285,54 @@ class MappedDevice(Device):
                 return
         raise DeviceHang(otherwise)
 
-    def _bus_error(self) -> DeviceBusError:
+    def _finished(self) -> dict[Counter, int]:
+        """What units have finished up to now."""
+        return {counter: self._read(f"COUNTER_{counter.name}") for counter in (*_FINISHED.values(), _FETCHED)}
+
+    def _bus_error(self, instructions: tuple[Instruction, ...], events: list[Event], given: int) -> DeviceBusError:
+        """The exception for an error reply; ``given`` instructions have been put into the ring."""
         register, value = device_register("BUS_ERROR"), self._read("BUS_ERROR")
         port, response = BusPort(register.extract("PORT", value)), register.extract("RESPONSE", value)
-        error = DeviceBusError(port, self._read("BUS_ERROR_ADDRESS"), response)
+        address = self._read("BUS_ERROR_ADDRESS")
+        first, beat = _program_begin(instructions, events), self.config.host_data_bytes
+        if port is BusPort.PROGRAM:
+            size = self._ring.size // WORD_BYTES
+            place = (address - self._ring.base) // WORD_BYTES
+            position = place + (given - 1 - place) // size * size
+        else:
+            region = self._host
+            if port is BusPort.WEIGHTS:
+                region, beat = self._weights, self.config.weight_data_bytes
+            position = who_accessed(self.config, instructions, port, first, address - region.base, beat)
+            if position is None:
+                position = self._reached(instructions, events)
+        instruction = instructions[position]
+        error = DeviceBusError(position - first, instruction, port, address, response)
+        error.events = events
         self.reset()
         return error
+
+    def _time_out(
+        self, instructions: tuple[Instruction, ...], events: list[Event], before: Mapping[Counter, int]
+    ) -> DeviceFault:
+        """The exception for a program that the watchdog has stopped; ``before`` it units had finished so much."""
+        now = self._finished()
+        finished = {unit: now[counter] - before[counter] for unit, counter in _FINISHED.items()}
+        finished[Unit.WEIGHT] = fetched(instructions, (now[_FETCHED] - before[_FETCHED]) // self.config.tile_bytes)
+        position = oldest_unfinished(instructions, finished, self._reached(instructions, events))
+        instruction = instructions[position]
+        index = position - _program_begin(instructions, events)
+        fault = DeviceFault(FaultCode.TIME_OUT, index, instruction, format_instruction(instruction))
+        fault.events = events
+        # A memory that never answers keeps the device in reset; the next program tries again.
+        with suppress(DeviceHang):
+            self.reset()
+        return fault
+
+    def _reached(self, instructions: tuple[Instruction, ...], events: list[Event]) -> int:
+        """The position of the instruction that dispatch has reached."""
+        position = _program_begin(instructions, events) + self._read("FAULT_INDEX")
+        return min(position, len(instructions) - 1)
 
     def _hang(self) -> DeviceHang:
         status, core = self._read("STATUS"), self._read("CORE_STATUS")
@@ -290,10 +356,15 @@ class MappedDevice(Device):
         return bool(device_register(name).extract(field, self._read(name)))
 
 
+def _program_begin(instructions: tuple[Instruction, ...], events: list[Event]) -> int:
+    """The position of the first instruction of the program that is not over after ``events``, or of the last one."""
+    halts = [index for index, instruction in enumerate(instructions) if instruction.word & 0xFF == Opcode.HALT]
+    ended = min(sum(event.kind is EventKind.HALT for event in events), len(halts) - 1)
+    return halts[ended - 1] + 1 if ended else 0
+
+
 def _fault(instructions: tuple[Instruction, ...], events: list[Event]) -> DeviceFault:
     """The exception for the fault at the end of ``events``."""
     event = events[-1]
-    halts = [index for index, instruction in enumerate(instructions) if instruction.word & 0xFF == Opcode.HALT]
-    ended = sum(earlier.kind is EventKind.HALT for earlier in events)
-    instruction = instructions[(halts[ended - 1] + 1 if ended else 0) + event.index]
+    instruction = instructions[_program_begin(instructions, events) + event.index]
     return DeviceFault(event.fault, event.index, instruction, format_instruction(instruction))

@@ -27,6 +27,9 @@ class Region:
 class Transport(abc.ABC):
     """Registers, memory and interrupt of one device; simulated, on this machine's bus, or at the end of a cable."""
 
+    longest_answer: int = 1 << 26
+    """Cycles of the device in which its memories answer; a device that waits longer is stopped by its watchdog."""
+
     @abc.abstractmethod
     def read_register(self, offset: int) -> int:
         """The word of 32 bits at a byte offset in the device's registers."""

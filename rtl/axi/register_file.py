@@ -50,8 +50,6 @@ class RegisterFile(wiring.Component):
         Sizes of the core.
     kind
         What the SHELL register tells.
-    has_scrub
-        Whether the memories can be cleared.
 
     Members
     -------
@@ -73,10 +71,9 @@ class RegisterFile(wiring.Component):
         The interrupts that have happened, and those that happen now.
     """
 
-    def __init__(self, config: Config, kind: ShellKind, *, has_scrub: bool = False) -> None:
+    def __init__(self, config: Config, kind: ShellKind) -> None:
         self._config = config
         self._kind = kind
-        self._has_scrub = has_scrub
         access = access_layout(ADDRESS_WIDTH)
         members = {
             "requests": In(stream.Signature(access)),
@@ -90,7 +87,7 @@ class RegisterFile(wiring.Component):
             name, shape = register.name.lower(), register_shape(register, config)
             if self._constant(register) is not None:
                 continue
-            members[name] = In(shape) if register.access is Access.READ else Out(shape)
+            members[name] = In(shape) if register.access is Access.READ else Out(shape, init=register.initial or None)
             if register.access is Access.CLEAR:
                 members[f"{name}_set"] = In(shape)
         super().__init__(members)
@@ -107,7 +104,7 @@ class RegisterFile(wiring.Component):
         if register.name == "IDENTIFICATION":
             return IDENTIFICATION
         if register.name == "SHELL":
-            values = {"KIND": self._kind, "VERSION": MAP_VERSION, "HAS_SCRUB": self._has_scrub}
+            values = {"KIND": self._kind, "VERSION": MAP_VERSION}
             return sum(int(value) << register.field(name).offset for name, value in values.items())
         return None
 

@@ -21,9 +21,7 @@ from openmxu.arch.isa import (
 from openmxu.arch.legality import PARAMETER_ROWS, LegalityChecker, table_rows
 from openmxu.sim.lockstep.case import HALT
 
-__all__ = ["FAULT_CODES", "faulting_instructions"]
-
-FAULT_CODES: tuple[FaultCode, ...] = tuple(code for code in FaultCode if code is not FaultCode.NONE)
+__all__ = ["faulting_instructions"]
 
 HOST_TRANSFERS = (
     "Read_Host_Memory",
@@ -41,7 +39,7 @@ def faulting_instructions(code: FaultCode, checker: LegalityChecker, rng: np.ran
     Parameters
     ----------
     code
-        Any but ``NONE``.
+        One of :data:`~openmxu.arch.faults.CORE_FAULTS`.
     checker
         State of the program, with the windows of both memories; it is left as it is.
     rng

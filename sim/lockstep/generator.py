@@ -12,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.faults import FaultCode
+from openmxu.arch.faults import CORE_FAULTS, FaultCode
 from openmxu.sim.lockstep.activations import activate
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.case import HALT, Case
 from openmxu.sim.lockstep.contents import DATA_ROWS, data_address
-from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
+from openmxu.sim.lockstep.faulting import faulting_instructions
 from openmxu.sim.lockstep.formats import FORMAT_REGISTERS, set_format
 from openmxu.sim.lockstep.multiplications import multiply, read_weights
 from openmxu.sim.lockstep.transfers import load_parameters, load_table, transfer
@@ -93,7 +93,7 @@ def _fill(builder: Builder) -> None:
 
 
 def _fault(builder: Builder) -> None:
-    code = FaultCode(builder.one_of(*FAULT_CODES, weights=tuple(_FAULT_WEIGHTS.get(code, 1) for code in FAULT_CODES)))
+    code = FaultCode(builder.one_of(*CORE_FAULTS, weights=tuple(_FAULT_WEIGHTS.get(code, 1) for code in CORE_FAULTS)))
     *before, faulting = faulting_instructions(code, builder.checker, builder.rng)
     for instruction in before:
         builder.append(instruction)

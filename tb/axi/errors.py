@@ -61,7 +61,7 @@ async def error_replies(dut, port, stall):
             model.bad = range(first, first + 1)
             if port is BusPort.HOST_WRITE:
                 model.bad = range(first, first + CONFIG.host_data_bytes)
-            with pytest.raises(DeviceBusError, match=f"^{port.name.lower()}: .* with SLVERR$") as caught:
+            with pytest.raises(DeviceBusError, match=f"BUS_ERROR: {port.name.lower()}: .* with SLVERR$") as caught:
                 product.check(device)
             error = caught.value
             width = CONFIG.weight_data_bytes if port is BusPort.WEIGHTS else CONFIG.host_data_bytes
@@ -86,9 +86,9 @@ async def nothing_is_executed_after_an_error(dut):
             self.events = super()._take_events()
             return self.events
 
-        def _bus_error(self):
+        def _bus_error(self, *arguments):
             self.tags = [event.tag for event in [*self.events, *self._take_events()]]
-            return super()._bus_error()
+            return super()._bus_error(*arguments)
 
     @bridge
     def run():
@@ -100,7 +100,7 @@ async def nothing_is_executed_after_an_error(dut):
             system.host_reads.bad = range(first, first + CONFIG.host_data_bytes)
             tags = [format_named("Debug_Tag")(tag=index) for index in range(200)]
             device.events = []
-            with pytest.raises(DeviceBusError, match=r"^program: "):
+            with pytest.raises(DeviceBusError, match=r"BUS_ERROR: program: "):
                 device.execute([*tags, _HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
             assert all(tag < place for tag in device.tags)
             system.host_reads.bad = range(0)

@@ -8,7 +8,7 @@ import pytest
 from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus
 from openmxu.arch.isa import format_named
-from openmxu.arch.registers import MAP_VERSION, ShellCommand, device_register
+from openmxu.arch.registers import MAP_VERSION, BusPort, ShellCommand, StatusBit, device_register
 from openmxu.device import DeviceHang
 from openmxu.driver import DeviceBusError, IdentificationError, MappedDevice, MemoryKind, Region, Transport
 
@@ -44,7 +44,7 @@ class Registers(Transport):
 
     def write_register(self, offset: int, value: int) -> None:
         self.words[offset] = value
-        if offset == device_register("COMMAND").offset and value == 1 << ShellCommand.POP_EVENT:
+        if offset == device_register("COMMAND").offset and value >> ShellCommand.POP_EVENT & 1:
             self.set("EVENT", 0)
 
     def region(self, memory: MemoryKind) -> Region:
@@ -74,7 +74,7 @@ class Registers(Transport):
 def test_reads_the_configuration() -> None:
     with MappedDevice(registers := Registers()) as device:
         assert device.config == CONFIG
-        assert registers.get("INTERRUPT_ENABLE") == 0b1111111
+        assert registers.get("INTERRUPT_ENABLE") == 0b11111111
     assert registers.get("INTERRUPT_ENABLE") == 0
     assert registers.is_closed
 
@@ -176,10 +176,29 @@ def test_a_transport_that_fails_is_closed_nevertheless() -> None:
     assert registers.is_closed
 
 
+def test_bus_error_that_comes_with_the_end() -> None:
+    """The interrupt of an event is read before the error comes, and the event of Halt behind it."""
+    registers = Registers()
+    device = MappedDevice(registers)
+    bus_error = {"STATUS": 1 << StatusBit.BUS_ERROR, "BUS_ERROR": 1 | BusPort.HOST_WRITE << 8 | 2 << 16}
+    registers.interrupts = [{"INTERRUPT_STATUS": 1, "EVENT": 1 << 31, **bus_error}]
+    with pytest.raises(DeviceBusError, match=r"^instruction 0 \(halt\): BUS_ERROR: host_write: .* with SLVERR$"):
+        device.execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1 << 32])
+def test_time_limits(limit: int) -> None:
+    with pytest.raises(ValueError, match=f"^time_limit must be from 1 to 2\\*\\*32 - 1, not {limit}$"):
+        MappedDevice(Registers(), time_limit=limit)
+
+
 def test_bus_error() -> None:
     registers = Registers()
     device = MappedDevice(registers)
     error = {"INTERRUPT_STATUS": 1 << 5, "BUS_ERROR": 1 | 2 << 8 | 3 << 16, "BUS_ERROR_ADDRESS": 0x1_2345_6780}
     registers.interrupts = [error]
-    with pytest.raises(DeviceBusError, match=r"^weights: the memory answered a burst at 0x123456780 with DECERR$"):
+    with pytest.raises(
+        DeviceBusError,
+        match=r"^instruction 0 \(halt\): BUS_ERROR: weights: the memory answered a burst at 0x123456780 with DECERR$",
+    ):
         device.execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from openmxu.arch.config import Config
-from openmxu.arch.faults import FaultCode
+from openmxu.arch.faults import CORE_FAULTS, FaultCode
 from openmxu.arch.isa import Opcode, OutputFormat, Pooling, Register
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.lockstep import cases, configurations, generate
 from openmxu.sim.lockstep.case import HALT
-from openmxu.sim.lockstep.faulting import FAULT_CODES, faulting_instructions
+from openmxu.sim.lockstep.faulting import faulting_instructions
 from openmxu.sim.lockstep.steps import steps
 
 ALL_CONFIGURATIONS = [config for size in (2, 4, 8, 16) for config in configurations(size)]
@@ -60,10 +60,10 @@ def test_faults_come_when_asked_for():
         ((_, code),) = case.faults()
         found[code] += 1
         assert [HALT in execution for execution in case.executions()] == [True, True]
-    assert set(found) == set(FAULT_CODES)
+    assert set(found) == set(CORE_FAULTS)
 
 
-@pytest.mark.parametrize("code", FAULT_CODES, ids=lambda code: code.name)
+@pytest.mark.parametrize("code", CORE_FAULTS, ids=lambda code: code.name)
 def test_each_fault_can_be_raised_in_any_state(code):
     words = set()
     for seed, config in enumerate(ALL_CONFIGURATIONS * 3):

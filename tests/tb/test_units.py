@@ -77,7 +77,8 @@ ACTIVATION = {
 }
 
 CONTROL = {
-    "checks": ("scoreboard", "tile_ledger", "management", "scrubber", "plane_products", "instruction_check"),
+    "checks": ("scoreboard", "tile_ledger", "plane_products", "instruction_check"),
+    "host": ("management", "scrubber", "watchdog"),
     "dispatch": ("command_queues", "dispatcher"),
 }
 

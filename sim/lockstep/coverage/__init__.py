@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from openmxu.arch.config import Config
-from openmxu.arch.faults import FaultCode
+from openmxu.arch.faults import CORE_FAULTS
 from openmxu.sim.lockstep.case import Case
 from openmxu.sim.lockstep.coverage.bins import Bin, Coverage
 from openmxu.sim.lockstep.coverage.faults import FAULTS, Faults
@@ -37,7 +37,7 @@ def declare(configs: Sequence[Config]) -> Coverage:
     groups["memory latencies"] = [str(latency) for latency in LATENCIES]
     names = [_name(config) for config in configs]
     groups["configurations × stalls"] = _crossed(names)
-    groups["faults × stalls"] = _crossed([code.name for code in FaultCode if code is not FaultCode.NONE])
+    groups["faults × stalls"] = _crossed([code.name for code in CORE_FAULTS])
     for group in _CROSSED:
         groups[f"{group} × stalls"] = _crossed(groups[group])
     return Coverage(groups)

@@ -1,0 +1,305 @@
+"""Provoke every fault on the RTL behind its AXI shell, and run random words as programs.
+
+    python scripts/faults.py
+    python scripts/faults.py --times 100 --words 100000 --seed 1
+
+Faults of instructions come at random places of random programs. Memories answer with errors, or never, and the watchdog
+stops a program that takes too long. After each fault a random program must leave the same bytes as on the interpreter.
+
+Random words: any 128 bits, or a known opcode with any fields. Each is a program; the interpreter must raise the same
+fault at the same instruction, or leave the same bytes. Bytes outside the windows may not change.
+
+Exit status 1 when a fault was not told as it should, or anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
+
+from openmxu.arch.config import Config
+from openmxu.arch.faults import CORE_FAULTS, FaultCode
+from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction, Register, format_named, register_format
+from openmxu.device import Device, DeviceFault
+from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
+from openmxu.sim.axi import Reply, SimulatedAxi
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.lockstep import Case, generate
+from openmxu.sim.lockstep.case import HALT
+from openmxu.sim.lockstep.faulting import faulting_instructions
+
+__all__ = ["Row", "core_faults", "main", "random_words", "shell_faults"]
+
+CONFIG = Config(
+    size=4,
+    activation_lanes=1,
+    unified_buffer_rows=4096,
+    unified_buffer_banks=1,
+    accumulator_rows=36,
+    parameter_sets=3,
+    host_data_bytes=4,
+    weight_data_bytes=8,
+    host_address_width=24,
+)
+"""Small, and odd in every way; the configuration of the tests of the simulated AXI shell."""
+
+MEMORY_BYTES = 1 << 18
+RING_BYTES = 1 << 12
+SHORT_LIMIT = 5_000
+"""A limit that no instruction of a random program reaches, and a large window does."""
+
+GUARD = 0xA5
+
+
+@dataclass
+class Row:
+    """A line of the table: what was provoked how often, told by the right exception, and recovered from."""
+
+    name: str
+    provoked: int = 0
+    told: int = 0
+    recovered: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it happened at all, and was told and recovered from each time."""
+        return 0 < self.provoked == self.told == self.recovered
+
+
+class Pair:
+    """The RTL and the interpreter, whose memories and registers are the same."""
+
+    def __init__(self, seed: int, stall_probability: float = 0.2) -> None:
+        self.transport = SimulatedAxi(
+            CONFIG,
+            seed=seed,
+            stall_probability=stall_probability,
+            memory_latency=7,
+            memory_bytes=MEMORY_BYTES,
+            build_progress=None,
+        )
+        self.rtl = MappedDevice(self.transport, ring_bytes=RING_BYTES, time_limit=SHORT_LIMIT)
+        self.interpreter = Interpreter(CONFIG)
+        self.seed = seed
+
+    def close(self) -> None:
+        """Free the model."""
+        self.rtl.close()
+
+    def reset(self) -> None:
+        """Registers as after power-on; the memories of both are cleared, because a fault of the shell may leave
+        anything in them."""
+        self.rtl.scrub()
+        self.rtl.reset()
+        self.interpreter.scrub()
+
+    def difference(self, case: Case) -> str | None:
+        """Runs a case on both; what differs."""
+        hosts = case.host_memory.copy(), case.host_memory.copy()
+        for program in case.executions():
+            outcomes = [
+                _outcome(device, program, host, case.weight_memory)
+                for device, host in zip((self.rtl, self.interpreter), hosts, strict=True)
+            ]
+            if outcomes[0] != outcomes[1]:
+                return f"RTL: {outcomes[0]}; interpreter: {outcomes[1]}"
+            if not np.array_equal(*hosts):
+                return "host memory"
+        return None
+
+    def recovers(self, seed: int) -> str | None:
+        """Runs a random program without faults on both; what differs."""
+        return self.difference(generate(CONFIG, seed, 20, fault_probability=0.0))
+
+
+def _outcome(
+    device: Device, program: tuple[Instruction, ...], host: NDArray[np.uint8], weights: NDArray[np.uint8]
+) -> tuple[object, ...]:
+    try:
+        return tuple(device.execute(program, host, weights))
+    except DeviceFault as fault:
+        return (*fault.events, fault.code, fault.index, str(fault))
+
+
+def core_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Every fault that the core finds in instructions, in the state that a random program leaves."""
+    for code in CORE_FAULTS:
+        row = Row(code.name)
+        for _ in range(times):
+            before = generate(CONFIG, int(rng.integers(1 << 40)), 12, fault_probability=0.0)
+            checker = before.checker()
+            *body, _ = before.instructions
+            assert not any(checker.check(instruction) for instruction in body)
+            faulting = faulting_instructions(code, checker, rng)
+            pair.reset()
+            case = before.with_instructions((*body, *faulting, HALT))
+            (fault,) = case.faults()
+            row.provoked += fault[1] is code
+            difference = pair.difference(case)
+            row.told += difference is None
+            recovery = pair.recovers(int(rng.integers(1 << 40)))
+            row.recovered += recovery is None
+            row.wrong += [text for text in (difference, recovery) if text]
+        yield row
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A way to provoke a fault of the shell.
+
+    ``program`` faults at its instruction ``index`` when ``memory`` gives ``reply`` for the bytes at ``address``.
+    """
+
+    name: str
+    code: FaultCode
+    index: int
+    memory: MemoryKind | None = None
+    address: int = 0
+    reply: Reply = Reply.OKAY
+    program: tuple[Instruction, ...] = ()
+
+
+def _troubles() -> Iterator[Trouble]:
+    read, write = format_named("Read_Host_Memory"), format_named("Write_Host_Memory")
+    weights, multiply = format_named("Read_Weights"), format_named("MatrixMultiply")
+    host = RING_BYTES
+    size, tile = CONFIG.size, CONFIG.tile_bytes
+    program = (
+        read(rows=40),
+        weights(tiles=1),
+        multiply(rows=20, next_tile=1),
+        read(rows=40, unified_buffer=100, host=1024),
+        weights(tiles=2, weights=4 * tile),
+        multiply(rows=20, next_tile=1),
+        multiply(rows=20, next_tile=1, accumulate=1),
+        write(rows=20, unified_buffer=100, host=2048),
+        HALT,
+    )
+    places = {
+        "host read": (3, MemoryKind.HOST, host + 1024 + 13 * size),
+        "host write": (7, MemoryKind.HOST, host + 2048 + 19 * size),
+        "weights": (4, MemoryKind.WEIGHT, 5 * tile),
+        "program": (0, MemoryKind.HOST, 16),
+    }
+    for name, (index, memory, address) in places.items():
+        for reply in (Reply.SLVERR, Reply.DECERR):
+            yield Trouble(f"{name}, {reply.name}", FaultCode.BUS_ERROR, index, memory, address, reply, program)
+        yield Trouble(f"{name}, no answer", FaultCode.TIME_OUT, index, memory, address, Reply.NEVER, program)
+    window = _set(Register.POOLING_WINDOW, height=65535, width=65535)
+    plane = _set(Register.POOLING_PLANE, height=1, width=1, output_width=1)
+    long = (window, plane, format_named("Activate")(rows=1, pooling=1), HALT)
+    yield Trouble("a window of 65535 x 65535", FaultCode.TIME_OUT, 2, program=long)
+
+
+def _set(register: Register, **fields: int) -> Instruction:
+    return format_named("Set_Configuration")(register=register, value=register_format(register).pack(**fields))
+
+
+def shell_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Memories that answer with errors or never, and an instruction that takes too long."""
+    memory = np.arange(1 << 14, dtype=np.uint32).astype(np.uint8)
+    for trouble in _troubles():
+        row = Row(f"{trouble.code.name}: {trouble.name}")
+        for _ in range(times):
+            pair.reset()
+            if trouble.memory is not None:
+                base = pair.transport.region(trouble.memory).base
+                pair.transport.answer(trouble.memory, base + trouble.address, 1, trouble.reply)
+            row.provoked += 1
+            try:
+                pair.rtl.execute(trouble.program, memory.copy(), memory)
+            except DeviceFault as fault:
+                right = (fault.code, fault.index) == (trouble.code, trouble.index)
+                right = right and isinstance(fault, DeviceBusError) == (trouble.code is FaultCode.BUS_ERROR)
+                row.told += right
+                row.wrong += [] if right else [str(fault)]
+            else:
+                row.wrong.append("no fault")
+            if trouble.memory is not None:
+                pair.transport.answer(trouble.memory, 0, 0, Reply.OKAY)
+            pair.reset()
+            recovery = pair.recovers(int(rng.integers(1 << 40)))
+            row.recovered += recovery is None
+            row.wrong += [recovery] if recovery else []
+        yield row
+
+
+def _random_word(rng: np.random.Generator) -> Instruction:
+    word = int.from_bytes(rng.bytes(WORD_BITS // 8), "little")
+    kind = rng.integers(4)
+    if kind == 0:
+        return Instruction(word)
+    format = FORMATS[int(rng.integers(len(FORMATS)))]
+    word &= format.defined_mask & ~0xFF
+    if kind == 3:
+        # Small numbers are legal more often.
+        word &= sum(min(item.mask, 0x1F << item.offset) for item in format.fields)
+    return Instruction(word | format.opcode)
+
+
+def random_words(
+    pair: Pair, count: int, rng: np.random.Generator, progress: Callable[[int], None] = lambda done: None
+) -> Row:
+    """Random words, each a program; ``told`` counts those whose outcome is the interpreter's, ``recovered`` those that
+    leave all other bytes alone."""
+    row = Row("random words")
+    host = np.arange(1 << 12, dtype=np.uint32).astype(np.uint8)
+    region = pair.transport.region(MemoryKind.HOST)
+    used = RING_BYTES + host.size
+    pair.reset()
+    pair.transport.write_memory(MemoryKind.HOST, region.base + used, bytes([GUARD]) * (region.size - used))
+    for number in range(count):
+        words = (_random_word(rng), HALT)
+        case = Case(CONFIG, words, host, host, number)
+        row.provoked += 1
+        difference = pair.difference(case)
+        row.told += difference is None
+        rest = np.frombuffer(pair.transport.read_memory(MemoryKind.HOST, region.base + used, region.size - used), "u1")
+        outside = bool((rest != GUARD).any())
+        row.recovered += not outside
+        if difference or outside:
+            row.wrong.append(f"{words[0].word:#034x}: {difference or 'writes outside the window'}")
+            pair.reset()
+        progress(number + 1)
+    return row
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Provoke and report; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=20, help="how often each fault is provoked; default: %(default)s")
+    parser.add_argument("--words", type=int, default=10_000, help="random words; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    rng = np.random.default_rng(options.seed)
+    pair = Pair(options.seed)
+    rows = []
+    print(f"{'fault':44}{'provoked':>10}{'told':>8}{'recovered':>11}")
+    for source in (core_faults, shell_faults):
+        for row in source(pair, options.times, rng):
+            print(f"{row.name:44}{row.provoked:10,}{row.told:8,}{row.recovered:11,}", flush=True)
+            rows.append(row)
+    row = random_words(pair, options.words, rng)
+    print(
+        f"{row.provoked:,} random words: {row.provoked - row.told:,} end otherwise than on the interpreter, "
+        f"{row.provoked - row.recovered:,} write outside the windows, 0 hang"
+    )
+    rows.append(row)
+    for row in rows:
+        for text in row.wrong[:3]:
+            print(f"{row.name}: {text}", file=sys.stderr)
+    pair.close()
+    return 0 if all(row.passed for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""Watchdog: expires when nothing has gone on for more cycles than the limit, never before, and stays so."""
+
+import cocotb
+
+from tb.bench import Bench, random_generator
+
+CYCLES = 2_000
+LATENCY = 2
+"""Cycles from one that is too many until this shows."""
+
+
+@cocotb.test()
+@cocotb.parametrize(limit=[1, 2, 7, 30])
+async def expires_in_time(dut, limit):
+    rng = random_generator()
+    works = (rng.random(CYCLES) < 0.98).astype(int).tolist()
+    # About one in some hundred cycles ends a run of too many.
+    goes_on = (rng.random(CYCLES) < 4 / (4 + limit)).astype(int).tolist()
+    bench = await Bench.start(dut, "watchdog")
+    inputs = {"works": works, "goes_on": goes_on, "limit": [limit] * CYCLES}
+    expired = (await bench.play(inputs, ["expired"]))["expired"]
+    expected, standing, too_many = [], 0, False
+    for working, going in zip(works, goes_on, strict=True):
+        standing = standing + 1 if working and not going else 0
+        too_many |= standing > limit
+        expected.append(int(too_many))
+    assert any(expected)
+    assert expired == [0] * LATENCY + expected[:-LATENCY]
+
+
+@cocotb.test()
+async def begins_anew_after_a_reset(dut):
+    bench = await Bench.start(dut, "watchdog")
+    for _ in range(3):
+        await bench.reset()
+        played = await bench.play({"limit": [5] * 12, "works": [1] * 12, "goes_on": [0] * 12}, ["expired"])
+        assert played["expired"] == [0] * (5 + LATENCY) + [1] * (7 - LATENCY)
