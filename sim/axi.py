@@ -15,7 +15,7 @@ from openmxu.sim.verilator import AXI, BusError, library_path
 from openmxu.sim.verilator.library import Memory, Port, ProtocolError, StallPattern
 from openmxu.sim.verilator.progress import ProgressHook
 
-__all__ = ["SimulatedAxi"]
+__all__ = ["Reply", "SimulatedAxi"]
 
 BASE = 4096
 """Address of the first byte of both memories."""
@@ -58,11 +58,27 @@ class _Status(ctypes.Structure):
     ]
 
 
+class Reply(IntEnum):
+    """How a memory answers a burst."""
+
+    OKAY = 0
+    SLVERR = 2
+    DECERR = 3
+    NEVER = 4
+
+
+class _Trouble(ctypes.Structure):
+    """Bytes that are answered in a way of their own; ``Trouble`` of ``axi_channels.h``."""
+
+    _fields_ = [("begin", c_uint64), ("end", c_uint64), ("response", c_uint32)]
+
+
 _FUNCTIONS = {
     "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
     "attach": (None, c_void_p, POINTER(Memory), POINTER(Memory)),
+    "trouble": (None, c_void_p, POINTER(_Trouble), POINTER(_Trouble)),
     "run": (c_uint32, c_void_p, c_uint64),
     "write": (c_uint32, c_void_p, c_uint32, c_uint32, c_uint64),
     "read": (c_uint32, c_void_p, c_uint32, POINTER(c_uint32), c_uint64),
@@ -123,6 +139,7 @@ class SimulatedAxi(Transport):
             raise ValueError(f"memory_bytes must be at least {BASE}, not {memory_bytes}")
         widths = {MemoryKind.HOST: config.host_address_width, MemoryKind.WEIGHT: config.weight_address_width}
         self._regions = {kind: Region(BASE, min(memory_bytes, (1 << width) - BASE)) for kind, width in widths.items()}
+        self._troubles = {kind: _Trouble(0, 0, Reply.OKAY) for kind in self._regions}
         self._memories = {kind: np.zeros(region.size, np.uint8) for kind, region in self._regions.items()}
         self._load(library_path(config, design=AXI, progress=build_progress))
         stalls = StallPattern(round(stall_probability * (1 << 32)), 1, sum(1 << port for port in Port))
@@ -153,6 +170,11 @@ class SimulatedAxi(Transport):
     def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
         """Write bytes of a memory."""
         self._memories[memory][address - BASE :][: len(content)] = np.frombuffer(content, np.uint8)
+
+    def answer(self, memory: MemoryKind, address: int, size: int, reply: Reply) -> None:
+        """Let a memory answer bursts that touch these bytes in this way, and no others in any but the usual way."""
+        self._troubles[memory] = _Trouble(address - BASE, address - BASE + size, reply)
+        self._call("trouble", *map(byref, self._troubles.values()))
 
     def wait(self) -> bool:
         """Run until the interrupt is set, or for a while."""

@@ -53,6 +53,19 @@ struct ReplyPins {
     const CData& ready;
 };
 
+// Bytes of a memory, counted from its base, whose bursts are not answered with OKAY. Shared with axi.py.
+constexpr uint32_t SILENCE = 4;  // rather than a response: no answer at all
+
+struct Trouble {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint32_t response = 0;
+
+    uint32_t of(uint64_t address, uint64_t bytes) const {
+        return address < end && begin < address + bytes ? response : 0;
+    }
+};
+
 struct Span {
     uint64_t address;
     uint64_t beats;
@@ -124,9 +137,14 @@ private:
 template <unsigned BYTES, typename Address, typename Data>
 class AxiReads {
 public:
-    AxiReads(World& world, const Memory& memory, Port address_port, Port data_port, AddressPins<Address> ar,
-             ReadPins<Data> r)
-        : m_world{world}, m_memory{memory}, m_data_port{data_port}, m_addresses{world, memory, address_port, ar}, m_r{r} {
+    AxiReads(World& world, const Memory& memory, const Trouble& trouble, Port address_port, Port data_port,
+             AddressPins<Address> ar, ReadPins<Data> r)
+        : m_world{world},
+          m_memory{memory},
+          m_trouble{trouble},
+          m_data_port{data_port},
+          m_addresses{world, memory, address_port, ar},
+          m_r{r} {
         static_assert(sizeof(Data) == BYTES);
     }
 
@@ -136,12 +154,14 @@ public:
         m_r.valid = 0;
         if (m_bursts.empty() || m_bursts.front().first_cycle > m_world.cycle || m_world.stalls(m_data_port)) return;
         Burst& burst = m_bursts.front();
+        const uint32_t response = m_trouble.of(burst.address, BYTES);
+        if (response == SILENCE) return;
         const uint64_t available = burst.address < m_memory.length ? m_memory.length - burst.address : 0;
         std::memset(&m_r.data, 0, BYTES);
         std::memcpy(&m_r.data, m_memory.bytes + burst.address, available < BYTES ? available : BYTES);
         burst.address += BYTES;
         m_r.valid = 1;
-        m_r.resp = 0;
+        m_r.resp = response;
         m_r.last = --burst.beats == 0;
         if (m_r.last) m_bursts.pop_front();
     }
@@ -174,6 +194,7 @@ private:
 
     World& m_world;
     const Memory& m_memory;
+    const Trouble& m_trouble;
     const Port m_data_port;
     Addresses<BYTES, Address> m_addresses;
     ReadPins<Data> m_r;
@@ -187,8 +208,14 @@ private:
 template <unsigned BYTES, typename Address, typename Data, typename Strobe>
 class AxiWrites {
 public:
-    AxiWrites(World& world, const Memory& memory, AddressPins<Address> aw, WritePins<Data, Strobe> w, ReplyPins b)
-        : m_world{world}, m_memory{memory}, m_addresses{world, memory, HOST_WRITE_REQUEST, aw}, m_w{w}, m_b{b} {
+    AxiWrites(World& world, const Memory& memory, const Trouble& trouble, AddressPins<Address> aw,
+              WritePins<Data, Strobe> w, ReplyPins b)
+        : m_world{world},
+          m_memory{memory},
+          m_trouble{trouble},
+          m_addresses{world, memory, HOST_WRITE_REQUEST, aw},
+          m_w{w},
+          m_b{b} {
         static_assert(sizeof(Data) == BYTES && sizeof(Strobe) * 8 >= BYTES);
     }
 
@@ -199,11 +226,13 @@ public:
         m_b.valid = 0;
         if (m_complete == 0 || m_bursts.front().reply_cycle > m_world.cycle || m_world.stalls(HOST_WRITE_DONE)) return;
         const Burst& burst = m_bursts.front();
+        const uint32_t response = m_trouble.of(burst.address, burst.beats * BYTES);
+        if (response == SILENCE) return;
         for (uint64_t i = 0; i != burst.beats; ++i, m_beats.pop_front()) store(burst.address + i * BYTES, m_beats.front());
         m_bursts.pop_front();
         --m_complete;
         m_b.valid = 1;
-        m_b.resp = 0;
+        m_b.resp = response;
     }
 
     void sample() {
@@ -274,6 +303,7 @@ private:
 
     World& m_world;
     const Memory& m_memory;
+    const Trouble& m_trouble;
     Addresses<BYTES, Address> m_addresses;
     WritePins<Data, Strobe> m_w;
     ReplyPins m_b;

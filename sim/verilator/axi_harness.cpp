@@ -55,6 +55,12 @@ public:
         m_weight_memory = weights;
     }
 
+    // The bytes of each memory whose bursts are not answered with OKAY.
+    void trouble(const Trouble& host, const Trouble& weights) {
+        m_host_trouble = host;
+        m_weight_trouble = weights;
+    }
+
     // Runs until the interrupt is set.
     Result run(uint64_t cycles) {
         for (; cycles != 0; --cycles) {
@@ -146,17 +152,22 @@ private:
     World m_world;
     Memory m_host_memory;
     Memory m_weight_memory;
+    Trouble m_host_trouble;
+    Trouble m_weight_trouble;
     AxiReads<HOST_DATA_BYTES, TYPE(m_axi_host_araddr), TYPE(m_axi_host_rdata)> m_host_reads{
-        m_world, m_host_memory, HOST_READ_REQUEST, HOST_READ_DATA, ADDRESS_PINS(m_axi_host_ar), READ_PINS(m_axi_host_r)};
+        m_world,           m_host_memory,  m_host_trouble,
+        HOST_READ_REQUEST, HOST_READ_DATA, ADDRESS_PINS(m_axi_host_ar), READ_PINS(m_axi_host_r)};
     AxiWrites<HOST_DATA_BYTES, TYPE(m_axi_host_awaddr), TYPE(m_axi_host_wdata), TYPE(m_axi_host_wstrb)> m_host_writes{
         m_world,
         m_host_memory,
+        m_host_trouble,
         ADDRESS_PINS(m_axi_host_aw),
         {PIN(m_axi_host_wdata), PIN(m_axi_host_wstrb), PIN(m_axi_host_wlast), PIN(m_axi_host_wvalid),
          PIN(m_axi_host_wready)},
         {PIN(m_axi_host_bresp), PIN(m_axi_host_bvalid), PIN(m_axi_host_bready)}};
     AxiReads<WEIGHT_DATA_BYTES, TYPE(m_axi_weight_araddr), TYPE(m_axi_weight_rdata)> m_weights{
-        m_world, m_weight_memory, WEIGHTS_REQUEST, WEIGHTS_DATA, ADDRESS_PINS(m_axi_weight_ar), READ_PINS(m_axi_weight_r)};
+        m_world,         m_weight_memory, m_weight_trouble,
+        WEIGHTS_REQUEST, WEIGHTS_DATA,    ADDRESS_PINS(m_axi_weight_ar), READ_PINS(m_axi_weight_r)};
 };
 
 }  // namespace openmxu
@@ -165,6 +176,7 @@ using openmxu::Harness;
 using openmxu::Memory;
 using openmxu::StallPattern;
 using openmxu::Status;
+using openmxu::Trouble;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -175,6 +187,9 @@ EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }
 EXPORT void mxu_attach(Harness* harness, const Memory* host, const Memory* weights) {
     harness->attach(*host, *weights);
+}
+EXPORT void mxu_trouble(Harness* harness, const Trouble* host, const Trouble* weights) {
+    harness->trouble(*host, *weights);
 }
 EXPORT uint32_t mxu_run(Harness* harness, uint64_t cycles) { return harness->run(cycles); }
 EXPORT uint32_t mxu_write(Harness* harness, uint32_t offset, uint32_t value, uint64_t cycles) {
