@@ -63,7 +63,7 @@ class RegisterFile(wiring.Component):
         Base and size of the ring cannot be written.
     status, fault, fault_index, event, event_tag, event_index, bus_error, bus_error_address, ring_tail
         What registers read as.
-    control, interrupt_enable, ring_base, ring_size, ring_head, host_offset, weight_offset
+    control, interrupt_enable, time_limit, ring_base, ring_size, ring_head, host_offset, weight_offset
         What was written. Resets of the core clear ``control``; ``ring_head`` is 0 while the ring is not enabled.
     command
         Bits that are written, for one cycle.

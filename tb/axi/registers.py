@@ -84,7 +84,7 @@ async def constants(dut):
 async def random_accesses(dut, stall):
     """Registers one by one in random order, and offsets where there is none."""
     registers = Registers(await AxiSystem.start(dut, stall))
-    values = {register.name: 0 for register in _HELD}
+    values = {register.name: register.initial for register in _HELD}
     used = {register.offset + 4 * place for register in DEVICE_REGISTERS for place in range(register.width // 32)}
     free = sorted(set(range(0, 0x800, WORD_BYTES)) - used)
     for _ in range(ACCESSES):

@@ -83,7 +83,7 @@ async def what_is_written_is_read(dut, idle, backpressure):
     bench = registers.bench
     held = [register for register in _OWN if register.access is Access.READ_WRITE and register.name != "RING_HEAD"]
     ports = {register.name: bench.port(register.name.lower()) for register in held}
-    values = dict.fromkeys(ports, 0)
+    values = {name: device_register(name).initial for name in ports}
     for _ in range(ACCESSES):
         register = random.choice(held)
         if random.random() < 0.5:

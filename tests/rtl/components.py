@@ -44,6 +44,7 @@ from openmxu.rtl.shell_core import ShellCore
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.rtl.watchdog import Watchdog
 
 __all__ = ["SYSTEMS", "component_classes", "make", "modules"]
 
@@ -75,6 +76,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Skew: lambda config: Skew(signed(OPERAND_WIDTH), config.size),
     ShellCore: lambda config: ShellCore(config, ShellKind.AXI),
     StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),
+    Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
 }
 """How to make those components that need more, or less, than a configuration."""
