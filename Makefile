@@ -78,6 +78,7 @@ campaign: $(INSTALLED) ## Compare random models of one and of several layers wit
 
 networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 	$(BIN)/python -m scripts.networks
+	$(BIN)/python -m scripts.recurrent_networks
 
 docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew from the tables
 	$(BIN)/python scripts/generate_isa_docs.py

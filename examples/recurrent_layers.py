@@ -18,7 +18,7 @@ _ORDERS = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 
 
 def read_weights(archive: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.float32]]:
-    """The float32 weights of a file: float16, or int8 times a number called like them with ``_scale``."""
+    """The float32 weights of a file: float16, or whole numbers times one called like them with ``_scale``."""
     weights = {}
     for name in archive:
         array = archive[name]

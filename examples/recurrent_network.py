@@ -35,7 +35,7 @@ class RecurrentNetwork:
     states
         Inputs that are states, each with the output that is its next value.
     calibration
-        Sequences that it is quantized with.
+        Number of sequences that it is quantized with.
     """
 
     folder: Path
@@ -54,14 +54,17 @@ class RecurrentNetwork:
         """Whole sequences that the network was not trained on, (count, length, …)."""
         raise NotImplementedError
 
+    def calibration_sequences(self) -> NDArray[Any]:
+        """Whole sequences that it is quantized with."""
+        return self.sequences(self.calibration, _CALIBRATION_SEED)
+
     def model(self, steps: int | None = None) -> onnx.ModelProto:
         """The quantized network for ``steps`` steps at a time: ``piece`` if there is no number."""
         return with_steps(onnx.load(self.folder / "quantized.onnx"), self.source, steps or self.piece)
 
     def quantize(self) -> onnx.ModelProto:
         """Quantize the float model. Calibration takes whole sequences, because states grow with time."""
-        sequences = self.sequences(self.calibration, _CALIBRATION_SEED)
-        return openmxu.quantize(self.float_model(self.length), self._given(sequences))
+        return openmxu.quantize(self.float_model(self.length), self._given(self.calibration_sequences()))
 
     def inputs(self, count: int, seed: int = 0) -> dict[str, NDArray[Any]]:
         """What one execution takes: the first piece of sequences, and states of 0."""

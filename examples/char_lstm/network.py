@@ -24,7 +24,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from examples.char_lstm.characters import ALPHABET, encode, unseen_text
+from examples.char_lstm.characters import ALPHABET, encode, learned_text, unseen_text
 from examples.recurrent_layers import cell_constants, make_model, read_weights
 from examples.recurrent_network import RecurrentNetwork
 
@@ -80,9 +80,18 @@ class _Writer(RecurrentNetwork):
 
     def sequences(self, count: int, seed: int = 0) -> NDArray[np.int64]:
         """Random windows of text that the network was not trained on."""
-        text = encode(unseen_text())
-        starts = np.random.default_rng(seed).integers(0, len(text) - self.length, count)
-        return np.stack([text[start : start + self.length] for start in starts])
+        return _windows(unseen_text(), count, self.length, seed)
+
+    def calibration_sequences(self) -> NDArray[np.int64]:
+        """Random windows of text that it was trained on."""
+        return _windows(learned_text(), self.calibration, self.length, seed=0)
+
+
+def _windows(text: str, count: int, length: int, seed: int) -> NDArray[np.int64]:
+    """Random pieces of a text, (count, length)."""
+    numbers = encode(text)
+    starts = np.random.default_rng(seed).integers(0, len(numbers) - length, count)
+    return np.stack([numbers[start : start + length] for start in starts])
 
 
 NETWORK = _Writer()
