@@ -163,6 +163,8 @@ class MappedDevice(Device):
 
     def scrub(self) -> None:
         """Clear the core's memories, configuration registers, queued weights and counters."""
+        if not self._is_ready:
+            self.reset()  # a core that is in reset would not notice
         self._write("CORE_COMMAND", 1 << Command.SCRUB)
         otherwise = "the memories do not become clear: a program runs, or a fault is pending"
         self._await_clear("CORE_STATUS", CoreStatus.SCRUBBING.name, otherwise, _SCRUB_READS)
