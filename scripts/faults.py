@@ -1,10 +1,12 @@
 """Provoke every fault on the RTL behind its AXI shell, and run random words as programs.
 
     python scripts/faults.py
-    python scripts/faults.py --times 100 --words 100000 --seed 1
+    python scripts/faults.py --times 100 --resets 5000 --words 100000 --seed 1
 
 Faults of instructions come at random places of random programs. Memories answer with errors, or never, and the watchdog
 stops a program that takes too long. After each fault a random program must leave the same bytes as on the interpreter.
+
+Resets: a random program is reset in a random cycle, and the next one must be right.
 
 Random words: any 128 bits, or a known opcode with any fields. Each is a program; the interpreter must raise the same
 fault at the same instruction, or leave the same bytes. Bytes outside the windows may not change.
@@ -36,7 +38,7 @@ from openmxu.sim.lockstep import Case, generate
 from openmxu.sim.lockstep.case import HALT
 from openmxu.sim.lockstep.faulting import faulting_instructions
 
-__all__ = ["Row", "core_faults", "main", "random_words", "shell_faults"]
+__all__ = ["Pair", "Row", "core_faults", "main", "random_words", "resets", "shell_faults"]
 
 CONFIG = Config(
     size=4,
@@ -75,11 +77,32 @@ class Row:
         return 0 < self.provoked == self.told == self.recovered
 
 
+class StoppedError(Exception):
+    """The driver's program stands still."""
+
+
+class StoppableAxi(SimulatedAxi):
+    """Waits, if ``cycles`` is a number, for so many cycles in all, whatever happens."""
+
+    cycles: int | None = None
+
+    def wait(self) -> bool:
+        """Run until the interrupt is set, or the cycles are over."""
+        if self.cycles is None:
+            return super().wait()
+        first = self.cycle
+        is_set = self.run(self.cycles)
+        self.cycles -= self.cycle - first
+        if not self.cycles:
+            raise StoppedError
+        return is_set
+
+
 class Pair:
     """The RTL and the interpreter, whose memories and registers are the same."""
 
     def __init__(self, seed: int, stall_probability: float = 0.2) -> None:
-        self.transport = SimulatedAxi(
+        self.transport = StoppableAxi(
             CONFIG,
             seed=seed,
             stall_probability=stall_probability,
@@ -233,6 +256,29 @@ def shell_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[R
         yield row
 
 
+def resets(pair: Pair, count: int, rng: np.random.Generator) -> Row:
+    """Random programs that are reset in a random cycle; ``told`` counts those that had not ended before."""
+    row = Row("RESET in any cycle")
+    while row.provoked < count:
+        pair.reset()
+        case = generate(CONFIG, int(rng.integers(1 << 40)), 30, fault_probability=0.2)
+        pair.transport.cycles = int(rng.integers(1, 1500))
+        try:
+            for program in case.executions():
+                _outcome(pair.rtl, program, case.host_memory.copy(), case.weight_memory)
+        except StoppedError:
+            row.provoked += 1
+            row.told += 1
+            pair.transport.cycles = None
+            pair.rtl.reset()
+            pair.reset()
+            recovery = pair.recovers(int(rng.integers(1 << 40)))
+            row.recovered += recovery is None
+            row.wrong += [recovery] if recovery else []
+        pair.transport.cycles = None
+    return row
+
+
 def _random_word(rng: np.random.Generator) -> Instruction:
     word = int.from_bytes(rng.bytes(WORD_BITS // 8), "little")
     kind = rng.integers(4)
@@ -277,17 +323,23 @@ def main(arguments: list[str] | None = None) -> int:
     """Provoke and report; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20, help="how often each fault is provoked; default: %(default)s")
+    parser.add_argument("--resets", type=int, default=500, help="of running programs; default: %(default)s")
     parser.add_argument("--words", type=int, default=10_000, help="random words; default: %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     rng = np.random.default_rng(options.seed)
     pair = Pair(options.seed)
-    rows = []
+    rows: list[Row] = []
     print(f"{'fault':44}{'provoked':>10}{'told':>8}{'recovered':>11}")
-    for source in (core_faults, shell_faults):
-        for row in source(pair, options.times, rng):
-            print(f"{row.name:44}{row.provoked:10,}{row.told:8,}{row.recovered:11,}", flush=True)
-            rows.append(row)
+
+    def report(row: Row) -> None:
+        print(f"{row.name:44}{row.provoked:10,}{row.told:8,}{row.recovered:11,}", flush=True)
+        rows.append(row)
+
+    for faults in (core_faults, shell_faults):
+        for row in faults(pair, options.times, rng):
+            report(row)
+    report(resets(pair, options.resets, rng))
     row = random_words(pair, options.words, rng)
     print(
         f"{row.provoked:,} random words: {row.provoked - row.told:,} end otherwise than on the interpreter, "

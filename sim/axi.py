@@ -178,7 +178,11 @@ class SimulatedAxi(Transport):
 
     def wait(self) -> bool:
         """Run until the interrupt is set, or for a while."""
-        return self._check(self._call("run", _WHILE)) is _Result.INTERRUPT
+        return self.run(_WHILE)
+
+    def run(self, cycles: int) -> bool:
+        """Run until the interrupt is set, for so many cycles at most; whether it is set."""
+        return self._check(self._call("run", cycles)) is _Result.INTERRUPT
 
     @property
     def cycle(self) -> int:

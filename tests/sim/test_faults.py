@@ -14,7 +14,7 @@ from openmxu.device import DeviceFault, DeviceHang
 from openmxu.driver import MemoryKind
 from openmxu.sim.axi import Reply
 from openmxu.sim.lockstep.case import HALT
-from scripts.faults import Pair, core_faults, random_words, shell_faults
+from scripts.faults import Pair, core_faults, random_words, resets, shell_faults
 
 
 @pytest.fixture
@@ -51,6 +51,11 @@ def test_scrub_after_a_reset_that_did_not_end(pair: Pair) -> None:
     pair.rtl.scrub()
     pair.rtl.execute([write(rows=config.unified_buffer_rows // 4), HALT], memory, memory)
     assert not memory.any()
+
+
+def test_resets(pair: Pair) -> None:
+    row = resets(pair, 40, np.random.default_rng(4))
+    assert row.passed, row
 
 
 def test_random_words(pair: Pair) -> None:
