@@ -12,6 +12,8 @@ from examples.char_lstm.network import NETWORK as CHARACTERS
 from examples.recurrent_network import RecurrentNetwork
 from examples.series_gru.network import NETWORK as SERIES
 from examples.text_lstm.network import NETWORK as TEXTS
+from openmxu.arch.events import Counter
+from openmxu.sim.cycle_model import predict
 from scripts.recurrent_networks import LARGEST_DIFFERENCE, classes
 
 
@@ -63,6 +65,16 @@ def test_characters_on_the_rtl():
             texts.append("".join(written(program.session(device), "Th", 3, temperature=0, seed=0)))
     assert np.array_equal(*results)
     assert texts[0] == texts[1]
+
+
+def test_predicted_cycles():
+    """The cycle model knows what recurrent cells do: wide rows, tables, weights that come anew in every step."""
+    config = openmxu.Config()
+    program = openmxu.compile(CHARACTERS.model(), config, batch=8)
+    with openmxu.open_device("verilator", config) as device:
+        program.run(device, CHARACTERS.inputs(8))
+        measured = device.counters[Counter.CYCLES]
+    assert predict(program.instructions, config).cycles == pytest.approx(measured, rel=0.02)
 
 
 def test_characters_write_what_they_have_learned():
