@@ -10,6 +10,7 @@ from amaranth.lib.wiring import Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.arch.registers import ADDRESS_WIDTH, ShellKind
+from openmxu.arch.serial import MessageKind
 from openmxu.rtl.accumulators import Accumulators
 from openmxu.rtl.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation_unit import ActivationUnit
@@ -49,6 +50,17 @@ from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.scaler import Scaler
 from openmxu.rtl.scoreboard import Scoreboard
 from openmxu.rtl.scrubber import Scrubber
+from openmxu.rtl.serial.deframer import Deframer
+from openmxu.rtl.serial.framer import Framer
+from openmxu.rtl.serial.link import Link
+from openmxu.rtl.serial.memory_reader import MemoryReader
+from openmxu.rtl.serial.memory_writer import MemoryWriter
+from openmxu.rtl.serial.message_arbiter import MessageArbiter
+from openmxu.rtl.serial.message_router import MessageRouter
+from openmxu.rtl.serial.messages import message_layout
+from openmxu.rtl.serial.register_port import RegisterPort
+from openmxu.rtl.serial.short_message import ShortMessage
+from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.systolic_array import SystolicArray
@@ -71,8 +83,11 @@ __all__ = [
     "FIFO_DEPTHS",
     "RACKS",
     "READERS",
+    "RETRANSMIT_CYCLES",
+    "ROUTES",
     "ROWS_IN_FLIGHT",
     "ROWS_WIDTH",
+    "UART_DIVISORS",
     "WRITERS",
     "Rack",
 ]
@@ -109,6 +124,18 @@ FETCHER_DEPTH = 8
 
 EVENT_QUEUE_DEPTH = 3
 """Events that the event queue under test holds."""
+
+RETRANSMIT_CYCLES = 3000
+"""Of the serial link under test."""
+
+ROUTES = {
+    "first": (MessageKind.READ_REGISTER, MessageKind.WRITE_REGISTER),
+    "second": (MessageKind.HOST_DATA,),
+}
+"""Of the message router under test."""
+
+UART_DIVISORS = (4, 9)
+"""Cycles per bit of the UARTs under test."""
 
 
 def _data_units(config: Config) -> dict[str, wiring.Component]:
@@ -188,6 +215,23 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
     }
 
 
+def _serial_units(config: Config) -> dict[str, wiring.Component]:
+    width = AXI_ADDRESS_WIDTH
+    return {
+        "framer": Framer(),
+        "deframer": Deframer(),
+        "link": Link(RETRANSMIT_CYCLES),
+        "short_message": ShortMessage(message_layout(MessageKind.READ_HOST)),
+        "message_arbiter": MessageArbiter(AXI_CLIENTS),
+        "message_router": MessageRouter(ROUTES),
+        **{f"memory_reader_{beat}": MemoryReader(width, beat, MessageKind.READ_HOST) for beat in AXI_DATA_BYTES},
+        **{f"memory_writer_{beat}": MemoryWriter(width, beat) for beat in AXI_DATA_BYTES},
+        "register_port": RegisterPort(ADDRESS_WIDTH),
+        **{f"uart_transmitter_{divisor}": UartTransmitter(divisor) for divisor in UART_DIVISORS},
+        **{f"uart_receiver_{divisor}": UartReceiver(divisor) for divisor in UART_DIVISORS},
+    }
+
+
 RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
     "data": _data_units,
     "activation": _activation_units,
@@ -195,6 +239,7 @@ RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
     "selftests": lambda config: {"stream_fifo": StreamFIFO(8, 2)},
     "core": lambda config: {"core": Core(config)},
     "axi": _axi_units,
+    "serial": _serial_units,
     "axi_shell": lambda config: {"axi": Top(config)},
 }
 """The units of each build, by name."""

@@ -14,7 +14,7 @@ from openmxu.arch.config import Config
 if TYPE_CHECKING:
     from amaranth.lib import wiring
 
-__all__ = ["AXI", "CORE", "Design"]
+__all__ = ["AXI", "CORE", "SERIAL", "Design"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,15 @@ def _make_axi(config: Config) -> wiring.Component:
     return Top(config)
 
 
+def _make_serial(config: Config) -> wiring.Component:
+    from openmxu.rtl.serial.shell import Shell
+
+    return Shell(config, _RETRANSMIT_CYCLES)
+
+
+_RETRANSMIT_CYCLES = 20_000
+"""Some hundredths of a second of simulation: what takes a computer longer is rare, and costs a frame."""
+
 _HARDWARE = tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch))
 
 CORE = Design(
@@ -89,3 +98,12 @@ AXI = Design(
     harness=("streams.h", "channels.h", "axi_channels.h", "axi_harness.cpp"),
 )
 """The core in its AXI shell."""
+
+SERIAL = Design(
+    make=_make_serial,
+    sources=_HARDWARE,
+    unified_buffer=lambda config: (),
+    accumulators=lambda config: (),
+    harness=("serial_harness.cpp",),
+)
+"""The core in its serial shell, without the UART: bytes go in and out as through a USB FIFO."""

@@ -14,6 +14,7 @@ from amaranth.lib import wiring
 import openmxu.rtl
 from openmxu.arch.config import Config
 from openmxu.arch.registers import ShellKind
+from openmxu.arch.serial import MessageKind
 from openmxu.rtl.activation_sequencer import ActivationSequencer
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.axi.event_queue import EventQueue
@@ -40,6 +41,22 @@ from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.scaler import Scaler
+from openmxu.rtl.serial.deframer import Deframer
+from openmxu.rtl.serial.framer import Framer
+from openmxu.rtl.serial.link import Link
+from openmxu.rtl.serial.memory_reader import MemoryReader
+from openmxu.rtl.serial.memory_writer import MemoryWriter
+from openmxu.rtl.serial.message_arbiter import MessageArbiter
+from openmxu.rtl.serial.message_core import MessageCore
+from openmxu.rtl.serial.message_router import MessageRouter
+from openmxu.rtl.serial.messages import message_layout
+from openmxu.rtl.serial.receiver import Receiver
+from openmxu.rtl.serial.register_port import RegisterPort
+from openmxu.rtl.serial.shell import Shell as SerialShell
+from openmxu.rtl.serial.short_message import ShortMessage
+from openmxu.rtl.serial.top import Top as SerialTop
+from openmxu.rtl.serial.transmitter import Transmitter
+from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.shell_core import ShellCore
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
@@ -57,6 +74,23 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         config.host_address_width, config.host_data_bytes, clients=("first", "second")
     ),
     WriteManager: lambda config: WriteManager(config.host_address_width, config.host_data_bytes),
+    Framer: lambda config: Framer(),
+    Deframer: lambda config: Deframer(),
+    Receiver: lambda config: Receiver(),
+    Transmitter: lambda config: Transmitter(100),
+    Link: lambda config: Link(100),
+    ShortMessage: lambda config: ShortMessage(message_layout(MessageKind.READ_HOST)),
+    MessageArbiter: lambda config: MessageArbiter(("first", "second")),
+    MessageRouter: lambda config: MessageRouter(
+        {"first": (MessageKind.READ_REGISTER,), "second": (MessageKind.HOST_DATA, MessageKind.WEIGHT_DATA)}
+    ),
+    MemoryReader: lambda config: MemoryReader(config.host_address_width, config.host_data_bytes, MessageKind.READ_HOST),
+    MemoryWriter: lambda config: MemoryWriter(config.host_address_width, config.host_data_bytes),
+    RegisterPort: lambda config: RegisterPort(12),
+    UartReceiver: lambda config: UartReceiver(5),
+    UartTransmitter: lambda config: UartTransmitter(5),
+    SerialShell: lambda config: SerialShell(config, 100),
+    SerialTop: lambda config: SerialTop(config, clock=25_000_000, baud=1_000_000),
     RegisterFile: lambda config: RegisterFile(config, ShellKind.AXI),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
@@ -82,7 +116,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 """How to make those components that need more, or less, than a configuration."""
 
 
-SYSTEMS = (Core, ShellCore, Shell, Top)
+SYSTEMS = (Core, ShellCore, Shell, Top, MessageCore, SerialShell, SerialTop)
 """Those that hold all of the core."""
 
 

@@ -14,6 +14,8 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
+from openmxu.rtl.serial.top import Top as SerialTop
+from openmxu.rtl.serial.uart import uart_divisor
 from tests.rtl.components import SYSTEMS, component_classes, make, modules
 
 LANES = [(size, 1 << exponent) for size in (2, 4, 8) for exponent in range(size.bit_length())]
@@ -51,6 +53,25 @@ def test_axi(addresses, data_bytes):
     assert elaborate(Top(Config(size=2, activation_lanes=1, **ODD[addresses], host_data_bytes=data_bytes)))
 
 
+@pytest.mark.parametrize(("addresses", "data_bytes"), [("narrow addresses", 4), ("wide addresses", 64)])
+def test_serial(addresses, data_bytes):
+    config = Config(size=2, activation_lanes=1, **ODD[addresses], host_data_bytes=data_bytes)
+    assert elaborate(SerialTop(config, clock=25_000_000, baud=5_000_000))
+
+
+@pytest.mark.parametrize(
+    ("clock", "baud", "message"),
+    [
+        (12_000_000, 7_000_000, "1.71 cycles per bit"),
+        (10_000_000, 2_200_000, "4.55 cycles"),
+        (3_000_000, 1_000_000, "3.00"),
+    ],
+)
+def test_baud_rates(clock, baud, message):
+    with pytest.raises(ValueError, match=f"^a clock of {clock} Hz cannot make {baud} baud: {message}"):
+        uart_divisor(clock, baud)
+
+
 @pytest.mark.parametrize("component", [item for item in component_classes() if item not in SYSTEMS])
 def test_unit_alone(component: type[wiring.Component]):
     for parameters in ({"size": 2, "activation_lanes": 2, **ODD["one bank"]}, {"size": 8, "activation_lanes": 2}):
@@ -61,7 +82,7 @@ def test_unit_alone(component: type[wiring.Component]):
 def test_components_cover_the_package():
     names = {module.__name__.rpartition(".")[2] for module in modules()}
     found = {component.__module__.rpartition(".")[2] for component in component_classes()}
-    assert names - found == {"channels", "commands", "instruction_fields", "interfaces", "verilog"}
+    assert names - found == {"channels", "commands", "instruction_fields", "interfaces", "messages", "verilog"}
 
 
 def test_loops_are_errors():

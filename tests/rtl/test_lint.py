@@ -12,6 +12,7 @@ from amaranth.lib import wiring
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
+from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.verilog import to_verilog
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
 from tests.rtl.components import SYSTEMS, component_classes, make
@@ -55,6 +56,11 @@ def test_core(size, lanes, host_data_bytes, weight_data_bytes):
 def test_axi(host_data_bytes, weight_data_bytes):
     config = Config(size=2, activation_lanes=1, host_data_bytes=host_data_bytes, weight_data_bytes=weight_data_bytes)
     assert lint_component(Top(config)) == ""
+
+
+def test_serial():
+    config = Config(size=2, activation_lanes=1, host_data_bytes=16, weight_data_bytes=4)
+    assert lint_component(SerialTop(config, clock=12_000_000, baud=1_000_000)) == ""
 
 
 @pytest.mark.parametrize("component", [item for item in component_classes() if item not in SYSTEMS])

@@ -95,6 +95,14 @@ AXI = {
 }
 
 
+SERIAL = {
+    "link": ("framer", "deframer", "link"),
+    "messages": ("short_message", "message_arbiter", "message_router", "register_port"),
+    "memory": ("memory_reader", "memory_writer"),
+    "wires": ("uart",),
+}
+
+
 def modules(names: tuple[str, ...]) -> list[str]:
     return [f"units.{name}" for name in names]
 
@@ -123,7 +131,12 @@ def test_axi(group: str, tmp_path: Path) -> None:
     assert run("axi", CONFIGS["S8"], modules(AXI[group]), tmp_path) >= len(AXI[group])
 
 
+@pytest.mark.parametrize("group", SERIAL)
+def test_serial(group: str, tmp_path: Path) -> None:
+    assert run("serial", CONFIGS["S8"], modules(SERIAL[group]), tmp_path) >= len(SERIAL[group])
+
+
 def test_every_bench_is_run() -> None:
     benches = {path.stem for path in (Path(__file__).parents[2] / "tb" / "units").glob("*.py")} - {"__init__"}
-    groups = (*DATA.values(), *ACTIVATION.values(), *CONTROL.values(), *AXI.values())
+    groups = (*DATA.values(), *ACTIVATION.values(), *CONTROL.values(), *AXI.values(), *SERIAL.values())
     assert benches == {name for names in groups for name in names}
