@@ -33,10 +33,27 @@ def _open_axi(config: Config, **options: object) -> Device:
     return MappedDevice(SimulatedAxi(config, **options))
 
 
+def _open_serial(config: Config, *, port: str, baud: int | None = None, **options: object) -> Device:
+    from openmxu.arch.serial import DEFAULT_BAUD
+    from openmxu.driver import IdentificationError, MappedDevice
+    from openmxu.driver.serial_transport import SerialTransport, open_port
+
+    transport = SerialTransport(open_port(port, DEFAULT_BAUD if baud is None else baud), port, **options)
+    try:
+        device = MappedDevice(transport)
+        if device.config != config:
+            raise IdentificationError(f"the device at {port} is {device.config}, not {config}")
+    except BaseException:
+        transport.close()
+        raise
+    return device
+
+
 DEVICES: dict[str, Callable[..., Device]] = {
     "interpreter": _open_interpreter,
     "verilator": _open_verilator,
     "axi": _open_axi,
+    "serial": _open_serial,
 }
 """What opens each device. Imports wait until then: a user of one device needs nothing of the others."""
 
@@ -48,7 +65,8 @@ def open_device(name: str, config: Config, **options: object) -> Device:
     ----------
     name
         ``interpreter``: numpy, functional, without time. ``verilator``: the RTL, compiled and simulated. ``axi``: the
-        same in its AXI shell, through the driver for registers.
+        same in its AXI shell, through the driver for registers. ``serial``: a board at the serial port that the option
+        ``port`` names, with ``baud`` bits per second.
     config
         Sizes of the core.
     options

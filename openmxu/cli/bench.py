@@ -214,6 +214,8 @@ def _measure(
     json: bool,
 ) -> None:
     """Run, compare and report."""
+    if device is DeviceName.SERIAL:
+        raise InputError("a bench measures simulations: --device serial is for openmxu run and openmxu demo")
     config = program.config
     clocked = device is not DeviceName.INTERPRETER
     if clocked and memory_latency is None:

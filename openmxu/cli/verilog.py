@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from openmxu.arch import Config
+from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, check_writable, write_output
 from openmxu.cli.fusesoc import core_file
@@ -28,6 +30,7 @@ class ShellName(StrEnum):
 
     NONE = "none"
     AXI = "axi"
+    SERIAL = "serial"
 
 
 def verilog_command(
@@ -37,29 +40,49 @@ def verilog_command(
             "--output",
             "-o",
             metavar="PATH",
-            help="File to write, - is stdout. With a shell: folder of its files, openmxu_axi if left out.",
+            help="File to write, - is stdout. With --shell axi: folder of its files, openmxu_axi if left out.",
         ),
     ] = None,
     size: SizeOption = None,
     preset: PresetOption = None,
     shell: Annotated[
         ShellName,
-        typer.Option("--shell", metavar="NAME", help="none: the core, with streams. axi: with AXI interfaces."),
+        typer.Option(
+            "--shell",
+            metavar="NAME",
+            help="none: the core, with streams. axi: with AXI interfaces. serial: with a UART, for boards without a "
+            "processor.",
+        ),
     ] = ShellName.NONE,
+    clock: Annotated[
+        int | None, typer.Option("--clock", metavar="HZ", min=1, help="Of --shell serial: frequency of its clock.")
+    ] = None,
+    baud: Annotated[
+        int | None,
+        typer.Option(
+            "--baud", metavar="RATE", min=1, help=f"Of --shell serial: bits per second, {DEFAULT_BAUD} if left out."
+        ),
+    ] = None,
 ) -> None:
     """Write the core as one Verilog file, for any synthesis tool.
 
     The top module is openmxu_core. With --shell axi it is openmxu_axi, and a FuseSoC core file and a C header with its
-    registers come with it. Without --size and --preset the array is 8 × 8.
+    registers come with it. With --shell serial it is openmxu_serial. Without --size and --preset the array is 8 × 8.
     """
     config = make_config(size, preset)
+    if shell is not ShellName.SERIAL and (clock is not None or baud is not None):
+        raise InputError("--clock and --baud are for --shell serial")
     if shell is ShellName.AXI:
         _write_axi(config, Path("openmxu_axi") if output is None else output)
     elif output is None:
         raise InputError("--output is missing: the file to write, or - for stdout")
     else:
         check_writable(output)
-        write_output(output, _verilog(config, shell).encode())
+        if shell is ShellName.SERIAL:
+            text = _serial_verilog(config, clock, DEFAULT_BAUD if baud is None else baud)
+        else:
+            text = _core_verilog(config)
+        write_output(output, text.encode())
 
 
 def _write_axi(config: Config, folder: Path) -> None:
@@ -77,16 +100,43 @@ def _write_axi(config: Config, folder: Path) -> None:
     for name in names:
         check_writable(folder / name)
     core = core_file(AXI_TOP, importlib.metadata.version("openmxu"), config)
-    for name, text in zip(names, (_verilog(config, ShellName.AXI), core, c_header()), strict=True):
+    for name, text in zip(names, (_axi_verilog(config), core, c_header()), strict=True):
         write_output(folder / name, text.encode())
 
 
-def _verilog(config: Config, shell: ShellName) -> str:
-    with working(f"Generating Verilog of an array of {config.size} × {config.size}"):
+def _core_verilog(config: Config) -> str:
+    with _generating(config):
         # Imported here because the other commands need no HDL.
-        from openmxu.rtl.axi.top import TOP as AXI_TOP
-        from openmxu.rtl.axi.top import Top
         from openmxu.rtl.core import Core
         from openmxu.rtl.verilog import to_verilog
 
-        return to_verilog(Top(config), AXI_TOP) if shell is ShellName.AXI else to_verilog(Core(config), TOP)
+        return to_verilog(Core(config), TOP)
+
+
+def _axi_verilog(config: Config) -> str:
+    with _generating(config):
+        from openmxu.rtl.axi.top import TOP as AXI_TOP
+        from openmxu.rtl.axi.top import Top
+        from openmxu.rtl.verilog import to_verilog
+
+        return to_verilog(Top(config), AXI_TOP)
+
+
+def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
+    if clock is None:
+        raise InputError("--shell serial needs --clock: the frequency of its clock in Hz")
+    with _generating(config):
+        from openmxu.rtl.serial.top import TOP as SERIAL_TOP
+        from openmxu.rtl.serial.top import Top
+        from openmxu.rtl.serial.uart import uart_divisor
+        from openmxu.rtl.verilog import to_verilog
+
+        try:
+            uart_divisor(clock, baud)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return to_verilog(Top(config, clock=clock, baud=baud), SERIAL_TOP)
+
+
+def _generating(config: Config) -> AbstractContextManager[None]:
+    return working(f"Generating Verilog of an array of {config.size} × {config.size}")

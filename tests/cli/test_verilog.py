@@ -56,6 +56,24 @@ def test_writes_the_axi_shell(openmxu, tmp_path):
     assert [path.name for path in (tmp_path / "build").rglob("*.vc")] == ["openmxu__openmxu_axi_0.1.0.vc"]
 
 
+def test_writes_the_serial_shell(openmxu, tmp_path):
+    result = openmxu("verilog", "--shell", "serial", "--size", 2, "--clock", 25_000_000, "-o", "serial.v")
+    assert (result.status, result.stdout, result.stderr) == (0, "", "")
+    top = (tmp_path / "serial.v").read_text().partition("\nmodule openmxu_serial(")[2].partition("\nendmodule")[0]
+    ports = set(re.findall(r"^  (?:in|out)put (\w+);", top, re.MULTILINE))
+    assert ports == {"clk", "rst", "uart_rx", "uart_tx"}
+
+
+def test_options_of_the_serial_shell(openmxu):
+    openmxu("verilog", "--clock", 1000, "-o", "core.v").failed(2, "--clock and --baud are for --shell serial")
+    serial = ("verilog", "--shell", "serial", "-o", "serial.v")
+    openmxu(*serial).failed(2, "--shell serial needs --clock")
+    openmxu(*serial, "--clock", 12_000_000, "--baud", 7_000_000).failed(
+        2, "a clock of 12000000 Hz cannot make 7000000 baud: 1.71 cycles per bit"
+    )
+    openmxu(*serial, "--clock", 10_000_000, "--baud", 1_800_000).failed(2, "cannot make 1800000 baud")
+
+
 def expected_ports() -> set[str]:
     """AXI4-Lite and AXI4 without the signals for users, regions and several IDs."""
     address, data = ("valid", "ready", "addr", "prot"), ("valid", "ready", "data")

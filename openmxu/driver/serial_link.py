@@ -1,0 +1,240 @@
+"""The computer's end of a serial link: messages over a wire that corrupts, loses and repeats bytes."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+from openmxu.arch.serial import LINK_VERSION, NONCE_BYTES, FrameKind
+from openmxu.device import DeviceError
+from openmxu.driver.serial_frames import Deframer, Frame, encode_frame
+
+__all__ = ["BytePort", "LinkStatistics", "NoAnswerError", "PortError", "RetryError", "SerialLink"]
+
+
+class PortError(DeviceError):
+    """A serial port cannot be opened, or fails: it was closed at the other end, or unplugged."""
+
+
+class NoAnswerError(DeviceError):
+    """Nothing that speaks this protocol is at the other end of a serial port."""
+
+
+class RetryError(DeviceError):
+    """A device that had answered does not do so any more, however often it is asked."""
+
+
+class BytePort(Protocol):
+    """What a link needs of a serial port; pyserial's have it."""
+
+    @property
+    def in_waiting(self) -> int:
+        """Bytes that can be read at once."""
+
+    def read(self, size: int = 1) -> bytes:
+        """Up to so many bytes, fewer after the port's time-out."""
+
+    def write(self, content: bytes) -> int:
+        """Send bytes."""
+
+    def close(self) -> None:
+        """Give the port back."""
+
+
+@dataclass
+class LinkStatistics:
+    """What has happened on a link: frames sent and received, good ones and bad ones, and messages sent or received
+    once more."""
+
+    sent: int = 0
+    received: int = 0
+    bad: int = 0
+    sent_again: int = 0
+    received_again: int = 0
+
+
+class SerialLink:
+    """Each message arrives once, in order, or the link fails: nothing is ever wrong silently.
+
+    Parameters
+    ----------
+    port
+        With a short time-out for reads. Closed with the link.
+    name
+        Of the port, for messages.
+    timeout
+        Seconds until a frame without answer is sent again.
+    attempts
+        How often a frame is sent until the link gives up.
+
+    Raises
+    ------
+    NoAnswerError
+        Nothing answers, or something of another version.
+    PortError
+        The port fails.
+    """
+
+    def __init__(self, port: BytePort, name: str, *, timeout: float = 0.25, attempts: int = 40) -> None:
+        self._port = port
+        self._name = name
+        self._timeout = timeout
+        self._attempts = attempts
+        self._deframer = Deframer()
+        self._statistics = LinkStatistics()
+        self._number = 0  # of the message under way, or of the last one
+        self._under_way: bytes | None = None
+        self._resend_at = 0.0
+        self._sent_times = 0
+        self._dealt_with = 0
+        self._owes = False
+        self._waiting: deque[bytes] = deque()
+        self._arrived: deque[bytes] = deque()
+        self._failure: DeviceError | None = None
+        self._synchronize()
+
+    @property
+    def statistics(self) -> LinkStatistics:
+        """What has happened so far."""
+        self._statistics.bad = self._deframer.bad
+        return self._statistics
+
+    def send(self, message: bytes) -> None:
+        """Send a message behind those that wait; :meth:`receive` makes sure that it arrives, and raises the same."""
+        self._check()
+        self._waiting.append(message)
+        self._send_next()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all messages have been dealt with at the other end."""
+        return self._under_way is None and not self._waiting
+
+    def receive(self) -> bytes | None:
+        """The next message, or ``None`` when none has come within the port's time-out.
+
+        Raises
+        ------
+        RetryError
+            A message was not acknowledged, however often it was sent.
+        PortError
+            The port fails.
+        """
+        self._check()
+        if not self._arrived:
+            # What came last can be acknowledged by what is sent in answer to it; now nothing is any more.
+            self._acknowledge()
+            for frame in self._read():
+                self._take(frame)
+            self._send_again()
+        return self._arrived.popleft() if self._arrived else None
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which a message that is not acknowledged makes the link fail."""
+        return self._timeout * self._attempts
+
+    def close(self) -> None:
+        """Close the port."""
+        self._port.close()
+
+    def _synchronize(self) -> None:
+        """Begin anew at both ends."""
+        nonce = 0
+        while nonce == 0:
+            nonce = secrets.randbits(8 * NONCE_BYTES)
+        request = Frame(FrameKind.SYNCHRONIZE, contents=nonce.to_bytes(NONCE_BYTES, "little"))
+        for _ in range(self._attempts):
+            self._write(request)
+            deadline = time.monotonic() + self._timeout
+            while time.monotonic() < deadline:
+                for frame in self._read():
+                    if frame.kind is FrameKind.SYNCHRONIZED and frame.contents[:NONCE_BYTES] == request.contents:
+                        self._check_version(frame.contents[NONCE_BYTES:])
+                        return
+        raise NoAnswerError(
+            f"{self._name}: no answer to {self._attempts} frames; is it the right port, with the right baud rate, "
+            "and is the board configured?"
+        )
+
+    def _check_version(self, version: bytes) -> None:
+        if version != bytes([LINK_VERSION]):
+            raise NoAnswerError(
+                f"{self._name}: the device speaks version {version.hex()} of the link, not {LINK_VERSION}"
+            )
+
+    def _take(self, frame: Frame) -> None:
+        """Deal with a good frame."""
+        if frame.kind not in (FrameKind.MESSAGE, FrameKind.ACKNOWLEDGE):
+            return
+        if frame.kind is FrameKind.MESSAGE:
+            if frame.number == (self._dealt_with + 1) % 256:
+                self._dealt_with = frame.number
+                self._arrived.append(frame.contents)
+            else:
+                self._statistics.received_again += 1
+            self._owes = True
+        # What is sent now tells already of the message that has come.
+        if self._under_way is not None and frame.dealt_with == self._number:
+            self._under_way = None
+            self._send_next()
+
+    def _send_next(self) -> None:
+        if self._under_way is None and self._waiting:
+            self._under_way = self._waiting.popleft()
+            self._number = (self._number + 1) % 256
+            self._sent_times = 0
+            self._send_message()
+
+    def _send_message(self) -> None:
+        self._write(Frame(FrameKind.MESSAGE, self._number, self._dealt_with, self._under_way))
+        self._sent_times += 1
+        self._resend_at = time.monotonic() + self._timeout
+
+    def _send_again(self) -> None:
+        if self._under_way is None or time.monotonic() < self._resend_at:
+            return
+        if self._sent_times == self._attempts:
+            raise self._fail(
+                RetryError(f"{self._name}: the device does not answer any more: {self._attempts} frames went unheard")
+            )
+        self._statistics.sent_again += 1
+        self._send_message()
+
+    def _acknowledge(self) -> None:
+        if self._owes:
+            self._write(Frame(FrameKind.ACKNOWLEDGE, 0, self._dealt_with))
+
+    def _read(self) -> list[Frame]:
+        try:
+            received = self._port.read(1)
+            if received:
+                received += self._port.read(self._port.in_waiting)
+        except OSError as error:
+            raise self._fail(self._port_error(error)) from None
+        frames = self._deframer.frames(received)
+        self._statistics.received += len(frames)
+        return frames
+
+    def _write(self, frame: Frame) -> None:
+        self._owes = False
+        self._statistics.sent += 1
+        try:
+            self._port.write(encode_frame(frame))
+        except OSError as error:
+            raise self._fail(self._port_error(error)) from None
+
+    def _fail(self, error: DeviceError) -> DeviceError:
+        """Remember what went wrong: nothing that comes afterwards would be right."""
+        self._failure = error
+        return error
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _port_error(self, error: OSError) -> PortError:
+        return PortError(f"{self._name}: the port fails: {error}")
