@@ -9,7 +9,7 @@ SIZE ?= 8
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth lockstep faults mutation coverage exactness campaign networks docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth lockstep faults mutation coverage exactness campaign networks serial docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -79,6 +79,9 @@ campaign: $(INSTALLED) ## Compare random models of one and of several layers wit
 networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 	$(BIN)/python -m scripts.networks
 	$(BIN)/python -m scripts.recurrent_networks
+
+serial: $(INSTALLED) ## Run the digits network over a serial cable that damages 1 % of the frames
+	$(BIN)/python -m scripts.serial_demo
 
 docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew from the tables
 	$(BIN)/python scripts/generate_isa_docs.py

@@ -50,8 +50,8 @@ public:
 
 private:
     static constexpr int SLICE = 64;              // cycles between looks at the descriptor
-    static constexpr uint64_t AWAKE = 2'000'000;  // quiet cycles after which the clock slows down
-    static constexpr int SLOW_SLICE = 4096;
+    static constexpr uint64_t AWAKE = 500'000;  // quiet cycles after which the clock slows down
+    static constexpr int SLOW_SLICE = 1024;
     static constexpr int PAUSE = 20;  // milliseconds of a look that finds nothing
     static constexpr unsigned BUFFER = 4096;
 

@@ -32,7 +32,8 @@ class FakeDevice:
     wire
         Its near end is the device's.
     script
-        Called with the number of register accesses so far and a way to send a message.
+        Called when a register is read, before it is answered, with the number of reads so far and a way to send a
+        message, at once or ``later``: behind the answer.
     version
         What it tells of its link.
     answers
@@ -54,7 +55,7 @@ class FakeDevice:
         self,
         wire: PseudoTerminal,
         *,
-        script: Callable[[int, Callable[[bytes], None]], None] = lambda count, send: None,
+        script: Callable[[int, Callable[..., None]], None] = lambda count, send: None,
         version: int = LINK_VERSION,
         answers: bool = True,
         twice: bool = False,
@@ -66,6 +67,7 @@ class FakeDevice:
         self.replies: list[Message] = []
         self._deframer = Deframer()
         self._queue: list[bytes] = []
+        self._later: list[bytes] = []
         self._number = self._heard = self._accesses = 0
         self._busy = self.is_deaf = self._is_stopped = False
         self.set("IDENTIFICATION", IDENTIFICATION)
@@ -89,6 +91,10 @@ class FakeDevice:
             try:
                 received = os.read(self._wire.near, 4096)
             except BlockingIOError:
+                # All that has come has been answered.
+                self._queue += self._later
+                self._later.clear()
+                self._next()
                 threading.Event().wait(0.001)
                 continue
             for frame in self._deframer.frames(received):
@@ -99,8 +105,8 @@ class FakeDevice:
         for _ in range(1 + self._twice):
             os.write(self._wire.near, encode_frame(frame))
 
-    def _send(self, message: bytes) -> None:
-        self._queue.append(message)
+    def _send(self, message: bytes, *, later: bool = False) -> None:
+        (self._later if later else self._queue).append(message)
         self._next()
 
     def _next(self) -> None:
@@ -176,7 +182,7 @@ def test_serves_memory() -> None:
         encode_message(MessageKind.WRITE_HOST, b"ab", address=(1 << 20) - 1),
     ]
 
-    def ask(count: int, send: Callable[[bytes], None]) -> None:
+    def ask(count: int, send: Callable[..., None]) -> None:
         if count == 3:
             for message in asked:
                 send(message)
@@ -205,14 +211,15 @@ def test_serves_memory() -> None:
 
 
 def test_waits_for_the_interrupt() -> None:
-    def interrupt(count: int, send: Callable[[bytes], None]) -> None:
+    def interrupt(count: int, send: Callable[..., None]) -> None:
         if count in (3, 5):
             # Behind the answer, or before it: the latter tells nothing that the status does not.
-            threading.Timer(0.1 if count == 3 else 0.0, send, [encode_message(MessageKind.INTERRUPT)]).start()
+            send(encode_message(MessageKind.INTERRUPT), later=count == 3)
 
     with fake_device(script=interrupt) as (device, port):
-        transport = connect(port, patience=0.3)
+        transport = connect(port, patience=2.0)
         assert transport.wait()
+        transport.read_register(0)
         assert not transport.wait()
         device.set("STATUS", 1 << 5)
         assert transport.wait()
@@ -273,7 +280,7 @@ def test_a_register_without_answer() -> None:
 def test_a_device_that_talks_nonsense(kind: MessageKind | None) -> None:
     nonsense = b"\x77" if kind is None else encode_message(kind, status=0)
 
-    def talk(count: int, send: Callable[[bytes], None]) -> None:
+    def talk(count: int, send: Callable[..., None]) -> None:
         send(nonsense)
 
     with fake_device(script=talk) as (_, port):
