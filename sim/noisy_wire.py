@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from openmxu.arch.serial import FLAG
-from openmxu.sim.serial import PseudoTerminal
+from openmxu.sim.pseudo_terminal import PseudoTerminal
 
 __all__ = ["DAMAGES", "NoisyWire"]
 

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
-import tty
 from ctypes import c_int, c_uint32, c_uint64, c_void_p
 from types import TracebackType
 
 from openmxu.arch.config import Config
+from openmxu.sim.pseudo_terminal import PseudoTerminal
 from openmxu.sim.verilator import SERIAL, library_path
 from openmxu.sim.verilator.progress import ProgressHook
 
-__all__ = ["PseudoTerminal", "SimulatedBoard"]
-
-
-class PseudoTerminal:
-    """A wire: what is written at one end is read at the other, byte for byte.
-
-    Attributes
-    ----------
-    name
-        Path at which the far end can be opened like a serial port, any number of times, until the wire is closed.
-    near
-        File descriptor of the near end; it does not block.
-    """
-
-    def __init__(self) -> None:
-        self.near, self._far = os.openpty()
-        tty.setraw(self._far)
-        os.set_blocking(self.near, False)
-        self.name = os.ttyname(self._far)
-
-    def close(self) -> None:
-        """Cut the wire: whoever has opened the far end gets an error."""
-        for descriptor in (self._far, self.near):
-            os.close(descriptor)
+__all__ = ["SimulatedBoard"]
 
 
 class SimulatedBoard:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from openmxu.rtl.serial.messages import byte_layout
 from tb.bench import Bench, Sink
@@ -33,9 +33,3 @@ def collect(
             on_message(messages[-1])
 
     return bench.sink(name, backpressure, on_transfer=take), messages
-
-
-def send_all(source: object, messages: Iterable[bytes]) -> None:
-    """Queue messages at a source."""
-    for message in messages:
-        source.send(*payloads(message))

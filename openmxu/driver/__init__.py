@@ -2,6 +2,20 @@
 
 from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.mapped_device import MappedDevice
+from openmxu.driver.serial_link import NoAnswerError, PortError, RetryError
+from openmxu.driver.serial_transport import SerialTransport, open_port
 from openmxu.driver.transport import MemoryKind, Region, Transport
 
-__all__ = ["DeviceBusError", "IdentificationError", "MappedDevice", "MemoryKind", "Region", "Transport"]
+__all__ = [
+    "DeviceBusError",
+    "IdentificationError",
+    "MappedDevice",
+    "MemoryKind",
+    "NoAnswerError",
+    "PortError",
+    "Region",
+    "RetryError",
+    "SerialTransport",
+    "Transport",
+    "open_port",
+]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from openmxu.models import DIGITS_MODEL
-from openmxu.sim.serial import PseudoTerminal
+from openmxu.sim.pseudo_terminal import PseudoTerminal
 
 
 @pytest.mark.parametrize(

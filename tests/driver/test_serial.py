@@ -18,7 +18,7 @@ from openmxu.driver import IdentificationError, MappedDevice, MemoryKind
 from openmxu.driver.serial_frames import Deframer, Frame, Message, decode_message, encode_frame, encode_message
 from openmxu.driver.serial_link import NoAnswerError, PortError, RetryError, SerialLink
 from openmxu.driver.serial_transport import SerialTransport, open_port
-from openmxu.sim.serial import PseudoTerminal
+from openmxu.sim.pseudo_terminal import PseudoTerminal
 
 CONFIG = Config(size=4, activation_lanes=2, host_address_width=20)
 QUICK = {"timeout": 0.05, "attempts": 3}
@@ -267,6 +267,10 @@ def test_a_device_that_falls_silent() -> None:
         device.is_deaf = True
         with pytest.raises(RetryError, match=rf"^{port}: the device does not answer any more: 3 frames went unheard$"):
             transport.read_register(0)
+        # Nothing that came afterwards would be right, even if the device were there again.
+        device.is_deaf = False
+        with pytest.raises(RetryError):
+            transport.write_register(0, 0)
         transport.close()
 
 
