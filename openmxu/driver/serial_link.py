@@ -91,6 +91,7 @@ class SerialLink:
         self._sent_times = 0
         self._dealt_with = 0
         self._owes = False
+        self._given = self._acknowledged = 0  # messages
         self._waiting: deque[bytes] = deque()
         self._arrived: deque[bytes] = deque()
         self._failure: DeviceError | None = None
@@ -102,16 +103,22 @@ class SerialLink:
         self._statistics.bad = self._deframer.bad
         return self._statistics
 
-    def send(self, message: bytes) -> None:
-        """Send a message behind those that wait; :meth:`receive` makes sure that it arrives, and raises the same."""
+    def send(self, message: bytes) -> int:
+        """Send a message behind those that wait; :meth:`receive` makes sure that it arrives, and raises the same.
+
+        Returns
+        -------
+        What to ask :meth:`has_arrived` with.
+        """
         self._check()
         self._waiting.append(message)
+        self._given += 1
         self._send_next()
+        return self._given
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether all messages have been dealt with at the other end."""
-        return self._under_way is None and not self._waiting
+    def has_arrived(self, message: int) -> bool:
+        """Whether a message has been dealt with at the other end, whatever has been sent after it."""
+        return self._acknowledged >= message
 
     def receive(self) -> bytes | None:
         """The next message, or ``None`` when none has come within the port's time-out.
@@ -180,6 +187,7 @@ class SerialLink:
         # What is sent now tells already of the message that has come.
         if self._under_way is not None and frame.dealt_with == self._number:
             self._under_way = None
+            self._acknowledged += 1
             self._send_next()
 
     def _send_next(self) -> None:

@@ -134,8 +134,8 @@ class SerialTransport(Transport):
 
     def write_register(self, offset: int, value: int) -> None:
         """Write that word; raises as :meth:`read_register`."""
-        self._link.send(encode_message(MessageKind.WRITE_REGISTER, offset=offset, value=value))
-        self._serve(lambda: self._link.is_settled, f"a write of the register at {offset:#x} is not answered")
+        write = self._link.send(encode_message(MessageKind.WRITE_REGISTER, offset=offset, value=value))
+        self._serve(lambda: self._link.has_arrived(write), f"a write of the register at {offset:#x} is not answered")
 
     def region(self, memory: MemoryKind) -> Region:
         """All of a memory."""

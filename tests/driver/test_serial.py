@@ -49,6 +49,8 @@ class FakeDevice:
         What has come: writes of registers, and replies to the script's messages.
     is_deaf
         Nothing comes any more.
+    asks_on
+        Whether it asks for memory whenever it has been answered.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class FakeDevice:
         self._queue: list[bytes] = []
         self._later: list[bytes] = []
         self._number = self._heard = self._accesses = 0
-        self._busy = self.is_deaf = self._is_stopped = False
+        self._busy = self.is_deaf = self.asks_on = self._is_stopped = False
         self.set("IDENTIFICATION", IDENTIFICATION)
         self.set("SHELL", 2 | MAP_VERSION << 8)
         for name, value in CONFIG.as_dict().items():
@@ -139,6 +141,8 @@ class FakeDevice:
             self.writes.append((message.fields["offset"], message.fields["value"]))
         else:
             self.replies.append(message)
+            if self.asks_on:
+                self._send(encode_message(MessageKind.READ_HOST, address=4096, length=256))
 
 
 @contextmanager
@@ -208,6 +212,25 @@ def test_serves_memory() -> None:
         (MessageKind.HOST_DATA, none, b""),
         (MessageKind.HOST_WRITTEN, none, b""),
     ]
+
+
+def test_a_device_that_asks_all_the_time() -> None:
+    """Registers are accessed nevertheless."""
+
+    def begin(count: int, send: Callable[..., None]) -> None:
+        if count == 3:
+            send(encode_message(MessageKind.READ_HOST, address=4096, length=256))
+
+    with fake_device(script=begin) as (device, port):
+        transport = connect(port, patience=1.0)
+        device.asks_on = True
+        for value in range(20):
+            transport.read_register(0)
+            transport.write_register(8, value)
+        assert [value for _, value in device.writes] == list(range(20))
+        assert len(device.replies) > 20
+        device.asks_on = False
+        transport.close()
 
 
 def test_waits_for_the_interrupt() -> None:
