@@ -99,7 +99,8 @@ def _build_entry(
 
 
 def _entry_name(config: Config, design: Design, trace: str | None, tools: Toolchain) -> str:
-    digest = hashlib.sha256(tools.versions.encode())
+    # The shells are made of the same files as the core: what tells them apart is what is around the model.
+    digest = hashlib.sha256("\0".join([tools.versions, *design.harness]).encode())
     for path in _files((*design.sources, Path(__file__).parent)):
         digest.update(f"\0{path.name}\0".encode())
         digest.update(path.read_bytes())

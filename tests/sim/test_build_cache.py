@@ -13,7 +13,16 @@ import pytest
 
 from openmxu.device import DeviceError
 from openmxu.rtl.verilog import to_verilog
-from openmxu.sim.verilator import BuildError, MissingToolError, cache, cache_directory, library_path
+from openmxu.sim.verilator import (
+    AXI,
+    CORE,
+    SERIAL,
+    BuildError,
+    MissingToolError,
+    cache,
+    cache_directory,
+    library_path,
+)
 from openmxu.sim.verilator.build import LIBRARY_NAME
 from openmxu.sim.verilator.cache import CACHE_VARIABLE
 from openmxu.sim.verilator.initial_values import fold_initial_values
@@ -56,6 +65,11 @@ def test_configuration_and_trace_have_entries_of_their_own(builds):
     paths = {library_path(config, design=DESIGN, trace=trace) for config, trace in requests}
     assert builds == requests
     assert len(paths) == 3
+
+
+def test_designs_of_the_same_files_have_entries_of_their_own(builds):
+    paths = {library_path(CONFIG, design=design) for design in (CORE, AXI, SERIAL)}
+    assert len(paths) == len(builds) == 3
 
 
 def test_a_changed_source_is_built_again(builds, tmp_path):
