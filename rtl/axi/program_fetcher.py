@@ -122,7 +122,7 @@ class ProgramFetcher(wiring.Component):
         with m.FSM() as fsm:
             with m.State("LOOK"):
                 m.d.sync += available.eq(Mux(self.head >= place, self.head, self.size) - place)
-                with m.If(stopping):
+                with m.If(stopping | ~self.enable):
                     with m.If(~self._runs.output.valid):
                         m.d.sync += [place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)]
                 with m.Elif((self.head != place) & (self.head < self.size) & has_room):
