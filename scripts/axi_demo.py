@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""Run the digits network behind the AXI shell, between cocotbext-axi's models, and compare it with ONNX Runtime."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from tb.run import TestbenchError, run
+from tests.tb.test_axi import CONFIG
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Run it and print what differs; the exit status."""
+    directory = Path("build/axi_demo").resolve()
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        run("axi_shell", CONFIG, ["axi.demo"], directory)
+    except TestbenchError as error:
+        print(f"axi_demo: error: {error}", file=sys.stderr)
+        return 1
+    (result,) = re.findall(r"\d+ outputs, \d+ differ", (directory / "simulation.log").read_text())
+    print(f"S = {CONFIG.size}, {8 * CONFIG.host_data_bytes} and {8 * CONFIG.weight_data_bytes} data bits: {result}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
