@@ -9,7 +9,7 @@ SIZE ?= 8
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth lockstep faults mutation coverage exactness campaign networks serial docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -82,6 +82,9 @@ networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 
 serial: $(INSTALLED) ## Run the digits network over a serial cable that damages 1 % of the frames
 	$(BIN)/python -m scripts.serial_demo
+
+formal: $(INSTALLED) ## Prove what the units promise, for every input
+	$(BIN)/python -m scripts.formal
 
 docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew from the tables
 	$(BIN)/python scripts/generate_isa_docs.py

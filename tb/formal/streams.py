@@ -1,0 +1,108 @@
+"""Queues: nothing is lost, invented or reordered, and what is offered stays."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal, Value
+
+from openmxu.arch.config import ceil_log2
+from openmxu.rtl.axi.register_slice import RegisterSlice
+from openmxu.rtl.stream_fifo import StreamFIFO
+from tb.formal.proof import Proof
+
+__all__ = ["FifoContract", "FifoOrder", "SliceContract"]
+
+_WIDTH = 3
+
+
+def _transfers(interface) -> Value:
+    return interface.valid & interface.ready
+
+
+class FifoContract(Proof):
+    """A FIFO of any depth keeps its stream's rules and counts right."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(lambda: StreamFIFO(_WIDTH, depth), f"StreamFIFO, depth {depth}")
+        self._depth = depth
+
+    def state(self, m: Module) -> None:
+        fifo = self.unit
+        held = Signal(range(self._depth + 1))
+        m.d.sync += held.eq(held + _transfers(fifo.input) - _transfers(fifo.output))
+        self.claim(m, "what the output offers stays until it is taken", self.kept(m, fifo.output))
+        self.claim(m, "level is what came minus what left, and never more than the depth", fifo.level == held)
+        self.claim(
+            m,
+            "it takes while it is not full, and offers while it is not empty",
+            fifo.input.ready == (held != self._depth),
+        )
+        self.claim(
+            m, "it takes while it is not full, and offers while it is not empty", fifo.output.valid == (held != 0)
+        )
+        self.reach(m, held == self._depth)
+
+
+class _Order(Proof):
+    """Follows one payload, any, through a queue."""
+
+    def state(self, m: Module) -> None:
+        queue, depth = self.unit, self.places
+        chosen = self.free("chosen")
+        follows = Signal()
+        ahead = Signal(range(depth + 1))
+        payload = Signal(_WIDTH)
+        held = Signal(range(depth + 1))
+        pushes, pops = _transfers(queue.input), _transfers(queue.output)
+        m.d.sync += held.eq(held + pushes - pops)
+        with m.If(~follows & chosen & pushes):
+            m.d.sync += [follows.eq(1), ahead.eq(held - pops), payload.eq(queue.input.payload)]
+        with m.Elif(follows & pops):
+            m.d.sync += ahead.eq(ahead - 1)
+            with m.If(ahead == 0):
+                m.d.sync += follows.eq(0)
+        with m.If(follows & (ahead == 0)):
+            self.claim(m, self.text, queue.output.valid & (queue.output.payload == payload))
+        self.held, self.follows, self.ahead, self.payload = held, follows, ahead, payload
+        self.reach(m, follows & (held == depth) & (ahead == 0))
+
+    text = "a payload comes out unchanged, when all before it have come out"
+
+
+class FifoOrder(_Order):
+    """A FIFO of any depth."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(lambda: StreamFIFO(_WIDTH, depth), f"StreamFIFO, depth {depth}, order")
+        self.places = depth
+
+    def state(self, m: Module) -> None:
+        super().state(m)
+        depth = self.places
+        place = Signal(range(2 * depth))
+        m.d.comb += place.eq(self.inside("queue.consume") + self.ahead)
+        index = Mux(place < depth, place, place - depth)[: ceil_log2(depth)]
+        self.lemma(m, self.unit.level == self.held)
+        with m.If(self.follows):
+            self.lemma(m, self.ahead < self.held)
+            self.lemma(m, self.stored("queue.storage", index, _WIDTH) == self.payload)
+
+
+class SliceContract(_Order):
+    """A register slice, from its registers on."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: RegisterSlice(_WIDTH), "RegisterSlice")
+        self.places = 2
+
+    def state(self, m: Module) -> None:
+        super().state(m)
+        queue, has_first, has_room = self.unit, self.inside("has_first"), self.inside("has_room")
+        self.claim(m, "what the output offers stays until it is taken", self.kept(m, queue.output))
+        self.lemma(m, has_first | has_room)
+        self.lemma(m, self.held == has_first + ~has_room)
+        with m.If(self.follows):
+            self.lemma(m, self.ahead < self.held)
+            with m.If(self.ahead == 1):
+                self.lemma(m, self.inside("spare") == self.payload)
+            with m.Else():
+                self.lemma(m, self.inside("first") == self.payload)

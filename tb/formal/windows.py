@@ -1,0 +1,173 @@
+"""Memory accesses of programs stay in the windows that the driver set, from the instruction to the burst."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.isa import FORMATS, Opcode
+from openmxu.rtl.burst_generator import BurstGenerator
+from openmxu.rtl.instruction_check import InstructionCheck
+from openmxu.rtl.instruction_fields import field_of
+from openmxu.rtl.weight_fetcher import WeightFetcher
+from tb.formal.proof import Proof
+
+__all__ = ["BurstsOfTransfers", "LegalAccesses", "TilesOfWeights"]
+
+CONFIG = Config(
+    size=2,
+    activation_lanes=1,
+    unified_buffer_rows=4,
+    unified_buffer_banks=1,
+    accumulator_rows=4,
+    parameter_sets=1,
+    weight_fifo_tiles=2,
+    weight_queue_depth=1,
+    host_data_bytes=4,
+    weight_data_bytes=8,
+    host_address_width=16,
+    weight_address_width=16,
+)
+"""Rows and tiles smaller than beats, a transfer of up to four rows: all cases of the address arithmetic."""
+
+_ALTERNATE = (Opcode.READ_HOST_MEMORY_ALTERNATE, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
+_TRANSFERS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY, *_ALTERNATE)
+
+
+def _window(proof: Proof, m: Module) -> tuple[Value, Value]:
+    """Base and limit of a window, any within the address space: addresses behind its end would wrap."""
+    base, limit = proof.any(m, "base", 16), proof.any(m, "limit", 17)
+    proof.assume(m, limit <= 1 << 16)
+    return base, limit
+
+
+class LegalAccesses(Proof):
+    """The instruction check, for instructions that access memory."""
+
+    bound = 10
+    reason = "one instruction, whose check takes up to 9 cycles; each check begins with loading its registers anew"
+
+    def __init__(self) -> None:
+        super().__init__(lambda: InstructionCheck(CONFIG), "InstructionCheck, host transfers and Read_Weights")
+
+    def state(self, m: Module) -> None:
+        unit = self.unit
+        word, windows = unit.word, unit.windows
+        is_ = {format.opcode: unit.opcode_is[index] for index, format in enumerate(FORMATS)}
+        opcode = unit.new_word[:8]
+        accesses = (*_TRANSFERS, Opcode.READ_WEIGHTS)
+        self.assume(m, ~unit.start | Cat(opcode == code for code in accesses).any())
+        # One instruction, from reset on; what it is compared with stands still.
+        first = Signal(init=1)
+        m.d.sync += first.eq(0)
+        self.assume(m, unit.start == first)
+        for name in ("windows", "configuration"):
+            before = Signal(Value.cast(getattr(unit, name)).shape(), name=f"{name}_before")
+            m.d.sync += before.eq(Value.cast(getattr(unit, name)))
+            self.assume(m, first | (before == Value.cast(getattr(unit, name))))
+
+        legal = unit.done & unit.legal
+        host, rows = field_of(word, Opcode.READ_HOST_MEMORY, "host"), field_of(word, Opcode.READ_HOST_MEMORY, "rows")
+        stride = unit.configuration.host_stride.stride
+        is_alternate = Cat(is_[code] for code in _ALTERNATE).any()
+        is_transfer = Cat(is_[code] for code in _TRANSFERS).any()
+        with m.If(legal & is_transfer):
+            self.claim(
+                m, "a legal transfer has rows, as many as fit", (rows != 0) & (rows <= CONFIG.unified_buffer_rows)
+            )
+            between = Mux(is_alternate, stride, CONFIG.size)
+            end = host + (rows[:3] - 1) * between + CONFIG.size
+            self.claim(
+                m,
+                "every byte of a legal transfer lies in the host window",
+                (host >= windows.host_base) & (end <= windows.host_limit),
+            )
+        with m.If(legal & is_[Opcode.READ_WEIGHTS]):
+            weights, tiles = (field_of(word, Opcode.READ_WEIGHTS, name) for name in ("weights", "tiles"))
+            end = weights + (tiles << ceil_log2(CONFIG.tile_bytes))
+            self.claim(
+                m,
+                "every byte of a legal Read_Weights lies in the weight window",
+                (tiles != 0) & (weights >= windows.weight_base) & (end <= windows.weight_limit),
+            )
+        self.reach(m, legal & is_alternate & (rows == 4))
+        self.reach(m, legal & is_[Opcode.READ_WEIGHTS])
+
+
+class BurstsOfTransfers(Proof):
+    """The burst generator: what a transfer that is legal asks for."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: BurstGenerator(CONFIG), "BurstGenerator")
+
+    def state(self, m: Module) -> None:
+        unit, command = self.unit, self.unit.commands.p
+        size, beat = CONFIG.size, CONFIG.host_data_bytes
+        base, limit = _window(self, m)
+        end = command.host + (command.rows - 1) * Mux(command.alternate, command.stride, size) + size
+        legal = (command.rows != 0) & (command.host >= base) & (end <= limit) & (command.host[0] == 0)
+        self.assume(m, ~unit.commands.valid | legal)
+        self.assume(m, ~unit.commands.valid | ~command.alternate | (command.stride[0] == 0))
+        self.assume(m, self.kept(m, unit.commands))
+
+        active, address, stride = (self.inside(name) for name in ("active", "address", "stride"))
+        rows, bursts_left = self.inside("rows"), self.inside("bursts_left")
+        rest = (bursts_left - 1) * stride + (rows << ceil_log2(size))
+        with m.If(active):
+            self.lemma(m, (rows != 0) & (bursts_left != 0) & ((rows == 1) | (bursts_left == 1)))
+            self.lemma(m, (stride[0] == 0) | (bursts_left == 1))
+            self.lemma(m, (address >= base) & (address + rest <= limit) & (address[0] == 0))
+        request = unit.requests
+        with m.If(request.valid):
+            last = request.p.address + ((request.p.beats - 1) << ceil_log2(beat))
+            self.claim(m, "a request is aligned, and not empty", (request.p.address[:2] == 0) & (request.p.beats != 0))
+            self.claim(
+                m,
+                "every beat that is asked for has a byte of the window",
+                (request.p.address + beat > base) & (last < limit),
+            )
+        self.claim(m, "requests stay until they are taken", self.kept(m, request))
+        self.claim(m, "runs stay until they are taken", self.kept(m, unit.runs))
+        self.reach(m, request.valid & (bursts_left == 3))
+        self.reach(m, request.valid & (request.p.beats == 2))
+
+
+class TilesOfWeights(Proof):
+    """The weight fetcher: what a legal Read_Weights asks for. Its queue gives out what was put in, as queues do."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: WeightFetcher(CONFIG), "WeightFetcher")
+
+    def state(self, m: Module) -> None:
+        unit = self.unit
+        tile, beat = CONFIG.tile_bytes, CONFIG.weight_data_bytes
+        base, limit = _window(self, m)
+        command = unit.commands.p.shape()(self.inside("queue.output__payload"))
+        waits = self.inside("queue.output__valid")
+        end = command.address + (command.tiles << ceil_log2(tile))
+        legal = (command.tiles != 0) & (command.address >= base) & (end <= limit) & (command.address[:2] == 0)
+        self.assume(m, ~waits | legal)
+        self.assume(m, self.kept(m, unit.commands))
+        self.assume(m, self.kept(m, unit.memory.data))
+
+        asked, offset = self.inside("tiles_asked"), self.inside("offset")
+        with m.If(waits):
+            self.lemma(m, asked < command.tiles)
+        with m.Else():
+            self.lemma(m, asked == 0)
+        self.lemma(m, offset == (asked << ceil_log2(tile))[: len(offset)])
+        room = self.inside("room")
+        self.assume(m, ~unit.tile_taken | (room < CONFIG.weight_fifo_tiles))
+        self.lemma(m, room <= CONFIG.weight_fifo_tiles)
+        self.lemma(m, ~self.inside("committed") | (waits & (room != 0)))
+        request = unit.memory.request
+        with m.If(request.valid):
+            last = request.p.address + ((request.p.beats - 1) << ceil_log2(beat))
+            self.claim(m, "a request is aligned, and not empty", (request.p.address[:3] == 0) & (request.p.beats != 0))
+            self.claim(
+                m,
+                "every beat that is asked for has a byte of the window",
+                (request.p.address + beat > base) & (last < limit),
+            )
+        self.claim(m, "requests stay until they are taken, also when flushed", self.kept(m, request))
+        self.reach(m, request.valid & request.ready & (asked == 2))

@@ -1,0 +1,59 @@
+"""Every proof holds, and a unit that breaks a promise is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from scripts.formal import Run, plan
+from tb.formal.proof import Proof
+from tb.formal.proofs import PROOFS
+
+RUNS = plan([make() for make in PROOFS])
+
+
+class Forgetful(wiring.Component):
+    """Withdraws what it offers when its input does."""
+
+    def __init__(self) -> None:
+        super().__init__({"input": In(stream.Signature(4)), "output": Out(stream.Signature(4))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        wiring.connect(m, wiring.flipped(self.input), wiring.flipped(self.output))
+        return m
+
+
+class ForgetfulProof(Proof):
+    def state(self, m: Module) -> None:
+        self.claim(m, "what is offered stays", self.kept(m, self.unit.output))
+        self.reach(m, self.unit.output.valid)
+
+
+class Unreachable(Proof):
+    def state(self, m: Module) -> None:
+        self.assume(m, self.kept(m, self.unit.input))
+        self.claim(m, "what is offered stays", self.kept(m, self.unit.output))
+        self.assume(m, ~self.unit.input.valid)
+        self.reach(m, self.unit.output.valid)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_proofs(run: Run, tmp_path: Path) -> None:
+    assert run.go(tmp_path) == ""
+
+
+def test_broken_promises_are_found(tmp_path: Path) -> None:
+    broken = (ForgetfulProof(Forgetful, "Forgetful"),)
+    assert "FAIL" in Run("induction", "prove", 2, broken).go(tmp_path)
+    assert "FAIL" in Run("bounded", "bmc", 5, (ForgetfulProof(Forgetful, "Forgetful"),)).go(tmp_path)
+    assert "FAIL" in Run("cover", "cover", 5, (Unreachable(Forgetful, "Forgetful"),)).go(tmp_path)
+
+
+def test_every_proof_claims_something() -> None:
+    names = [proof.name for run in RUNS for proof in run.proofs if run.mode != "cover"]
+    assert len(names) == len(PROOFS)
