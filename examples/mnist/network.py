@@ -1,14 +1,25 @@
-"""MNIST CNN: three convolutions, two of them with stride 2, and two dense layers; trained by ``train.py``."""
+"""MNIST CNN: three convolutions, two of them with stride 2, and two dense layers; trained.
+
+    python examples/mnist/network.py -o mnist.onnx            # the quantized model as a file
+    python examples/mnist/network.py -o float.onnx --float    # the float model
+
+Both are committed; ``train.py`` makes them anew.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a script, Python finds only its own folder
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
 from examples.layers import Conv, Dense, Flatten, Layer, Normalize, Relu
+from openmxu.program_file import write_atomically
 
 __all__ = ["FLOAT_MODEL", "LAYERS", "MODEL", "NETWORK", "SHAPE", "TEST_SLICE", "unseen_digits"]
 
@@ -59,3 +70,16 @@ class _Mnist:
 
 
 NETWORK = _Mnist()
+
+
+def main() -> None:
+    """Write a model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="ONNX file to write")
+    parser.add_argument("--float", action="store_true", help="the float model instead of the quantized one")
+    arguments = parser.parse_args()
+    write_atomically(arguments.output, (FLOAT_MODEL if arguments.float else MODEL).read_bytes())
+
+
+if __name__ == "__main__":
+    main()
