@@ -18,23 +18,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import CORE_FAULTS, FaultCode
 from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction, Register, format_named, register_format
-from openmxu.device import Device, DeviceFault
+from openmxu.device import DeviceFault
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.sim.axi import Reply, SimulatedAxi
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import Case, generate
+from openmxu.sim.lockstep import Case, generate, outcome
 from openmxu.sim.lockstep.case import HALT
 from openmxu.sim.lockstep.faulting import faulting_instructions
 
@@ -108,11 +107,9 @@ class Pair:
             stall_probability=stall_probability,
             memory_latency=7,
             memory_bytes=MEMORY_BYTES,
-            build_progress=None,
         )
         self.rtl = MappedDevice(self.transport, ring_bytes=RING_BYTES, time_limit=SHORT_LIMIT)
         self.interpreter = Interpreter(CONFIG)
-        self.seed = seed
 
     def close(self) -> None:
         """Free the model."""
@@ -130,7 +127,7 @@ class Pair:
         hosts = case.host_memory.copy(), case.host_memory.copy()
         for program in case.executions():
             outcomes = [
-                _outcome(device, program, host, case.weight_memory)
+                outcome(device, program, host, case.weight_memory)
                 for device, host in zip((self.rtl, self.interpreter), hosts, strict=True)
             ]
             if outcomes[0] != outcomes[1]:
@@ -142,15 +139,6 @@ class Pair:
     def recovers(self, seed: int) -> str | None:
         """Runs a random program without faults on both; what differs."""
         return self.difference(generate(CONFIG, seed, 20, fault_probability=0.0))
-
-
-def _outcome(
-    device: Device, program: tuple[Instruction, ...], host: NDArray[np.uint8], weights: NDArray[np.uint8]
-) -> tuple[object, ...]:
-    try:
-        return tuple(device.execute(program, host, weights))
-    except DeviceFault as fault:
-        return (*fault.events, fault.code, fault.index, str(fault))
 
 
 def core_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[Row]:
@@ -265,7 +253,7 @@ def resets(pair: Pair, count: int, rng: np.random.Generator) -> Row:
         pair.transport.cycles = int(rng.integers(1, 1500))
         try:
             for program in case.executions():
-                _outcome(pair.rtl, program, case.host_memory.copy(), case.weight_memory)
+                outcome(pair.rtl, program, case.host_memory.copy(), case.weight_memory)
         except StoppedError:
             row.provoked += 1
             row.told += 1
@@ -292,9 +280,7 @@ def _random_word(rng: np.random.Generator) -> Instruction:
     return Instruction(word | format.opcode)
 
 
-def random_words(
-    pair: Pair, count: int, rng: np.random.Generator, progress: Callable[[int], None] = lambda done: None
-) -> Row:
+def random_words(pair: Pair, count: int, rng: np.random.Generator) -> Row:
     """Random words, each a program; ``told`` counts those whose outcome is the interpreter's, ``recovered`` those that
     leave all other bytes alone."""
     row = Row("random words")
@@ -315,7 +301,6 @@ def random_words(
         if difference or outside:
             row.wrong.append(f"{words[0].word:#034x}: {difference or 'writes outside the window'}")
             pair.reset()
-        progress(number + 1)
     return row
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from openmxu.arch.events import (
+    COMMANDS,
     CORE_STATUS,
     COUNTERS,
     IDENTIFICATION,
     STATUS_UNITS_OFFSET,
-    Command,
     EventKind,
     Management,
 )
@@ -60,14 +60,6 @@ MANAGEMENT_DESCRIPTIONS = {
     Management.WEIGHT_BASE: ("read, write", "first byte address of the weight memory window"),
     Management.WEIGHT_LIMIT: ("read, write", "first byte address behind the weight memory window"),
     Management.COUNTERS: ("read", "the first counter; the others follow"),
-}
-COMMAND_DESCRIPTIONS = {
-    Command.CLEAR_COUNTERS: "sets all counters to 0",
-    Command.CLEAR_FAULT: "leaves the faulted state and forgets queued weights: the next instruction begins a program",
-    Command.ACKNOWLEDGE: "lets a waiting Host_Synchronize finish",
-    Command.SCRUB: "clears unified buffer, accumulators, parameter sets, table, configuration registers and counters, "
-    "as soon as no program runs and no fault is pending; instructions wait until then. Zeros are written by the units "
-    "themselves, in about `unified_buffer_rows` × S / `activation_lanes` cycles",
 }
 
 INTRODUCTION = f"""\
@@ -241,7 +233,7 @@ def management() -> str:
     """The management registers, the command bits and the counters."""
     rows = [[f"`{int(m):#04x}`", f"`{m.name}`", *MANAGEMENT_DESCRIPTIONS[m]] for m in Management]
     flags = [[int(flag), f"`{flag.name}`", text] for flag, text in CORE_STATUS.items()]
-    commands = [[int(command), f"`{command.name}`", COMMAND_DESCRIPTIONS[command]] for command in Command]
+    commands = [[int(command), f"`{command.name}`", text] for command, text in COMMANDS.items()]
     counters = [
         [f"`{Management.COUNTERS + counter:#04x}`", f"`{counter.name}`", text] for counter, text in COUNTERS.items()
     ]

@@ -8,6 +8,7 @@ from enum import IntEnum
 from openmxu.arch.faults import FaultCode
 
 __all__ = [
+    "COMMANDS",
     "CORE_STATUS",
     "COUNTERS",
     "IDENTIFICATION",
@@ -80,6 +81,16 @@ class Command(IntEnum):
     CLEAR_FAULT = 1
     ACKNOWLEDGE = 2
     SCRUB = 3
+
+
+COMMANDS: dict[Command, str] = {
+    Command.CLEAR_COUNTERS: "sets all counters to 0",
+    Command.CLEAR_FAULT: "leaves the faulted state and forgets queued weights: the next instruction begins a program",
+    Command.ACKNOWLEDGE: "lets a waiting Host_Synchronize finish",
+    Command.SCRUB: "clears unified buffer, accumulators, parameter sets, table, configuration registers and counters, "
+    "as soon as no program runs and no fault is pending; instructions wait until then. Zeros are written by the units "
+    "themselves, in about `unified_buffer_rows` × S / `activation_lanes` cycles",
+}
 
 
 class Counter(IntEnum):

@@ -8,7 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from openmxu.arch.events import CORE_STATUS, COUNTERS, STATUS_UNITS_OFFSET, Command, Counter, EventKind, Management
+from openmxu.arch.events import (
+    COMMANDS,
+    CORE_STATUS,
+    COUNTERS,
+    STATUS_UNITS_OFFSET,
+    Counter,
+    EventKind,
+    Management,
+)
 from openmxu.arch.isa import UNITS
 from openmxu.arch.isa import WORD_BYTES as INSTRUCTION_BYTES
 
@@ -400,15 +408,7 @@ _CORE_FIELDS = {
             f"busy units, lowest bit first: {', '.join(unit.name.lower() for unit in UNITS)}",
         ),
     ),
-    Management.COMMAND: _flags(
-        {
-            Command.CLEAR_COUNTERS: "sets all counters to 0",
-            Command.CLEAR_FAULT: "after a fault, lets the next instruction begin a program",
-            Command.ACKNOWLEDGE: "lets a waiting Host_Synchronize finish",
-            Command.SCRUB: "clears unified buffer, accumulators, parameter sets, table, configuration registers and "
-            "counters, as soon as no program runs and no fault is pending; instructions wait until then",
-        }
-    ),
+    Management.COMMAND: _flags(COMMANDS),
 }
 
 

@@ -4,6 +4,7 @@ from openmxu.sim.lockstep.campaign import Failure, cases, configurations, first_
 from openmxu.sim.lockstep.case import Case
 from openmxu.sim.lockstep.comparison import Mismatch, run_case
 from openmxu.sim.lockstep.generator import generate
+from openmxu.sim.lockstep.outcome import outcome
 from openmxu.sim.lockstep.shrinker import shrink
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "configurations",
     "first_failure",
     "generate",
+    "outcome",
     "run_case",
     "shrink",
 ]

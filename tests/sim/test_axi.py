@@ -6,36 +6,17 @@ import numpy as np
 import pytest
 
 import openmxu
-from openmxu.arch.config import Config
 from openmxu.arch.events import Counter
 from openmxu.arch.isa import format_named
-from openmxu.device import DeviceFault
 from openmxu.driver import MappedDevice
 from openmxu.sim.axi import SimulatedAxi
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases
+from openmxu.sim.lockstep import cases, outcome
+from scripts.faults import CONFIG
 
-CONFIG = Config(
-    size=4,
-    activation_lanes=1,
-    unified_buffer_rows=4096,
-    unified_buffer_banks=1,
-    accumulator_rows=36,
-    parameter_sets=3,
-    host_data_bytes=4,
-    weight_data_bytes=8,
-    host_address_width=24,
-)
 CASES = 30
 
 _HALT = format_named("Halt")()
-
-
-def outcome(device, program, host, weights):
-    try:
-        return device.execute(program, host, weights), None
-    except DeviceFault as fault:
-        return fault.events, (fault.code, fault.index, str(fault))
 
 
 @pytest.mark.parametrize(("stall", "latency", "ring_bytes"), [(0.0, 1, 48), (0.3, 20, 160), (0.7, 100, 65536)])

@@ -12,9 +12,9 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction, Opcode, Register, format_named, register_format
 from openmxu.arch.legality import TABLE_BYTES
-from openmxu.device import Device, DeviceFault
+from openmxu.device import Device
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases, configurations
+from openmxu.sim.lockstep import cases, configurations, outcome
 from openmxu.sim.lockstep.campaign import verilated_device
 from openmxu.sim.lockstep.case import HALT, Case
 
@@ -25,10 +25,7 @@ CONFIGS = [configurations(2)[0], configurations(4)[3], configurations(8)[1]]
 def run(device: Device, program: tuple[Instruction, ...], case: Case) -> tuple[NDArray[np.uint8], list[Event]]:
     """The host memory that a program leaves, and its events."""
     host = case.host_memory.copy()
-    try:
-        events = device.execute(program, host, case.weight_memory.copy())
-    except DeviceFault as fault:
-        events = fault.events
+    events, _ = outcome(device, program, host, case.weight_memory.copy())
     return host, events
 
 

@@ -14,13 +14,12 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import Counter, EventKind
 from openmxu.arch.isa import format_named
 from openmxu.arch.registers import BusPort, ShellKind, device_register
-from openmxu.device import DeviceFault
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.driver.serial_link import PortError
 from openmxu.driver.serial_transport import SerialTransport, open_port
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases
+from openmxu.sim.lockstep import cases, outcome
 from openmxu.sim.noisy_wire import NoisyWire
 from openmxu.sim.serial import SimulatedBoard
 
@@ -76,13 +75,6 @@ def test_digits_over_a_bad_cable(board: SimulatedBoard) -> None:
     assert damaged > 5
     # Which frames are damaged depends on how many there are, and that on time-outs.
     assert statistics.bad + statistics.sent_again + statistics.received_again > 0
-
-
-def outcome(device, program, host, weights):
-    try:
-        return device.execute(program, host, weights), None
-    except DeviceFault as fault:
-        return fault.events, (fault.code, fault.index, str(fault))
 
 
 def test_random_programs() -> None:

@@ -1,0 +1,23 @@
+"""What becomes of a program, in a form that is equal on devices that agree."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.events import Event
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Instruction
+from openmxu.device import Device, DeviceFault
+
+__all__ = ["outcome"]
+
+
+def outcome(
+    device: Device, program: tuple[Instruction, ...], host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]
+) -> tuple[list[Event], tuple[FaultCode, int, str] | None]:
+    """Run ``program``: its events, and the fault that ended it with the index of its instruction and the message."""
+    try:
+        return device.execute(program, host_memory, weight_memory), None
+    except DeviceFault as fault:
+        return fault.events, (fault.code, fault.index, str(fault))
