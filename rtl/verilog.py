@@ -10,11 +10,13 @@ from amaranth.back import verilog
 from amaranth.hdl import Signal, Value
 from amaranth.lib import wiring
 
+from openmxu.rtl.target import Target
+
 __all__ = ["to_verilog"]
 
 
-def to_verilog(component: wiring.Component, name: str) -> str:
-    """The Verilog of ``component``, with ``name`` as its top module.
+def to_verilog(component: wiring.Component, name: str, target: Target | None = None) -> str:
+    """The Verilog of ``component`` for ``target``, or for anything, with ``name`` as its top module.
 
     Ports are named after the members of the component's signature, joined by two underscores
     (``host_read__request__payload``); ``clk`` and ``rst`` (synchronous, active high) are added. Struct payloads are
@@ -25,7 +27,7 @@ def to_verilog(component: wiring.Component, name: str) -> str:
     members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
     ports = [value for value in members if isinstance(value, Signal)]
     with _builtin_yosys():
-        return verilog.convert(component, name=name, ports=ports, emit_src=False)
+        return verilog.convert(component, name=name, platform=target or Target(), ports=ports, emit_src=False)
 
 
 @contextmanager
