@@ -45,6 +45,7 @@
 #define OPENMXU_CONFIG_WEIGHT_DATA_BYTES     0x128
 #define OPENMXU_CONFIG_HOST_ADDRESS_WIDTH    0x12c
 #define OPENMXU_CONFIG_WEIGHT_ADDRESS_WIDTH  0x130
+#define OPENMXU_CONFIG_PROFILE               0x134
 #define OPENMXU_CORE_STATUS                  0x808 /* 64 */
 #define OPENMXU_CORE_COMMAND                 0x810 /* 64 */
 #define OPENMXU_HOST_BASE                    0x820 /* 64 */

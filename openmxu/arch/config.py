@@ -7,6 +7,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from openmxu.arch.profile import Profile, profile_named
+
 __all__ = ["PRESETS", "Config", "ceil_log2"]
 
 
@@ -42,13 +44,17 @@ class Config:
     parameter_sets
         Sets of S (bias, scale) pairs that the activation unit holds; at most 2**16.
     command_queue_depth
-        Instructions that may be in flight in each unit; a power of two from 2 to 16.
+        Instructions that may be in flight in each unit; a power of two from 2 to 16. A core of the dense profile has no
+        queues.
     weight_queue_depth
         Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64.
     host_data_bytes, weight_data_bytes
         Width of one beat on the host and the weight memory ports, in bytes; a power of two from 4 to 64.
     host_address_width, weight_address_width
         Bits of a byte address on those ports, from 16 to 64.
+    profile
+        The part of the instruction set that the core executes, one of :data:`openmxu.arch.profile.PROFILES`: ``full``
+        or ``dense``.
     """
 
     size: int = 8
@@ -64,9 +70,15 @@ class Config:
     weight_data_bytes: int = 8
     host_address_width: int = 32
     weight_address_width: int = 32
+    profile: str = "full"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.profile, str):
+            raise TypeError(f"profile must be a str, not {self.profile!r}")
+        profile_named(self.profile)
         for field in dataclasses.fields(self):
+            if field.name == "profile":
+                continue
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{field.name} must be an int, not {value!r}")
@@ -108,7 +120,7 @@ class Config:
             raise ValueError(f"{name} must be a power of two, not {value}")
 
     @classmethod
-    def preset(cls, name: str, **changes: int) -> Config:
+    def preset(cls, name: str, **changes: int | str) -> Config:
         """A named configuration, with single parameters changed.
 
         Raises
@@ -123,18 +135,18 @@ class Config:
         return cls(**{**parameters, **changes})
 
     @classmethod
-    def for_size(cls, size: int, **changes: int) -> Config:
+    def for_size(cls, size: int, **changes: int | str) -> Config:
         """The default configuration at array size ``size``: a quarter of the columns as activation lanes."""
-        defaults: dict[str, int] = {"size": size}
+        defaults: dict[str, int | str] = {"size": size}
         if isinstance(size, int) and size > 0:
             defaults["activation_lanes"] = max(1, size // 4)
         return cls(**{**defaults, **changes})
 
-    def replace(self, **changes: int) -> Config:
+    def replace(self, **changes: int | str) -> Config:
         """A copy with the given parameters changed, validated again."""
         return dataclasses.replace(self, **changes)
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> dict[str, int | str]:
         """Every parameter by name; ``Config(**config.as_dict())`` is the same configuration."""
         return dataclasses.asdict(self)
 
@@ -143,6 +155,11 @@ class Config:
         """A short stable hash of all parameters, for caches and file names."""
         text = json.dumps(self.as_dict(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def features(self) -> Profile:
+        """What a core of this profile has."""
+        return profile_named(self.profile)
 
     @property
     def column_groups(self) -> int:
@@ -189,7 +206,7 @@ class Config:
         return (self.size * 255 * 255).bit_length() + 1
 
 
-PRESETS: dict[str, dict[str, int]] = {
+PRESETS: dict[str, dict[str, int | str]] = {
     "tiny": {
         "size": 4,
         "unified_buffer_rows": 512,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register, register_format
+from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register
 
 __all__ = ["OUTPUT_BYTES", "PARAMETER_ROWS", "TABLE_BYTES", "LegalityChecker", "Window", "host_extent", "table_rows"]
 
@@ -96,10 +96,10 @@ class LegalityChecker:
         return REGISTERS[register].unpack(self.registers[register])
 
     def _fault(self, instruction: Instruction) -> FaultCode:
-        format = instruction.format
+        format = self.config.features.format(instruction.word & 0xFF)
         if format is None:
             return FaultCode.UNKNOWN_OPCODE
-        if instruction.has_reserved_bits:
+        if instruction.word & ~format.defined_mask:
             return FaultCode.RESERVED_BITS
         values = instruction.values
         for item in format.fields:
@@ -128,7 +128,7 @@ class LegalityChecker:
         return FaultCode.NONE
 
     def _set_configuration_fault(self, values: dict[str, int]) -> FaultCode:
-        register = register_format(values["register"])
+        register = self.config.features.register(values["register"])
         if register is None:
             return FaultCode.ILLEGAL_VALUE
         value = values["value"]

@@ -5,9 +5,11 @@ From this table come the shell's register file, the driver's constants, ``docs/r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+from openmxu.arch.config import Config
 from openmxu.arch.events import (
     COMMANDS,
     CORE_STATUS,
@@ -19,6 +21,7 @@ from openmxu.arch.events import (
 )
 from openmxu.arch.isa import UNITS
 from openmxu.arch.isa import WORD_BYTES as INSTRUCTION_BYTES
+from openmxu.arch.profile import PROFILES
 
 __all__ = [
     "ADDRESS_WIDTH",
@@ -37,6 +40,8 @@ __all__ = [
     "ShellCommand",
     "ShellKind",
     "StatusBit",
+    "configuration_of",
+    "configuration_value",
     "device_register",
 ]
 
@@ -200,10 +205,36 @@ CONFIGURATION = (
     "weight_data_bytes",
     "host_address_width",
     "weight_address_width",
+    "profile",
 )
 """The parameters of a configuration that can be read back, one register each."""
 
+
+def configuration_value(config: Config, name: str) -> int:
+    """What the register of a parameter says: the parameter itself; for the profile its number."""
+    return PROFILES.index(config.features) if name == "profile" else getattr(config, name)
+
+
+def configuration_of(values: Mapping[str, int]) -> Config:
+    """The configuration whose registers say so.
+
+    Raises
+    ------
+    ValueError
+        No configuration has these.
+    """
+    number = values["profile"]
+    if number >= len(PROFILES):
+        raise ValueError(f"unknown profile number {number}")
+    return Config(**{**values, "profile": PROFILES[number].name})
+
+
 _CONFIGURATION_OFFSET = 0x100
+
+_PARAMETER_DESCRIPTIONS = {
+    "profile": "`profile` of the configuration: "
+    + ", ".join(f"{number}: {profile.name}" for number, profile in enumerate(PROFILES))
+}
 
 
 def _flags(descriptions: dict[IntEnum, str]) -> tuple[RegisterField, ...]:
@@ -437,7 +468,7 @@ DEVICE_REGISTERS: tuple[DeviceRegister, ...] = (
             f"CONFIG_{name.upper()}",
             _CONFIGURATION_OFFSET + WORD_BYTES * index,
             Access.READ,
-            f"`{name}` of the configuration",
+            _PARAMETER_DESCRIPTIONS.get(name, f"`{name}` of the configuration"),
             parameter=name,
         )
         for index, name in enumerate(CONFIGURATION)

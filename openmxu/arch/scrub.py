@@ -54,7 +54,7 @@ def _parameters(config: Config) -> Iterator[Instruction]:
 
 
 def _table(config: Config) -> Iterator[Instruction]:
-    if table_rows(config.size) <= config.unified_buffer_rows:
+    if config.features.register(Register.LOAD_TABLE) and table_rows(config.size) <= config.unified_buffer_rows:
         yield _set_configuration(Register.LOAD_TABLE)
 
 

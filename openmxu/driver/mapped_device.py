@@ -21,6 +21,7 @@ from openmxu.arch.registers import (
     BusPort,
     Interrupt,
     ShellCommand,
+    configuration_of,
     device_register,
 )
 from openmxu.device import Device, DeviceFault, DeviceHang
@@ -183,7 +184,7 @@ class MappedDevice(Device):
         version = device_register("SHELL").extract("VERSION", self._read("SHELL"))
         if version != MAP_VERSION:
             raise IdentificationError(f"the device has registers of version {version}, not {MAP_VERSION}")
-        return Config(**{name: self._read(f"CONFIG_{name.upper()}") for name in CONFIGURATION})
+        return configuration_of({name: self._read(f"CONFIG_{name.upper()}") for name in CONFIGURATION})
 
     def _load(self, host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]) -> None:
         """Copy the memories, and tell the device where they are."""

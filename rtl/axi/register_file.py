@@ -15,6 +15,7 @@ from openmxu.arch.registers import (
     Access,
     DeviceRegister,
     ShellKind,
+    configuration_value,
 )
 from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
 from openmxu.rtl.axi.lite_subordinate import access_layout
@@ -100,7 +101,7 @@ class RegisterFile(wiring.Component):
     def _constant(self, register: DeviceRegister) -> int | None:
         """The value of a register that never changes."""
         if register.parameter is not None:
-            return getattr(self.config, register.parameter)
+            return configuration_value(self.config, register.parameter)
         if register.name == "IDENTIFICATION":
             return IDENTIFICATION
         if register.name == "SHELL":

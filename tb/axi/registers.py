@@ -13,6 +13,7 @@ from openmxu.arch.registers import (
     MAP_VERSION,
     WORD_BYTES,
     Access,
+    configuration_value,
     device_register,
 )
 from tb.axi.system import AxiSystem
@@ -76,7 +77,7 @@ async def constants(dut):
     assert await registers.read("SHELL") == 1 | MAP_VERSION << 8
     for register in DEVICE_REGISTERS:
         if register.parameter is not None:
-            assert await registers.read(register.name) == getattr(CONFIG, register.parameter)
+            assert await registers.read(register.name) == configuration_value(CONFIG, register.parameter)
 
 
 @cocotb.test()

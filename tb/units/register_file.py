@@ -9,6 +9,7 @@ from openmxu.arch.registers import (
     CORE_WINDOW,
     DEVICE_REGISTERS,
     Access,
+    configuration_value,
     device_register,
 )
 from openmxu.rtl.axi.lite_subordinate import access_layout
@@ -242,4 +243,4 @@ async def constants(dut):
     registers = await start(dut)
     for register in _OWN:
         if register.parameter is not None:
-            assert await registers.read(register) == getattr(CONFIG, register.parameter)
+            assert await registers.read(register) == configuration_value(CONFIG, register.parameter)

@@ -8,15 +8,24 @@ import pytest
 
 from openmxu.arch.config import PRESETS, Config, ceil_log2
 
-PARAMETERS = [field.name for field in dataclasses.fields(Config)]
+NUMBERS = [field.name for field in dataclasses.fields(Config) if field.name != "profile"]
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [8.0, "8", None, True])
 def test_wrong_type_is_named(name: str, value: object) -> None:
     with pytest.raises(TypeError) as caught:
         Config(**{name: value})
     assert str(caught.value) == f"{name} must be an int, not {value!r}"
+
+
+def test_profile_is_a_known_name() -> None:
+    assert Config().features.name == "full"
+    assert Config(profile="dense").features.name == "dense"
+    with pytest.raises(TypeError, match="profile must be a str, not 1"):
+        Config(profile=1)
+    with pytest.raises(ValueError, match="unknown profile 'sparse'; known: full, dense"):
+        Config(profile="sparse")
 
 
 @pytest.mark.parametrize(
@@ -127,8 +136,9 @@ def test_fingerprint_depends_on_every_parameter() -> None:
         "weight_data_bytes": 16,
         "host_address_width": 40,
         "weight_address_width": 40,
+        "profile": "dense",
     }
-    assert list(changed) == PARAMETERS
+    assert list(changed) == [*NUMBERS, "profile"]
     fingerprints = {Config(**{name: value}).fingerprint for name, value in changed.items()}
     assert len(fingerprints | {Config().fingerprint}) == len(changed) + 1
     assert Config().fingerprint == Config().replace(size=8).fingerprint

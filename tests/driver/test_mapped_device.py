@@ -8,7 +8,15 @@ import pytest
 from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus
 from openmxu.arch.isa import format_named
-from openmxu.arch.registers import MAP_VERSION, BusPort, ShellCommand, StatusBit, device_register
+from openmxu.arch.registers import (
+    CONFIGURATION,
+    MAP_VERSION,
+    BusPort,
+    ShellCommand,
+    StatusBit,
+    configuration_value,
+    device_register,
+)
 from openmxu.device import DeviceHang
 from openmxu.driver import DeviceBusError, IdentificationError, MappedDevice, MemoryKind, Region, Transport
 
@@ -27,8 +35,8 @@ class Registers(Transport):
         self.interrupts: list[dict[str, int]] = []
         self.set("IDENTIFICATION", IDENTIFICATION)
         self.set("SHELL", 1 | MAP_VERSION << 8)
-        for name, value in CONFIG.as_dict().items():
-            self.set(f"CONFIG_{name.upper()}", value)
+        for name in CONFIGURATION:
+            self.set(f"CONFIG_{name.upper()}", configuration_value(CONFIG, name))
 
     def set(self, name: str, value: int) -> None:
         register = device_register(name)

@@ -12,7 +12,7 @@ import pytest
 import openmxu
 from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION
-from openmxu.arch.registers import MAP_VERSION, device_register
+from openmxu.arch.registers import CONFIGURATION, MAP_VERSION, configuration_value, device_register
 from openmxu.arch.serial import LINK_VERSION, FrameKind, MessageKind, ReplyStatus
 from openmxu.driver import IdentificationError, MappedDevice, MemoryKind
 from openmxu.driver.serial_frames import Deframer, Frame, Message, decode_message, encode_frame, encode_message
@@ -74,8 +74,8 @@ class FakeDevice:
         self._busy = self.is_deaf = self.asks_on = self._is_stopped = False
         self.set("IDENTIFICATION", IDENTIFICATION)
         self.set("SHELL", 2 | MAP_VERSION << 8)
-        for name, value in CONFIG.as_dict().items():
-            self.set(f"CONFIG_{name.upper()}", value)
+        for name in CONFIGURATION:
+            self.set(f"CONFIG_{name.upper()}", configuration_value(CONFIG, name))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 

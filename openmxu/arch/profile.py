@@ -1,0 +1,106 @@
+"""Profiles: which part of the instruction set a core executes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeVar
+
+from openmxu.arch.events import Counter
+from openmxu.arch.isa import FORMATS, REGISTERS, Format, Opcode, Register, RegisterFormat
+
+__all__ = ["PROFILES", "Profile", "profile_named"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a core has. What it does not have is to it what nobody has: an unknown opcode, a reserved bit, an unknown
+    register.
+
+    Attributes
+    ----------
+    name
+        In lower case.
+    formats, registers
+        Its instructions and its configuration registers, each with the fields that it has.
+    counters
+        What it counts.
+    counter_width
+        Bits of a counter; it begins again with 0 behind the largest number.
+    is_sequential
+        An instruction begins when the one before it has finished, but for tiles of weights, which come when there is
+        room for them.
+    """
+
+    name: str
+    formats: tuple[Format, ...]
+    registers: tuple[RegisterFormat, ...]
+    counters: tuple[Counter, ...]
+    counter_width: int
+    is_sequential: bool
+
+    def format(self, opcode: int) -> Format | None:
+        """The instruction with this opcode, ``None`` when there is none."""
+        return next((format for format in self.formats if format.opcode == opcode), None)
+
+    def register(self, number: int) -> RegisterFormat | None:
+        """The configuration register with this number, ``None`` when there is none."""
+        return next((register for register in self.registers if register.number == number), None)
+
+
+_DENSE_FORMATS: dict[Opcode, tuple[str, ...] | None] = {
+    **dict.fromkeys(
+        (Opcode.NOP, Opcode.HALT, Opcode.SYNCHRONIZE, Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST, Opcode.DEBUG_TAG)
+    ),
+    Opcode.SET_CONFIGURATION: None,
+    Opcode.READ_HOST_MEMORY: None,
+    Opcode.WRITE_HOST_MEMORY: None,
+    Opcode.READ_WEIGHTS: None,
+    Opcode.MATRIX_MULTIPLY: ("accumulate", "next_tile", "unified_buffer", "accumulator", "rows"),
+    Opcode.ACTIVATE: ("unified_buffer", "source", "rows", "parameters"),
+}
+"""The fields of each instruction of the dense profile, ``None`` for all of them."""
+
+_DENSE_REGISTERS: dict[Register, tuple[str, ...] | None] = {
+    Register.INPUT_FORMAT: None,
+    Register.WEIGHT_FORMAT: ("zero_point", "signed"),
+    Register.OUTPUT_FORMAT: None,
+    Register.LOAD_PARAMETERS: None,
+}
+
+
+_Item = TypeVar("_Item", Format, RegisterFormat)
+
+
+def _with_fields(item: _Item, names: tuple[str, ...] | None) -> _Item:
+    return item if names is None else replace(item, fields=tuple(item.field(name) for name in names))
+
+
+_FULL = Profile("full", FORMATS, REGISTERS, tuple(Counter), 64, is_sequential=False)
+_DENSE = Profile(
+    "dense",
+    tuple(_with_fields(f, _DENSE_FORMATS[f.opcode]) for f in FORMATS if f.opcode in _DENSE_FORMATS),
+    tuple(_with_fields(r, _DENSE_REGISTERS[r.number]) for r in REGISTERS if r.number in _DENSE_REGISTERS),
+    (Counter.CYCLES,),
+    40,
+    is_sequential=True,
+)
+
+PROFILES: tuple[Profile, ...] = (_FULL, _DENSE)
+"""Every profile. ``full`` is the whole instruction set; ``dense`` has what products of 8-bit matrices need that are
+scaled to 8 bits, for parts with few logic cells."""
+
+
+@cache
+def profile_named(name: str) -> Profile:
+    """The profile with this name.
+
+    Raises
+    ------
+    ValueError
+        There is none; the message lists the known ones.
+    """
+    for profile in PROFILES:
+        if profile.name == name:
+            return profile
+    raise ValueError(f"unknown profile {name!r}; known: {', '.join(profile.name for profile in PROFILES)}")
