@@ -55,8 +55,8 @@ verilog: $(INSTALLED) ## Write the core as build/openmxu_core_SIZE.v
 	@mkdir -p build
 	$(BIN)/openmxu verilog --size $(SIZE) -o build/openmxu_core_$(SIZE).v
 
-synth: $(INSTALLED) ## Synthesize, place and route the core for ECP5
-	$(BIN)/python scripts/synthesize.py --size $(SIZE)
+synth: $(INSTALLED) ## Synthesize, place and route the AXI shell for ECP5
+	$(BIN)/python -m scripts.synthesize --size $(SIZE)
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)

