@@ -8,10 +8,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-__all__ = ["OPERAND_WIDTH", "ProcessingElement"]
+from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
+from openmxu.rtl.logic_multiplier import LogicMultiplier
+from openmxu.rtl.multiplier import OPERAND_WIDTH, Multiplier
+from openmxu.rtl.target import Family, Target
 
-OPERAND_WIDTH = 9
-"""Bits of an operand, signed: every int8 or uint8 minus its zero point."""
+__all__ = ["OPERAND_WIDTH", "ProcessingElement"]
 
 
 class ProcessingElement(wiring.Component):
@@ -21,6 +23,8 @@ class ProcessingElement(wiring.Component):
     ----------
     partial_sum_width
         Bits of the partial sums.
+    in_logic
+        Whether it does without a multiplier block.
 
     Members
     -------
@@ -36,8 +40,9 @@ class ProcessingElement(wiring.Component):
         The product of the activation of cycle t meets ``partial_sum_in`` of cycle t + 2; their sum leaves in t + 3.
     """
 
-    def __init__(self, partial_sum_width: int) -> None:
+    def __init__(self, partial_sum_width: int, *, in_logic: bool = False) -> None:
         self._partial_sum_width = partial_sum_width
+        self._in_logic = in_logic
         super().__init__(
             {
                 "activation_in": In(signed(OPERAND_WIDTH)),
@@ -58,6 +63,11 @@ class ProcessingElement(wiring.Component):
         """Bits of the partial sums."""
         return self._partial_sum_width
 
+    @property
+    def in_logic(self) -> bool:
+        """Whether it does without a multiplier block."""
+        return self._in_logic
+
     @staticmethod
     def compute(
         activation: NDArray[np.int64], weight: NDArray[np.int64], partial_sum: NDArray[np.int64], width: int
@@ -72,24 +82,25 @@ class ProcessingElement(wiring.Component):
 
         activation = Signal(signed(OPERAND_WIDTH), reset_less=True)
         next_weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
-        weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
-        product = Signal(signed(2 * OPERAND_WIDTH), reset_less=True)
         partial_sum = Signal(signed(self.partial_sum_width), reset_less=True)
         swap = Signal()
         shift = Signal()
 
+        # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.
+        m.submodules.multiplier = multiplier = self._multiplier(Target.of(platform))
+        m.d.comb += [
+            multiplier.activation.eq(self.activation_in),
+            multiplier.weight.eq(next_weight),
+            multiplier.load.eq(self.swap_in),
+        ]
         m.d.sync += [
             activation.eq(self.activation_in),
             swap.eq(self.swap_in),
             shift.eq(self.shift_in),
-            partial_sum.eq(self.partial_sum_in + product),
+            partial_sum.eq(sum(multiplier.addends, self.partial_sum_in)),
         ]
         with m.If(self.shift_in):
             m.d.sync += next_weight.eq(self.weight_in)
-        with m.If(self.swap_in):
-            m.d.sync += weight.eq(next_weight)
-        # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.
-        m.d.sync += product.eq(activation * weight)
 
         m.d.comb += [
             self.activation_out.eq(activation),
@@ -99,3 +110,8 @@ class ProcessingElement(wiring.Component):
             self.partial_sum_out.eq(partial_sum),
         ]
         return m
+
+    def _multiplier(self, target: Target) -> Multiplier:
+        if self.in_logic:
+            return LogicMultiplier()
+        return Ecp5Multiplier() if target.family is Family.ECP5 else Multiplier()

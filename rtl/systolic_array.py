@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.target import Target
 
 __all__ = ["SystolicArray"]
 
@@ -66,12 +67,14 @@ class SystolicArray(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         size = self.config.size
+        multipliers = Target.of(platform).array_multipliers
 
         above = [None] * size
         for row in range(size):
             activation, swap, shift = self.activations[row], self.swap[row], self.shift[row]
             for column in range(size):
-                element = ProcessingElement(self.config.partial_sum_width)
+                in_logic = multipliers is not None and row * size + column >= multipliers
+                element = ProcessingElement(self.config.partial_sum_width, in_logic=in_logic)
                 m.submodules[f"element_{row}_{column}"] = element
                 m.d.comb += [
                     element.activation_in.eq(activation),

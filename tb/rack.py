@@ -66,12 +66,14 @@ from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.systolic_array import SystolicArray
 from openmxu.rtl.systolic_data_setup import SystolicDataSetup
 from openmxu.rtl.table_memory import TableMemory
+from openmxu.rtl.target import Family, Target
 from openmxu.rtl.tile_ledger import TileLedger
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from openmxu.rtl.watchdog import Watchdog
 from openmxu.rtl.weight_fetcher import WeightFetcher
 from openmxu.rtl.weight_fifo import WeightFIFO
 from openmxu.rtl.weight_shifter import WeightShifter
+from tb.cells import OnTarget
 
 __all__ = [
     "AXI_ADDRESS_WIDTH",
@@ -138,10 +140,16 @@ UART_DIVISORS = (4, 9)
 """Cycles per bit of the UARTs under test."""
 
 
-def _data_units(config: Config) -> dict[str, wiring.Component]:
+Unit = wiring.Component | OnTarget
+
+
+def _data_units(config: Config) -> dict[str, Unit]:
+    width = config.partial_sum_width
     rows = {"row_bytes": config.size, "rows_width": ROWS_WIDTH}
     return {
-        "processing_element": ProcessingElement(config.partial_sum_width),
+        "processing_element": ProcessingElement(width),
+        "processing_element_ecp5": OnTarget(ProcessingElement(width), Target(Family.ECP5)),
+        "processing_element_in_logic": ProcessingElement(width, in_logic=True),
         "skew": Skew(signed(OPERAND_WIDTH), config.size),
         "systolic_array": SystolicArray(config),
         "systolic_data_setup": SystolicDataSetup(config),
@@ -232,7 +240,7 @@ def _serial_units(config: Config) -> dict[str, wiring.Component]:
     }
 
 
-RACKS: dict[str, Callable[[Config], dict[str, wiring.Component]]] = {
+RACKS: dict[str, Callable[[Config], dict[str, Unit]]] = {
     "data": _data_units,
     "activation": _activation_units,
     "control": _control_units,
@@ -258,11 +266,14 @@ class Rack(wiring.Component):
 
     def __init__(self, kind: str, config: Config) -> None:
         self._units = RACKS[kind](config)
-        super().__init__({name: Out(unit.signature) for name, unit in self._units.items()})
+        self._components = {
+            name: unit.component if isinstance(unit, OnTarget) else unit for name, unit in self._units.items()
+        }
+        super().__init__({name: Out(unit.signature) for name, unit in self._components.items()})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         for name, unit in self._units.items():
             m.submodules[name] = unit
-            connect(m, flipped(getattr(self, name)), unit)
+            connect(m, flipped(getattr(self, name)), self._components[name])
         return m

@@ -9,10 +9,44 @@ from tb.payloads import pack_lanes, unpack_lanes
 
 CYCLES = 1500
 
+FORMS = ["processing_element", "processing_element_ecp5", "processing_element_in_logic"]
+
+
+def lane(values, bits):
+    """One port's values."""
+    return pack_lanes(values[:, np.newaxis], bits)
+
+
+@cocotb.test(skip=CONFIG.size != 2)
+@cocotb.parametrize(form=FORMS[1:])
+async def every_product(dut, form):
+    """Every weight times every activation, weight after weight without a pause; once, for no size is part of it."""
+    bench = await Bench.start(dut, form)
+    width = CONFIG.partial_sum_width
+    operands = np.arange(-(1 << (OPERAND_WIDTH - 1)), 1 << (OPERAND_WIDTH - 1))
+    weight, activation = (side.reshape(-1) for side in np.meshgrid(operands, operands, indexing="ij"))
+    first = np.tile(operands == operands[0], len(operands))
+    idle = np.zeros(8, np.int64)
+    seen = await bench.play(
+        {
+            # Each weight comes in the cycle in which its predecessor is swapped in.
+            "weight_in": lane(np.concatenate([[operands[0]], np.roll(weight, -1), idle]), OPERAND_WIDTH),
+            "shift_in": lane(np.concatenate([[1], np.roll(first, -1), idle]), 1),
+            "swap_in": lane(np.concatenate([[0], first, idle]), 1),
+            "activation_in": lane(np.concatenate([[0], activation, idle]), OPERAND_WIDTH),
+            "partial_sum_in": [0] * (len(weight) + 9),
+        },
+        ["partial_sum_out"],
+    )
+    products = unpack_lanes(seen["partial_sum_out"], 1, width, signed=True)[4:, 0][: len(weight)]
+    expected = ProcessingElement.compute(activation, weight, np.zeros_like(weight), width)
+    assert np.array_equal(products, expected)
+
 
 @cocotb.test()
-async def random_vectors(dut):
-    bench = await Bench.start(dut, "processing_element")
+@cocotb.parametrize(form=FORMS)
+async def random_vectors(dut, form):
+    bench = await Bench.start(dut, form)
     rng = random_generator()
     width = CONFIG.partial_sum_width
     limit = 1 << (OPERAND_WIDTH - 1)
@@ -22,9 +56,6 @@ async def random_vectors(dut):
     partial_sum = rng.integers(-(1 << (width - 1)), 1 << (width - 1), CYCLES)
     swap, shift = rng.random((2, CYCLES)) < 0.3
     swap[0] = shift[0] = shift[1] = swap[1] = True  # from then on no register holds what nobody wrote
-
-    def lane(values, bits):
-        return pack_lanes(values[:, np.newaxis], bits)
 
     seen = await bench.play(
         {

@@ -30,7 +30,10 @@ from openmxu.rtl.column_state import ColumnState
 from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.core import Core
+from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.element_multiplier import ElementMultiplier
+from openmxu.rtl.logic_multiplier import LogicMultiplier
+from openmxu.rtl.multiplier import Multiplier
 from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.pooler import Pooler
@@ -63,7 +66,7 @@ from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from openmxu.rtl.watchdog import Watchdog
 
-__all__ = ["SYSTEMS", "component_classes", "make", "modules"]
+__all__ = ["ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
     BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
@@ -110,11 +113,17 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Skew: lambda config: Skew(signed(OPERAND_WIDTH), config.size),
     ShellCore: lambda config: ShellCore(config, ShellKind.AXI),
     StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),
+    Multiplier: lambda config: Multiplier(),
+    Ecp5Multiplier: lambda config: Ecp5Multiplier(),
+    LogicMultiplier: lambda config: LogicMultiplier(),
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
 }
 """How to make those components that need more, or less, than a configuration."""
 
+
+ON_BLOCKS = (Ecp5Multiplier,)
+"""Those that are made of blocks of an FPGA, which no simulator knows."""
 
 SYSTEMS = (Core, ShellCore, Shell, Top, MessageCore, SerialShell, SerialTop)
 """Those that hold all of the core."""

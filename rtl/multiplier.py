@@ -1,0 +1,59 @@
+"""Multiplier of a processing element: the registers of its factors and of the product."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["OPERAND_WIDTH", "PRODUCT_WIDTH", "Multiplier"]
+
+OPERAND_WIDTH = 9
+"""Bits of an operand, signed: every int8 or uint8 minus its zero point."""
+
+PRODUCT_WIDTH = 2 * OPERAND_WIDTH
+"""Bits of a product."""
+
+
+class Multiplier(wiring.Component):
+    """Multiplies the activation of each cycle by the weight that was loaded last.
+
+    This is the portable form, whose multiplication tools infer. Those for a family of FPGAs derive from it, and do the
+    same in the same cycles.
+
+    Members
+    -------
+    activation
+        Taken in every cycle.
+    weight, load
+        Taken if ``load`` is set: the weight of this cycle's activation and those that follow.
+    addends
+        ``latency`` cycles after an activation; their sum is the product.
+    """
+
+    latency = 2
+    """Cycles from an activation to its product."""
+
+    addend_count = 1
+    """Numbers that the product comes in."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "activation": In(signed(OPERAND_WIDTH)),
+                "weight": In(signed(OPERAND_WIDTH)),
+                "load": In(1),
+                "addends": Out(data.ArrayLayout(signed(PRODUCT_WIDTH), self.addend_count)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        activation = Signal(signed(OPERAND_WIDTH), reset_less=True)
+        weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
+        product = Signal(signed(PRODUCT_WIDTH), reset_less=True)
+        m.d.sync += [activation.eq(self.activation), product.eq(activation * weight)]
+        with m.If(self.load):
+            m.d.sync += weight.eq(self.weight)
+        m.d.comb += self.addends[0].eq(product)
+        return m
