@@ -6,16 +6,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SIZE ?= 8
+BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth bitstream lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs,"
-	@echo "  MUTANTS=$(MUTANTS) the number of faults."
+	@echo "  MUTANTS=$(MUTANTS) the number of faults; BOARD=$(BOARD) may be icebreaker or tang_nano_9k, too."
 
 setup: $(INSTALLED) ## Make .venv with every tool
 
@@ -57,6 +58,9 @@ verilog: $(INSTALLED) ## Write the core as build/openmxu_core_SIZE.v
 
 synth: $(INSTALLED) ## Synthesize, place and route the AXI shell for ECP5
 	$(BIN)/python -m scripts.synthesize --size $(SIZE)
+
+bitstream: $(INSTALLED) ## Write the bitstream of BOARD
+	$(BIN)/python -m scripts.synthesize --board $(BOARD)
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)

@@ -53,6 +53,8 @@ class ShellCore(wiring.Component):
         Nothing is; the reset ends.
     interrupt
         Set while there is an interrupt that is enabled.
+    running, faulted
+        Work is under way; it has stopped with a fault. Out of registers, for LEDs.
     """
 
     def __init__(self, config: Config, kind: ShellKind) -> None:
@@ -80,6 +82,8 @@ class ShellCore(wiring.Component):
                 "resets": Out(1),
                 "idle": In(1),
                 "interrupt": Out(1),
+                "running": Out(1),
+                "faulted": Out(1),
             }
         )
 
@@ -187,6 +191,10 @@ class ShellCore(wiring.Component):
             ]
         with m.Else():
             m.d.comb += [registers.fault.code.eq(events.fault), registers.fault_index.eq(events.fault_index)]
+        m.d.sync += [
+            self.running.eq(core.busy | self._fetcher.fetching),
+            self.faulted.eq(Value.cast(registers.fault.code).any()),
+        ]
         m.d.comb += [
             ring_empty.eq(self._fetcher.tail == registers.ring_head),
             registers.status.resetting.eq(self.resets),

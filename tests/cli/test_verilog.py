@@ -61,7 +61,7 @@ def test_writes_the_serial_shell(openmxu, tmp_path):
     assert (result.status, result.stdout, result.stderr) == (0, "", "")
     top = (tmp_path / "serial.v").read_text().partition("\nmodule openmxu_serial(")[2].partition("\nendmodule")[0]
     ports = set(re.findall(r"^  (?:in|out)put (\w+);", top, re.MULTILINE))
-    assert ports == {"clk", "rst", "uart_rx", "uart_tx"}
+    assert ports == {"clk", "rst", "uart_rx", "uart_tx", "running", "faulted"}
 
 
 def test_options_of_the_serial_shell(openmxu):

@@ -1,0 +1,94 @@
+"""The boards: what is on each, and what goes onto it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from openmxu.arch.config import Config
+from openmxu.rtl.target import Family
+
+if TYPE_CHECKING:
+    from amaranth.build import Platform
+
+__all__ = ["BOARDS", "Board"]
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board without a processor, with a computer at its serial port.
+
+    Attributes
+    ----------
+    name
+        In lower case.
+    module, platform
+        Where its pins are described: a class, in a module of amaranth_boards.
+    family
+        What the blocks of its FPGA are.
+    part
+        The FPGA.
+    leds
+        What each LED tells: that one of these is so.
+    config
+        The largest core that fits with its shell.
+    frequency
+        Of that core's clock, in MHz; the loop makes the next one that it can, below it.
+    baud
+        Of the serial port, in bits per second.
+    """
+
+    name: str
+    module: str
+    platform: str
+    family: Family
+    part: str
+    leds: tuple[tuple[str, ...], ...]
+    config: Config
+    frequency: float
+    baud: int = 1_000_000
+
+    def make_platform(self, **options: str) -> Platform:
+        """The platform of the board, with its FPGA's family as target."""
+        return getattr(importlib.import_module(self.module), self.platform)(**options)
+
+
+_EACH = (("running",), ("faulted",), ("active",))
+
+BOARDS = {
+    board.name: board
+    for board in (
+        Board(
+            name="ulx3s_85f",
+            module="amaranth_boards.ulx3s",
+            platform="ULX3S_85F_Platform",
+            family=Family.ECP5,
+            part="LFE5U-85F-6BG381C",
+            leds=_EACH,
+            config=Config.for_size(8),
+            frequency=50.0,
+        ),
+        Board(
+            name="icebreaker",
+            module="amaranth_boards.icebreaker",
+            platform="ICEBreakerPlatform",
+            family=Family.ICE40,
+            part="iCE40UP5K-SG48",
+            leds=(("faulted",), ("running", "active")),  # a red one and a green one
+            config=Config.preset("tiny"),
+            frequency=20.0,
+        ),
+        Board(
+            name="tang_nano_9k",
+            module="amaranth_boards.tang_nano_9k",
+            platform="TangNano9kPlatform",
+            family=Family.GOWIN,
+            part="GW1NR-LV9QN88PC6/I5",
+            leds=_EACH,
+            config=Config.preset("tiny"),
+            frequency=27.0,
+        ),
+    )
+}
+"""Every board, by its name."""

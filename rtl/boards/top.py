@@ -1,0 +1,75 @@
+"""The serial shell on a board: clock, reset, port and LEDs."""
+
+from amaranth.build import Platform
+from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal
+from amaranth.lib import io
+from amaranth.lib.cdc import ResetSynchronizer
+
+from openmxu.arch.config import Config
+from openmxu.rtl.boards.board import Board
+from openmxu.rtl.boards.pll import Pll, pll_factors
+from openmxu.rtl.serial.uart_shell import UartShell
+
+__all__ = ["TOP", "BoardTop"]
+
+TOP = "openmxu_board"
+"""Name of the top module."""
+
+_GLOW_SECONDS = 0.05
+"""How long an LED shows a byte that took microseconds."""
+
+
+class BoardTop(Elaboratable):
+    """The whole design of a board. The first button resets it; so does power-on, until the clock is stable.
+
+    Parameters
+    ----------
+    board
+        Which one.
+    config
+        Sizes of the core.
+    frequency
+        The clock is as fast as the board's PLL can make it up to this, in MHz.
+    baud
+        Of the serial port.
+    """
+
+    def __init__(self, board: Board, config: Config, frequency: float, baud: int) -> None:
+        self._board = board
+        self._config = config
+        self._baud = baud
+        platform = board.make_platform()
+        self._input = round(platform.default_clk_frequency)
+        self._factors = pll_factors(board.family, self._input, frequency * 1e6)
+
+    @property
+    def frequency(self) -> float:
+        """Of the clock, in MHz."""
+        return self._factors.frequency / 1e6
+
+    def elaborate(self, platform: Platform) -> Module:
+        m = Module()
+        board = self._board
+        pin = platform.request(platform.default_clk, dir="-")
+        m.submodules.pll = pll = Pll(board.family, self._factors, pin, self._input)
+        m.domains.sync = domain = ClockDomain()
+        m.d.comb += domain.clk.eq(pll.clk)
+        m.submodules.button = button = io.Buffer("i", platform.request("button", 0, dir="-"))
+        m.submodules.reset = ResetSynchronizer(~pll.locked | button.i, domain="sync")
+
+        m.submodules.shell = shell = UartShell(self._config, clock=round(self._factors.frequency), baud=self._baud)
+        wires = platform.request("uart", 0, dir="-")
+        m.submodules.rx = rx = io.Buffer("i", wires.rx)
+        m.submodules.tx = tx = io.Buffer("o", wires.tx)
+        m.d.comb += [shell.uart_rx.eq(rx.i), tx.o.eq(shell.uart_tx)]
+
+        glow = Signal(range(round(_GLOW_SECONDS * self._factors.frequency)))
+        with m.If(~(rx.i & shell.uart_tx)):
+            m.d.sync += glow.eq(~0)
+        with m.Elif(glow != 0):
+            m.d.sync += glow.eq(glow - 1)
+        tells = {"running": shell.running, "faulted": shell.faulted, "active": glow != 0}
+        for number, names in enumerate(board.leds):
+            m.submodules[f"led_{number}"] = led = io.Buffer("o", platform.request("led", number, dir="-"))
+            m.d.sync += led.o.eq(Cat(tells[name] for name in names).any())
+        return m
