@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth bitstream lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth bitstream netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -57,10 +57,13 @@ verilog: $(INSTALLED) ## Write the core as build/openmxu_core_SIZE.v
 	$(BIN)/openmxu verilog --size $(SIZE) -o build/openmxu_core_$(SIZE).v
 
 synth: $(INSTALLED) ## Synthesize, place and route the AXI shell for ECP5
-	$(BIN)/python -m scripts.synthesize --size $(SIZE)
+	$(BIN)/python scripts/synthesize.py --size $(SIZE)
 
 bitstream: $(INSTALLED) ## Write the bitstream of BOARD
-	$(BIN)/python -m scripts.synthesize --board $(BOARD)
+	$(BIN)/python scripts/synthesize.py --board $(BOARD)
+
+netlist: $(INSTALLED) ## Run the digits network on the synthesized netlist, cell by cell
+	$(BIN)/python scripts/netlist_simulation.py ecp5
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)

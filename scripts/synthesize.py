@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Synthesize, place and route with open tools, and report frequency and resources.
 
-    python -m scripts.synthesize --part LFE5U-85F --out-of-context --size 8
-    python -m scripts.synthesize --board ulx3s_85f
+    python scripts/synthesize.py --part LFE5U-85F --out-of-context --size 8
+    python scripts/synthesize.py --board ulx3s_85f
 
 The first places the AXI shell alone, its ports bound to no pins: the figures are those of the whole accelerator with
 its buses. Three seeds of the placement; the report has the median. The second writes a bitstream with the serial shell.
@@ -19,6 +19,8 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
 from openmxu.arch.config import PRESETS, Config
 from openmxu.rtl.boards import BOARDS
@@ -96,7 +98,6 @@ def _errors(made: Implementation, require: float | None) -> list[str]:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m scripts.synthesize",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.driver.transport import MemoryKind, Region, Transport
-from openmxu.sim.verilator import AXI, BusError, library_path
+from openmxu.sim.verilator import AXI, BusError, Design, library_path
 from openmxu.sim.verilator.library import Memory, Port, ProtocolError, StallPattern
 from openmxu.sim.verilator.progress import ProgressHook
 
@@ -107,6 +107,8 @@ class SimulatedAxi(Transport):
         Size of each memory, as far as its addresses reach.
     build_progress
         See :class:`~openmxu.sim.verilated.VerilatedDevice`.
+    design
+        What is compiled in place of the shell: another component with its ports, or a netlist of it.
 
     Raises
     ------
@@ -127,6 +129,7 @@ class SimulatedAxi(Transport):
         memory_latency: int = 4,
         memory_bytes: int = 1 << 28,
         build_progress: ProgressHook | None = None,
+        design: Design = AXI,
     ) -> None:
         self._handle: int | None = None
         if not 0.0 <= stall_probability < 1.0:
@@ -141,7 +144,7 @@ class SimulatedAxi(Transport):
         self._regions = {kind: Region(BASE, min(memory_bytes, (1 << width) - BASE)) for kind, width in widths.items()}
         self._troubles = {kind: _Trouble(0, 0, Reply.OKAY) for kind in self._regions}
         self._memories = {kind: np.zeros(region.size, np.uint8) for kind, region in self._regions.items()}
-        self._load(library_path(config, design=AXI, progress=build_progress))
+        self._load(library_path(config, design=design, progress=build_progress))
         stalls = StallPattern(round(stall_probability * (1 << 32)), 1, sum(1 << port for port in Port))
         self._handle = self._functions["create"](seed, byref(stalls), memory_latency)
         arrays = (Memory(array.ctypes.data, array.size, BASE) for array in self._memories.values())

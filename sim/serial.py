@@ -9,7 +9,7 @@ from types import TracebackType
 
 from openmxu.arch.config import Config
 from openmxu.sim.pseudo_terminal import PseudoTerminal
-from openmxu.sim.verilator import SERIAL, library_path
+from openmxu.sim.verilator import SERIAL, Design, library_path
 from openmxu.sim.verilator.progress import ProgressHook
 
 __all__ = ["SimulatedBoard"]
@@ -27,6 +27,8 @@ class SimulatedBoard:
         Sizes of the core.
     build_progress
         See :class:`~openmxu.sim.verilated.VerilatedDevice`.
+    design
+        What is compiled in place of the shell: another component with its ports, or a netlist of it.
 
     Raises
     ------
@@ -36,8 +38,8 @@ class SimulatedBoard:
         The build failed.
     """
 
-    def __init__(self, config: Config, *, build_progress: ProgressHook | None = None) -> None:
-        library = ctypes.CDLL(str(library_path(config, design=SERIAL, progress=build_progress)))
+    def __init__(self, config: Config, *, build_progress: ProgressHook | None = None, design: Design = SERIAL) -> None:
+        library = ctypes.CDLL(str(library_path(config, design=design, progress=build_progress)))
         self._functions = {}
         for name, result, arguments in (
             ("create", c_void_p, ()),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from amaranth.hdl import Instance, IOPort, Module, Signal
-from amaranth.lib import io, wiring
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Elaboratable, Instance, Module, Signal
+from amaranth.lib import io
 
 from openmxu.rtl.target import Family
 
@@ -99,7 +98,7 @@ _FACTORS: dict[Family, Callable[[int], Iterator[PllFactors]]] = {
 }
 
 
-class Pll(wiring.Component):
+class Pll(Elaboratable):
     """The block of a family, with these factors, at a pin.
 
     Parameters
@@ -113,8 +112,8 @@ class Pll(wiring.Component):
     clock
         Its frequency, in Hz.
 
-    Members
-    -------
+    Attributes
+    ----------
     clk
         The output.
     locked
@@ -128,7 +127,8 @@ class Pll(wiring.Component):
         self._factors = factors
         self._pin = pin
         self._clock = clock
-        super().__init__({"clk": Out(1), "locked": Out(1)})
+        self.clk = Signal()
+        self.locked = Signal()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -189,7 +189,7 @@ class Pll(wiring.Component):
             p_DIVQ=factors.output.bit_length() - 1,
             p_FILTER_RANGE=1 + sum(compared >= limit for limit in limits),
             # The pin next to the loop is the only one that it can have, and belongs to it alone.
-            i_PACKAGEPIN=_port(self._pin),
+            i_PACKAGEPIN=self._pin.io,
             i_RESETB=1,
             i_BYPASS=0,
             o_PLLOUTGLOBAL=self.clk,
@@ -212,7 +212,3 @@ class Pll(wiring.Component):
             o_LOCK=self.locked,
             **{f"i_{name}": Signal(width, name=f"no_{name}") for name, width in zeros.items()},
         )
-
-
-def _port(pin: io.SingleEndedPort) -> IOPort:
-    return pin.io

@@ -8,6 +8,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 from openmxu.arch.config import Config
 from openmxu.rtl.boards.board import Board
 from openmxu.rtl.boards.pll import Pll, pll_factors
+from openmxu.rtl.serial.uart import uart_divisor
 from openmxu.rtl.serial.uart_shell import UartShell
 
 __all__ = ["TOP", "BoardTop"]
@@ -32,6 +33,11 @@ class BoardTop(Elaboratable):
         The clock is as fast as the board's PLL can make it up to this, in MHz.
     baud
         Of the serial port.
+
+    Raises
+    ------
+    ValueError
+        The board's PLL makes no such frequency, or the clock no such baud rate.
     """
 
     def __init__(self, board: Board, config: Config, frequency: float, baud: int) -> None:
@@ -41,11 +47,16 @@ class BoardTop(Elaboratable):
         platform = board.make_platform()
         self._input = round(platform.default_clk_frequency)
         self._factors = pll_factors(board.family, self._input, frequency * 1e6)
+        uart_divisor(self._clock, baud)
 
     @property
     def frequency(self) -> float:
         """Of the clock, in MHz."""
         return self._factors.frequency / 1e6
+
+    @property
+    def _clock(self) -> int:
+        return round(self._factors.frequency)
 
     def elaborate(self, platform: Platform) -> Module:
         m = Module()
@@ -57,13 +68,13 @@ class BoardTop(Elaboratable):
         m.submodules.button = button = io.Buffer("i", platform.request("button", 0, dir="-"))
         m.submodules.reset = ResetSynchronizer(~pll.locked | button.i, domain="sync")
 
-        m.submodules.shell = shell = UartShell(self._config, clock=round(self._factors.frequency), baud=self._baud)
+        m.submodules.shell = shell = UartShell(self._config, clock=self._clock, baud=self._baud)
         wires = platform.request("uart", 0, dir="-")
         m.submodules.rx = rx = io.Buffer("i", wires.rx)
         m.submodules.tx = tx = io.Buffer("o", wires.tx)
         m.d.comb += [shell.uart_rx.eq(rx.i), tx.o.eq(shell.uart_tx)]
 
-        glow = Signal(range(round(_GLOW_SECONDS * self._factors.frequency)))
+        glow = Signal(range(round(_GLOW_SECONDS * self._clock)))
         with m.If(~(rx.i & shell.uart_tx)):
             m.d.sync += glow.eq(~0)
         with m.Elif(glow != 0):

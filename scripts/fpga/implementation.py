@@ -9,9 +9,9 @@ from typing import Any
 
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
-from openmxu.rtl.target import Target
+from openmxu.rtl.target import Family, Target
 from openmxu.rtl.verilog import to_verilog
-from scripts.fpga.errors import DoesNotFitError
+from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for
 from scripts.fpga.nextpnr import Placement, place
 from scripts.fpga.parts import Part
@@ -82,7 +82,15 @@ class Implementation:
 
 
 def out_of_context(config: Config, part: Part) -> Source:
-    """The AXI shell alone, its ports bound to no pins, so that the figures are those of the whole accelerator."""
+    """The AXI shell alone, its ports bound to no pins, so that the figures are those of the whole accelerator.
+
+    Raises
+    ------
+    FlowError
+        The part's place-and-route tool needs a pin for each port.
+    """
+    if part.family is not Family.ECP5:
+        raise FlowError(f"{part.nextpnr} places nothing out of context: {part.name} needs a board")
 
     def verilog(target: Target) -> str:
         return to_verilog(Top(config), TOP, target)

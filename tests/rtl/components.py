@@ -60,6 +60,7 @@ from openmxu.rtl.serial.short_message import ShortMessage
 from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.serial.transmitter import Transmitter
 from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
+from openmxu.rtl.serial.uart_shell import UartShell
 from openmxu.rtl.shell_core import ShellCore
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
@@ -90,6 +91,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     MemoryReader: lambda config: MemoryReader(config.host_address_width, config.host_data_bytes, MessageKind.READ_HOST),
     MemoryWriter: lambda config: MemoryWriter(config.host_address_width, config.host_data_bytes),
     RegisterPort: lambda config: RegisterPort(12),
+    UartShell: lambda config: UartShell(config, clock=25_000_000, baud=1_000_000),
     UartReceiver: lambda config: UartReceiver(5),
     UartTransmitter: lambda config: UartTransmitter(5),
     SerialShell: lambda config: SerialShell(config, 100),
@@ -125,7 +127,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 ON_BLOCKS = (Ecp5Multiplier,)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
-SYSTEMS = (Core, ShellCore, Shell, Top, MessageCore, SerialShell, SerialTop)
+SYSTEMS = (Core, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
 """Those that hold all of the core."""
 
 

@@ -83,11 +83,13 @@ def test_components_cover_the_package():
     names = {module.__name__.rpartition(".")[2] for module in modules()}
     found = {component.__module__.rpartition(".")[2] for component in component_classes()}
     assert names - found == {
+        "board",
         "channels",
         "commands",
         "instruction_fields",
         "interfaces",
         "messages",
+        "pll",
         "target",
         "verilog",
     }

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Run the digits network on the synthesized netlist, cell by cell, and compare with ONNX Runtime.
+
+    python scripts/netlist_simulation.py ecp5 --size 4
+    python scripts/netlist_simulation.py ice40 --profile dense --images 32
+
+What Yosys makes of the AXI shell for a family of FPGAs is compiled with Yosys' own models of the cells, and driven as
+the shell itself is. It is the proof that what was synthesized is what was simulated. Exit status 1 when an output
+differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
+
+import openmxu
+from openmxu.arch.profile import PROFILES
+from openmxu.models import DIGITS_MODEL, digits_test_split
+from openmxu.rtl.axi.top import Top
+from openmxu.rtl.target import Family, Target
+from openmxu.rtl.verilog import to_verilog
+from openmxu.sim.verilator import AXI, BuildError, MissingToolError
+from openmxu.sim.verilator.layout import TOP
+from scripts.fpga.errors import FlowError
+from scripts.fpga.netlist_model import netlist_design
+from scripts.fpga.yosys import synthesize
+
+FAMILIES = {family.value: family for family in (Family.ECP5, Family.ICE40)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Synthesize, simulate, compare; the exit status."""
+    options = _options(arguments)
+    try:
+        differing = _run(options)
+    except (FlowError, BuildError, MissingToolError, ValueError) as error:
+        print(f"netlist_simulation: error: {error}", file=sys.stderr)
+        return 2
+    return 1 if differing else 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    family = FAMILIES[options.family]
+    config = openmxu.Config.for_size(options.size, unified_buffer_rows=2048, profile=options.profile)
+    verilog = to_verilog(Top(config), TOP, Target(family))
+    folder = options.output / f"{family.value}-{config.fingerprint}"
+    print("synthesis …", file=sys.stderr, flush=True)
+    netlist = synthesize(verilog, TOP, family, folder)
+    print(f"{family.value}, S = {config.size}, {config.profile} profile: {sum(netlist.types.values()):,} cells")
+    images, _ = digits_test_split()
+    images = images[: options.images]
+    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {session.get_inputs()[0].name: images})
+    program = openmxu.compile(DIGITS_MODEL, config)
+    with openmxu.open_device("axi", config, design=netlist_design(AXI, netlist, family)) as device:
+        start = time.perf_counter()
+        (logits,) = program.run(device, images).values()
+        seconds = time.perf_counter() - start
+    differing = int(np.count_nonzero(logits != expected))
+    print(f"{len(images)} images in {seconds:.1f} s")
+    print(f"outputs that differ from ONNX Runtime: {differing} of {logits.size:,}")
+    return differing
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("family", choices=FAMILIES, help="of FPGAs")
+    parser.add_argument("--size", type=int, default=4, help="S of the array (default %(default)s)")
+    parser.add_argument("--profile", choices=PROFILES, default="full", help="of the core (default %(default)s)")
+    parser.add_argument("--images", type=int, default=360, help="how many, at most 360 (default %(default)s)")
+    parser.add_argument("--output", type=Path, default=Path("build/netlist"), help="folder (default %(default)s)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
