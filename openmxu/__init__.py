@@ -1,7 +1,7 @@
 """openmxu: an open, synthesizable matrix accelerator in the manner of Google's first TPU."""
 
 from openmxu.arch import Config
-from openmxu.compiler import CapacityError, CompileError, ModelError, UnsupportedOperatorError, compile
+from openmxu.compiler import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError, compile
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang
 from openmxu.devices import UnknownDeviceError, open_device
 from openmxu.program import InputError, Program
@@ -19,6 +19,7 @@ __all__ = [
     "DeviceHang",
     "InputError",
     "ModelError",
+    "ProfileError",
     "Program",
     "ProgramFileError",
     "UnknownDeviceError",

@@ -102,7 +102,8 @@ class Device(abc.ABC):
     @property
     @abc.abstractmethod
     def counters(self) -> Mapping[Counter, int]:
-        """Counters since they were last cleared; empty on a device that has no clock."""
+        """Those counters that the configuration's profile has, since they were last cleared; empty on a device that has
+        no clock."""
 
     @abc.abstractmethod
     def clear_counters(self) -> None:

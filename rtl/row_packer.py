@@ -27,6 +27,8 @@ class RowPacker(wiring.Component):
         For each burst the rows in it; a run is taken with its last row.
     rows
         The rows of all runs.
+    index
+        Number of the next row within its run.
     beats
         Data, strobes, and ``last`` with the last beat of a run.
     """
@@ -39,13 +41,14 @@ class RowPacker(wiring.Component):
             {
                 "runs": In(stream.Signature(run_layout(rows_width, self._lane_width))),
                 "rows": In(stream.Signature(8 * row_bytes)),
+                "index": Out(rows_width),
                 "beats": Out(stream.Signature(write_beat_layout(beat_bytes))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        count = Signal.like(self.runs.p.rows)
+        count = self.index
         last = Signal()
         transfer = Signal()
         m.d.comb += [

@@ -35,6 +35,8 @@ class RowUnpacker(wiring.Component):
         Data of the bursts.
     rows
         The rows of all runs in order.
+    index
+        Number of the row within its run.
     """
 
     def __init__(self, *, row_bytes: int, beat_bytes: int, rows_width: int) -> None:
@@ -46,12 +48,13 @@ class RowUnpacker(wiring.Component):
                 "runs": In(stream.Signature(run_layout(rows_width, self._lane_width))),
                 "beats": In(stream.Signature(8 * beat_bytes)),
                 "rows": Out(stream.Signature(8 * row_bytes)),
+                "index": Out(rows_width),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        count = Signal.like(self.runs.p.rows)
+        count = self.index
         last = Signal()
         transfer = Signal()
         m.d.comb += [

@@ -16,7 +16,7 @@ from openmxu.rtl.axi.program_fetcher import ProgramFetcher
 from openmxu.rtl.axi.read_manager import read_error_layout
 from openmxu.rtl.axi.register_file import RegisterFile
 from openmxu.rtl.axi.write_manager import write_error_layout
-from openmxu.rtl.core import Core
+from openmxu.rtl.cores import core_for
 from openmxu.rtl.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.watchdog import Watchdog
 
@@ -97,7 +97,7 @@ class ShellCore(wiring.Component):
         config = self.config
         resets = self.resets
         m.submodules.registers = self._registers = registers = RegisterFile(config, self._kind)
-        core = Core(config)
+        core = core_for(config)
         self._fetcher = ProgramFetcher(config.host_address_width, config.host_data_bytes)
         self._events = EventQueue()
         self._errors = BusErrors(config)
@@ -155,7 +155,7 @@ class ShellCore(wiring.Component):
             registers.ring_busy.eq(registers.control.enable | fetcher.fetching),
         ]
 
-    def _watch(self, m: Module, core: Core) -> None:
+    def _watch(self, m: Module, core: wiring.Component) -> None:
         """Tell the watchdog what goes on. What waits for the host is not the device's fault."""
         transfers = (
             *(core.instructions, self.program.data),
@@ -172,7 +172,7 @@ class ShellCore(wiring.Component):
             ),
         ]
 
-    def _report(self, m: Module, core: Core) -> None:
+    def _report(self, m: Module, core: wiring.Component) -> None:
         """Status, events, errors and interrupts."""
         registers, events, errors = self._registers, self._events, self._errors
         expired = self._watchdog.expired

@@ -212,7 +212,7 @@ class VerilatedDevice(Device):
     def counters(self) -> Mapping[Counter, int]:
         """All counters since they were last cleared."""
         self._ready_model()
-        return self._read_counters(Counter)
+        return self._read_counters(self.config.features.counters)
 
     def clear_counters(self) -> None:
         """Set all counters to 0."""
@@ -242,7 +242,11 @@ class VerilatedDevice(Device):
         self._broken = None
 
     def scrub(self) -> None:
-        """Clear memories, configuration registers, queued weights and counters; the core does it by itself."""
+        """Clear memories, configuration registers, queued weights and counters; a core with a scrubber by itself."""
+        if not self.config.features.has_scrubber:
+            self.execute(scrub_program(self.config), np.zeros(0, np.uint8), np.zeros(self.config.tile_bytes, np.uint8))
+            self.clear_counters()
+            return
         model = self._ready_model()
         self._command(Command.SCRUB)
         deadline = model.status().cycle + len(scrub_program(self.config)) * self._watchdog
@@ -306,7 +310,8 @@ class VerilatedDevice(Device):
 
     def _run_to_end(self) -> Result:
         model = self._open_model()
-        progress = self._read_counters(_PROGRESS)
+        counters = [counter for counter in _PROGRESS if counter in self.config.features.counters]
+        progress = self._read_counters(counters)
         while True:
             result = model.run(_SLICE, self._watchdog)
             if result in (Result.ENDED, Result.FAULTED):
@@ -314,7 +319,7 @@ class VerilatedDevice(Device):
             if result is Result.FAILED:
                 self._check(result)
             if result is Result.NO_TRANSFERS:
-                before, progress = progress, self._read_counters(_PROGRESS)
+                before, progress = progress, self._read_counters(counters)
                 if progress == before:
                     raise self._hang()
 

@@ -214,6 +214,21 @@ PRESETS: dict[str, dict[str, int | str]] = {
         "activation_lanes": 1,
         "parameter_sets": 16,
     },
+    "icebreaker": {
+        "size": 4,
+        "unified_buffer_rows": 16384,
+        "unified_buffer_banks": 1,
+        "accumulator_rows": 256,
+        "weight_fifo_tiles": 2,
+        "activation_lanes": 1,
+        "parameter_sets": 32,
+        "weight_queue_depth": 1,
+        "host_data_bytes": 4,
+        "weight_data_bytes": 4,
+        "host_address_width": 20,
+        "weight_address_width": 20,
+        "profile": "dense",
+    },
     "default": {},
     "medium": {"size": 16, "activation_lanes": 4, "unified_buffer_rows": 16384},
     "tpu_v1": {
@@ -230,4 +245,5 @@ PRESETS: dict[str, dict[str, int | str]] = {
     },
 }
 """Named parameter sets for :meth:`Config.preset`. ``tpu_v1`` has the sizes of the TPU paper: 256 × 256 elements, a
-24 MiB unified buffer, 4 MiB of accumulators, four tiles of weights, and 64-byte beats (44.8 GB/s at 700 MHz)."""
+24 MiB unified buffer, 4 MiB of accumulators, four tiles of weights, and 64-byte beats (44.8 GB/s at 700 MHz).
+``icebreaker`` is for the iCE40 UP5K, whose SPRAM becomes the unified buffer."""

@@ -11,6 +11,9 @@ from openmxu.arch.legality import OUTPUT_BYTES
 __all__ = ["Patience"]
 
 _LEAST = 50_000
+_CYCLES_PER_VALUE = 128
+"""More than an activation unit takes that works on one value at a time."""
+
 _MOST = 1 << 62
 """Cycles that nobody waits for, but that the harness can count."""
 
@@ -44,5 +47,7 @@ class Patience:
             elif opcode == Opcode.ACTIVATE and instruction["pooling"]:
                 pooled = max(pooled, min(instruction["rows"], config.unified_buffer_rows))
         rows = max(config.accumulator_rows, config.unified_buffer_rows)
+        if config.features.is_sequential:
+            return max(_LEAST, _CYCLES_PER_VALUE * rows * config.size)
         results = max(OUTPUT_BYTES.values()) * max(rows, pooled * self._positions)
         return min(max(_LEAST, 2 * results * config.column_groups, 8 * config.tile_bytes), _MOST)

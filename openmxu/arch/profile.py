@@ -7,6 +7,7 @@ from functools import cache
 from typing import TypeVar
 
 from openmxu.arch.events import Counter
+from openmxu.arch.faults import CORE_FAULTS, FaultCode
 from openmxu.arch.isa import FORMATS, REGISTERS, Format, Opcode, Register, RegisterFormat
 
 __all__ = ["PROFILES", "Profile", "profile_named"]
@@ -27,9 +28,13 @@ class Profile:
         What it counts.
     counter_width
         Bits of a counter; it begins again with 0 behind the largest number.
+    faults
+        The faults that the core finds in instructions.
     is_sequential
         An instruction begins when the one before it has finished, but for tiles of weights, which come when there is
         room for them.
+    has_scrubber
+        The core clears its memories by itself when it is told to; else a program does.
     """
 
     name: str
@@ -37,11 +42,18 @@ class Profile:
     registers: tuple[RegisterFormat, ...]
     counters: tuple[Counter, ...]
     counter_width: int
+    faults: tuple[FaultCode, ...]
     is_sequential: bool
+    has_scrubber: bool
 
     def format(self, opcode: int) -> Format | None:
         """The instruction with this opcode, ``None`` when there is none."""
         return next((format for format in self.formats if format.opcode == opcode), None)
+
+    def has(self, opcode: Opcode, field: str | None = None) -> bool:
+        """Whether there is an instruction, and it has this field."""
+        format = self.format(opcode)
+        return format is not None and (field is None or any(item.name == field for item in format.fields))
 
     def register(self, number: int) -> RegisterFormat | None:
         """The configuration register with this number, ``None`` when there is none."""
@@ -76,14 +88,16 @@ def _with_fields(item: _Item, names: tuple[str, ...] | None) -> _Item:
     return item if names is None else replace(item, fields=tuple(item.field(name) for name in names))
 
 
-_FULL = Profile("full", FORMATS, REGISTERS, tuple(Counter), 64, is_sequential=False)
+_FULL = Profile("full", FORMATS, REGISTERS, tuple(Counter), 64, CORE_FAULTS, is_sequential=False, has_scrubber=True)
 _DENSE = Profile(
     "dense",
     tuple(_with_fields(f, _DENSE_FORMATS[f.opcode]) for f in FORMATS if f.opcode in _DENSE_FORMATS),
     tuple(_with_fields(r, _DENSE_REGISTERS[r.number]) for r in REGISTERS if r.number in _DENSE_REGISTERS),
     (Counter.CYCLES,),
     40,
+    tuple(code for code in CORE_FAULTS if code not in (FaultCode.UNIMPLEMENTED, FaultCode.UNIFIED_BUFFER_OVERLAP)),
     is_sequential=True,
+    has_scrubber=False,
 )
 
 PROFILES: tuple[Profile, ...] = (_FULL, _DENSE)

@@ -17,18 +17,34 @@ _MOST_SETS = (1 << 16) - 1
 def scrub_program(config: Config) -> tuple[Instruction, ...]:
     """Instructions that leave zeros in the unified buffer, the accumulators, the parameter sets and the table.
 
-    Configuration registers must be 0. Activate then limits whatever it finds to 0, and the products of the unified
-    buffer's zeros are 0 whatever weights are in the array: the MatrixMultiply uses them although no tile was taken,
-    which is legal in this program alone. What a configuration's unified buffer is too small to load is left out, as
-    no other program can have loaded it.
+    Activate limits whatever it finds to 0, because configuration registers are 0, and the products of the unified
+    buffer's zeros are 0 whatever weights are in the array. What a configuration's unified buffer is too small to load
+    is left out, as no other program can have loaded it.
+
+    Where the core has a scrubber, this is its program: it has cleared the configuration registers before, and the
+    MatrixMultiply uses the weights that are there although no tile was taken, which is legal in this program alone.
+    Where it has none, a driver executes the program with a window of :attr:`~openmxu.arch.config.Config.tile_bytes` of
+    weight memory.
     """
     return (
+        *_preparations(config),
         *_unified_buffer(config),
         *_accumulators(config),
         *_parameters(config),
         *_table(config),
         format_named("Halt")(),
     )
+
+
+def _preparations(config: Config) -> Iterator[Instruction]:
+    """What a scrubber needs no instructions for: configuration registers that are 0, and a tile in the array."""
+    if config.features.has_scrubber:
+        return
+    for register in config.features.registers:
+        if not register.is_action:
+            yield _set_configuration(register.number)
+    yield format_named("Read_Weights")(tiles=1)
+    yield format_named("MatrixMultiply")(next_tile=1, rows=1)
 
 
 def _pieces(total: int, most: int) -> Iterator[tuple[int, int]]:

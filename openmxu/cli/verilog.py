@@ -107,10 +107,10 @@ def _write_axi(config: Config, folder: Path) -> None:
 def _core_verilog(config: Config) -> str:
     with _generating(config):
         # Imported here because the other commands need no HDL.
-        from openmxu.rtl.core import Core
+        from openmxu.rtl.cores import core_for
         from openmxu.rtl.verilog import to_verilog
 
-        return to_verilog(Core(config), TOP)
+        return to_verilog(core_for(config), TOP)
 
 
 def _axi_verilog(config: Config) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from openmxu.arch.config import Config
 from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_input, gemm_network
-from openmxu.compiler.errors import CapacityError, CompileError, ModelError, UnsupportedOperatorError
+from openmxu.compiler.errors import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError
 from openmxu.compiler.importer import import_model, import_network
 from openmxu.compiler.network import evaluate
 from openmxu.compiler.recurrent.states import keep_states
@@ -23,6 +23,7 @@ __all__ = [
     "CapacityError",
     "CompileError",
     "ModelError",
+    "ProfileError",
     "UnsupportedOperatorError",
     "compile",
     "compile_network",
@@ -80,6 +81,8 @@ def compile(
         An operator, or a use of one, is not supported; the message names node and operator and says what is.
     CapacityError
         The configuration's memories are too small.
+    ProfileError
+        The model needs what cores of the configuration's profile do not have.
     OSError
         The file cannot be read.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CapacityError", "CompileError", "ModelError", "UnsupportedOperatorError"]
+__all__ = ["CapacityError", "CompileError", "ModelError", "ProfileError", "UnsupportedOperatorError"]
 
 
 class CompileError(ValueError):
@@ -31,6 +31,10 @@ class UnsupportedOperatorError(CompileError):
         self.operator = operator
         self.reason = reason
         super().__init__(f"node {node!r} ({operator}): {reason}")
+
+
+class ProfileError(CompileError):
+    """The model needs instructions that cores of the configuration's profile do not have."""
 
 
 class CapacityError(CompileError):

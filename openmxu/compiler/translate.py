@@ -8,6 +8,7 @@ from openmxu.compiler.dense import compile_dense
 from openmxu.compiler.fusion import fuse
 from openmxu.compiler.network import Network
 from openmxu.compiler.planes import compile_planes
+from openmxu.compiler.profile import check_profile
 from openmxu.program import Program
 
 __all__ = ["DEFAULT_ROWS", "compile_network"]
@@ -33,6 +34,8 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     ------
     CapacityError
         The configuration's memories are too small.
+    ProfileError
+        The network needs what cores of the configuration's profile do not have.
     TypeError, ValueError
         The batch is no positive int.
     """
@@ -46,5 +49,8 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     if batch < 1:
         raise ValueError(f"batch must be at least 1, not {batch}")
     if layers is not None:
-        return compile_dense(network, layers, config, batch)
-    return compile_planes(network, config, batch)
+        program = compile_dense(network, layers, config, batch)
+    else:
+        program = compile_planes(network, config, batch)
+    check_profile(program)
+    return program

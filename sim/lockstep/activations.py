@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmxu.arch.isa import Operand, OutputFormat, Pooling, Register
+from openmxu.arch.isa import Opcode, Operand, OutputFormat, Pooling, Register
 from openmxu.arch.legality import OUTPUT_BYTES
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.formats import set_format
@@ -47,6 +47,8 @@ def activate(builder: Builder) -> None:
 
 
 def _mode(builder: Builder) -> _Mode:
+    if not builder.has(Opcode.ACTIVATE, "output"):
+        return _Mode(False, Pooling.NONE, Operand.NONE, OutputFormat.BYTE, False)
     output = OutputFormat(builder.one_of(*OutputFormat, weights=(0.5, 0.25, 0.25)))
     operand = Operand(builder.one_of(*Operand, weights=(0.55, 0.25, 0.2)))
     if operand is Operand.ADD and output is OutputFormat.INT32:

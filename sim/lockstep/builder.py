@@ -6,7 +6,7 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Instruction, Register, format_named, register_format
+from openmxu.arch.isa import Instruction, Opcode, Register, format_named, register_format
 from openmxu.sim.lockstep.case import HALT, Case
 from openmxu.sim.lockstep.contents import host_contents, weight_contents
 from openmxu.sim.lockstep.ranges import Ranges
@@ -75,6 +75,14 @@ class Builder:
     def set(self, register: Register, **fields: int) -> None:
         """Write a configuration register."""
         self.emit("Set_Configuration", register=register, value=register_format(register).pack(**fields))
+
+    def has(self, opcode: Opcode, field: str | None = None) -> bool:
+        """Whether the device's profile has an instruction, and the instruction this field."""
+        return self.config.features.has(opcode, field)
+
+    def has_register(self, register: Register) -> bool:
+        """Whether the device's profile has a configuration register."""
+        return self.config.features.register(register) is not None
 
     def register(self, register: Register) -> dict[str, int]:
         """The fields of a configuration register as they are now."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from openmxu.arch.faults import FaultCode
@@ -52,12 +54,12 @@ def faulting_instructions(code: FaultCode, checker: LegalityChecker, rng: np.ran
         case FaultCode.NO_TILE:
             return _no_tile(checker, rng)
         case FaultCode.UNKNOWN_OPCODE:
-            known = {int(opcode) for opcode in Opcode}
+            known = {int(format.opcode) for format in checker.config.features.formats}
             opcode = rng.choice([number for number in range(256) if number not in known])
             return [Instruction(_random_word(rng) & ~0xFF | int(opcode))]
         case FaultCode.RESERVED_BITS:
-            return [_reserved_bits(rng)]
-    ways = _WAYS[code](checker)
+            return [_reserved_bits(checker, rng)]
+    ways = [way for way in _WAYS[code](checker) if _raises(way, code, checker)]
     return ways[rng.integers(len(ways))]
 
 
@@ -77,9 +79,19 @@ def _random_word(rng: np.random.Generator) -> int:
     return int.from_bytes(rng.bytes(WORD_BITS // 8), "little")
 
 
-def _reserved_bits(rng: np.random.Generator) -> Instruction:
+def _raises(way: list[Instruction], code: FaultCode, checker: LegalityChecker) -> bool:
+    """Whether the last instruction is the first one that faults, and how: a profile without what it needs has another
+    fault."""
+    if checker.config.features.formats == FORMATS:
+        return True
+    state = copy.deepcopy(checker)
+    faults = [state.check(instruction) for instruction in way]
+    return faults == [FaultCode.NONE] * (len(way) - 1) + [code]
+
+
+def _reserved_bits(checker: LegalityChecker, rng: np.random.Generator) -> Instruction:
     # Not Halt: devices know by its opcode where a program ends.
-    formats = [format for format in FORMATS if format.opcode is not Opcode.HALT]
+    formats = [format for format in checker.config.features.formats if format.opcode is not Opcode.HALT]
     format = formats[rng.integers(len(formats))]
     reserved = [bit for bit in range(WORD_BITS) if not format.defined_mask >> bit & 1]
     return Instruction(int(format.opcode) | 1 << int(rng.choice(reserved)))
@@ -87,18 +99,18 @@ def _reserved_bits(rng: np.random.Generator) -> Instruction:
 
 def _no_tile(checker: LegalityChecker, rng: np.random.Generator) -> list[Instruction]:
     plane = _fields(Register.CONVOLUTION_PLANE, height=1, width=1)
-    multiply = (
-        ([], "MatrixMultiply", {"rows": 1}) if rng.integers(2) else ([plane], "Convolve", {"height": 1, "width": 1})
-    )
+    convolves = checker.config.features.has(Opcode.CONVOLVE) and not rng.integers(2)
+    multiply = ([plane], "Convolve", {"height": 1, "width": 1}) if convolves else ([], "MatrixMultiply", {"rows": 1})
     before, name, shape = multiply
     reuse, take = _make(name, **shape), _make(name, **shape, next_tile=1)
     take_two = _make(name, **shape, next_tile=1, wide_weights=1)
     tiles = sum(checker.outstanding)
     if tiles > _MOST_TILES_TO_DRAIN:
-        return [HALT, *before, (reuse, take, take_two)[rng.integers(3)]]
+        ways = (reuse, take, take_two)[: 3 if checker.config.features.has(Opcode.CONVOLVE) else 2]
+        return [HALT, *before, ways[rng.integers(len(ways))]]
     if tiles and not checker.tile_in_array and rng.integers(2):
         return [*before, reuse]
-    if rng.integers(2):
+    if rng.integers(2) or not checker.config.features.has(Opcode.MATRIX_MULTIPLY, "wide_weights"):
         return [*before, *[take] * tiles, take]
     return [*before, *[take] * max(0, tiles - 1), take_two]
 
@@ -141,6 +153,7 @@ def _illegal_values(checker: LegalityChecker) -> list[list[Instruction]]:
         _fields(Register.OPERAND_FORMAT, zero_point=-129, signed=1),
         _fields(Register.OPERAND_FORMAT, zero_point=32768, signed=1, wide=1),
         _fields(Register.LOAD_PARAMETERS, count=0),
+        *(_set(register, 0) for register in Register if checker.config.features.register(register) is None),
         _fields(Register.HOST_STRIDE, stride=1),
         *(_set(register.number, 1 << bit) for register in REGISTERS if (bit := register.used_mask.bit_length()) < 64),
     ]

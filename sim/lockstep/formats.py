@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openmxu.arch.isa import Register, register_format
+from openmxu.arch.isa import Opcode, Register, register_format
 from openmxu.sim.lockstep.builder import Builder
 
 __all__ = ["FORMAT_REGISTERS", "set_format"]
@@ -24,12 +24,15 @@ which an operand of 1 still counts when it is added, and the largest at which it
 
 
 def set_format(builder: Builder, register: Register) -> None:
-    """Write one of :data:`FORMAT_REGISTERS`."""
+    """Write one of :data:`FORMAT_REGISTERS`, if there is that one."""
+    if not builder.has_register(register):
+        return
     match register:
         case Register.INPUT_FORMAT:
             builder.set(register, **_byte_format(builder))
         case Register.WEIGHT_FORMAT:
-            wide = builder.probably(0.35)
+            has_wide = builder.has(Opcode.MATRIX_MULTIPLY, "wide_weights")
+            wide = has_wide and builder.probably(0.35)
             builder.set(register, **({"wide": 1} if wide else _byte_format(builder)))
         case Register.SOURCE_FORMAT | Register.OPERAND_FORMAT:
             wide = builder.probably(0.4)

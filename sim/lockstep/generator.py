@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.faults import CORE_FAULTS, FaultCode
+from openmxu.arch.faults import FaultCode
 from openmxu.sim.lockstep.activations import activate
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.case import HALT, Case
@@ -93,7 +93,8 @@ def _fill(builder: Builder) -> None:
 
 
 def _fault(builder: Builder) -> None:
-    code = FaultCode(builder.one_of(*CORE_FAULTS, weights=tuple(_FAULT_WEIGHTS.get(code, 1) for code in CORE_FAULTS)))
+    codes = builder.config.features.faults
+    code = FaultCode(builder.one_of(*codes, weights=tuple(_FAULT_WEIGHTS.get(code, 1) for code in codes)))
     *before, faulting = faulting_instructions(code, builder.checker, builder.rng)
     for instruction in before:
         builder.append(instruction)

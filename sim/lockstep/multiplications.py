@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmxu.arch.isa import Register, format_named
+from openmxu.arch.isa import Opcode, Register, format_named
 from openmxu.sim.lockstep.builder import Builder
 
 __all__ = ["multiply", "read_weights"]
@@ -31,7 +31,7 @@ def multiply(builder: Builder) -> None:
         read_weights(builder)
     flags = _flags(builder)
     passes = (1 + flags["wide_input"]) * (1 + flags["wide_weights"])
-    if builder.probably(0.45):
+    if builder.has(Opcode.CONVOLVE) and builder.probably(0.45):
         _convolve(builder, flags, _MOST_ROWS // passes)
     else:
         _matrix_multiply(builder, flags, _MOST_ROWS // passes)
@@ -40,11 +40,12 @@ def multiply(builder: Builder) -> None:
 def _flags(builder: Builder) -> dict[str, int]:
     queued, tile_in_array = sum(builder.checker.outstanding), builder.checker.tile_in_array
     next_tile = queued > 0 and (not tile_in_array or builder.probably(0.6))
-    wide_weights = next_tile and queued > 1 and builder.probably(0.4)
+    has_wide = builder.has(Opcode.MATRIX_MULTIPLY, "wide_weights")
+    wide_weights = has_wide and next_tile and queued > 1 and builder.probably(0.4)
     return {
         "accumulate": builder.probably(0.5),
         "next_tile": next_tile,
-        "wide_input": builder.probably(0.3),
+        "wide_input": has_wide and builder.probably(0.3),
         "wide_weights": wide_weights,
     }
 

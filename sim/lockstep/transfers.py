@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openmxu.arch.isa import Register, register_format
+from openmxu.arch.isa import Opcode, Register, register_format
 from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.contents import PARAMETER_KINDS, TABLES, parameter_address, table_address
@@ -15,7 +15,7 @@ def transfer(builder: Builder) -> None:
     name = ("Read_Host_Memory", "Write_Host_Memory")[builder.between(0, 1)]
     stride = size = builder.config.size
     rows = builder.count(builder.config.unified_buffer_rows)
-    if builder.probably(0.35):
+    if builder.has(Opcode.READ_HOST_MEMORY_ALTERNATE) and builder.probably(0.35):
         name += "_Alternate"
         if builder.probably(0.7):
             _set_stride(builder)
@@ -66,10 +66,10 @@ def load_parameters(builder: Builder, first: int | None = None, kind: str | None
 
 
 def load_table(builder: Builder) -> None:
-    """The same for the table; nothing where the unified buffer is too small for one."""
+    """The same for the table; nothing where there is none, or the unified buffer is too small for one."""
     config = builder.config
     rows = table_rows(config.size)
-    if rows > config.unified_buffer_rows:
+    if rows > config.unified_buffer_rows or not builder.has_register(Register.LOAD_TABLE):
         return
     unified_buffer = builder.unified_buffer.choose(rows)
     if builder.probably(0.7):

@@ -56,9 +56,9 @@ class Design:
 
 def _make_core(config: Config) -> wiring.Component:
     # Imported here because a build that is in the cache needs no Amaranth.
-    from openmxu.rtl.core import Core
+    from openmxu.rtl.cores import core_for
 
-    return Core(config)
+    return core_for(config)
 
 
 def _make_axi(config: Config) -> wiring.Component:

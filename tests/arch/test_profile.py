@@ -8,7 +8,7 @@ import pytest
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, REGISTERS, Instruction, Opcode, Register, RegisterFormat, format_named
-from openmxu.arch.legality import LegalityChecker
+from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.arch.profile import PROFILES, Profile, profile_named
 from openmxu.arch.registers import CONFIGURATION, configuration_of, configuration_value
 from openmxu.arch.scrub import scrub_program
@@ -119,5 +119,5 @@ def test_unknown_profile_number() -> None:
 
 
 def test_scrub_program_has_only_what_the_core_has() -> None:
-    checker = LegalityChecker(DENSE, tile_in_array=True)
+    checker = LegalityChecker(DENSE, Window(0, 0), Window(0, DENSE.tile_bytes))
     assert {checker.check(instruction) for instruction in scrub_program(DENSE)} == {FaultCode.NONE}

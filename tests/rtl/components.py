@@ -30,6 +30,9 @@ from openmxu.rtl.column_state import ColumnState
 from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.core import Core
+from openmxu.rtl.dense.configuration import DenseConfiguration
+from openmxu.rtl.dense.core import DenseCore
+from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
 from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.element_multiplier import ElementMultiplier
 from openmxu.rtl.logic_multiplier import LogicMultiplier
@@ -73,6 +76,8 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
     EventQueue: lambda config: EventQueue(),
     LiteSubordinate: lambda config: LiteSubordinate(12),
+    DenseConfiguration: lambda config: DenseConfiguration(),
+    DenseMatrixSequencer: lambda config: DenseMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
     ReadManager: lambda config: ReadManager(
         config.host_address_width, config.host_data_bytes, clients=("first", "second")
@@ -127,7 +132,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 ON_BLOCKS = (Ecp5Multiplier,)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
-SYSTEMS = (Core, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
+SYSTEMS = (Core, DenseCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
 """Those that hold all of the core."""
 
 
@@ -149,5 +154,7 @@ def component_classes() -> list[type[wiring.Component]]:
 
 
 def make(component: type[wiring.Component], config: Config) -> wiring.Component:
-    """One component for ``config``."""
+    """One component for ``config``, or for the same sizes in the profile that it is for."""
+    if component.__module__.startswith("openmxu.rtl.dense."):
+        config = config.replace(profile="dense")
     return _FACTORIES.get(component, component)(config)

@@ -14,6 +14,8 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
+from openmxu.rtl.cores import core_for
+from openmxu.rtl.dense.core import DenseCore
 from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.serial.uart import uart_divisor
 from tests.rtl.components import SYSTEMS, component_classes, make, modules
@@ -43,9 +45,10 @@ def test_lanes(size, lanes):
     assert "attribute \\top 1" in elaborate(Core(Config(size=size, activation_lanes=lanes)))
 
 
+@pytest.mark.parametrize("profile", ["full", "dense"])
 @pytest.mark.parametrize("parameters", ODD.values(), ids=ODD)
-def test_odd_sizes(parameters):
-    assert elaborate(Core(Config(size=2, activation_lanes=1, **parameters)))
+def test_odd_sizes(parameters, profile):
+    assert elaborate(core_for(Config(size=2, activation_lanes=1, profile=profile, **parameters)))
 
 
 @pytest.mark.parametrize(("addresses", "data_bytes"), [("narrow addresses", 4), ("wide addresses", 64)])
@@ -84,8 +87,10 @@ def test_components_cover_the_package():
     found = {component.__module__.rpartition(".")[2] for component in component_classes()}
     assert names - found == {
         "board",
+        "bursts",
         "channels",
         "commands",
+        "cores",
         "instruction_fields",
         "interfaces",
         "messages",
@@ -124,7 +129,7 @@ def test_docstrings(module):
 
 def _check_members(component: type[wiring.Component]) -> None:
     text = inspect.getdoc(component)
-    if component is Core:
+    if component in (Core, DenseCore):
         assert "CoreSignature" in text
         return
     _, heading, members = text.partition("Members\n-------\n")

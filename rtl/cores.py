@@ -1,0 +1,16 @@
+"""The core of each profile."""
+
+from amaranth.lib import wiring
+
+from openmxu.arch.config import Config
+from openmxu.rtl.core import Core
+from openmxu.rtl.dense.core import DenseCore
+
+__all__ = ["core_for"]
+
+_CORES = {"full": Core, "dense": DenseCore}
+
+
+def core_for(config: Config) -> wiring.Component:
+    """A core of the configuration's profile, with a :class:`~openmxu.rtl.interfaces.CoreSignature`."""
+    return _CORES[config.profile](config)

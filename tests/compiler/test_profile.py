@@ -1,0 +1,50 @@
+"""Programs for cores of the dense profile: the digits network as ONNX Runtime has it, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import openmxu
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.legality import LegalityChecker
+from openmxu.compiler import ProfileError, compile_network
+from openmxu.models import DIGITS_MODEL, digits_test_split
+from tests.compiler.graphs import constants, model, node
+from tests.compiler.small_networks import residual_block
+
+DENSE = openmxu.Config.preset("icebreaker")
+
+
+@pytest.mark.parametrize("config", [DENSE, openmxu.Config(profile="dense")], ids=["icebreaker", "default sizes"])
+@pytest.mark.parametrize("batch", [1, 37, 360])
+def test_digits_are_those_of_onnx_runtime(config: openmxu.Config, batch: int) -> None:
+    images, _ = digits_test_split()
+    program = openmxu.compile(DIGITS_MODEL, config, batch=batch)
+    checker = LegalityChecker(config)
+    assert {checker.check(instruction) for instruction in program.instructions} == {FaultCode.NONE}
+    with openmxu.open_device("interpreter", config) as device:
+        logits = program.run(device, images[:batch])["logits"]
+    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"image": images[:batch]})
+    assert (logits != expected).sum() == 0
+
+
+def test_a_convolution_is_refused() -> None:
+    network = residual_block()
+    compile_network(network, DENSE.replace(profile="full"), 1)
+    with pytest.raises(ProfileError) as refused:
+        compile_network(network, DENSE, 1)
+    first = network.operations[0]
+    assert str(refused.value).startswith(f"layer {first.name!r} needs ")
+    assert str(refused.value).endswith("which a core of the dense profile does not have; the full profile has it")
+    assert "\n" not in str(refused.value)
+
+
+def test_int32_sums_are_refused() -> None:
+    nodes = [node("MatMulInteger", "x w x_zero_point w_zero_point", "y")]
+    proto = model(nodes, constants(np.random.default_rng(0)), ("uint8", "int32"))
+    openmxu.compile(proto, DENSE.replace(profile="full"))
+    with pytest.raises(ProfileError, match="needs Activate with `output`, which a core of the dense profile"):
+        openmxu.compile(proto, DENSE)
