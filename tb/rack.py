@@ -27,6 +27,7 @@ from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.command_queues import CommandQueues
 from openmxu.rtl.commands import activation_walk, matrix_walk
+from openmxu.rtl.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.core import Core
 from openmxu.rtl.dispatcher import Dispatcher
 from openmxu.rtl.element_fetcher import ElementFetcher
@@ -61,6 +62,7 @@ from openmxu.rtl.serial.messages import message_layout
 from openmxu.rtl.serial.register_port import RegisterPort
 from openmxu.rtl.serial.short_message import ShortMessage
 from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
+from openmxu.rtl.serial_requantizer import SerialRequantizer
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.systolic_array import SystolicArray
@@ -185,6 +187,8 @@ def _activation_units(config: Config) -> dict[str, wiring.Component]:
         "activation_sequencer": ActivationSequencer(config, rows_in_flight=ROWS_IN_FLIGHT),
         "result_writer": ResultWriter(config, rows=ROWS_IN_FLIGHT),
         "activation_unit": ActivationUnit(config),
+        "serial_requantizer": SerialRequantizer(),
+        "compact_activation_unit": CompactActivationUnit(config),
     }
 
 

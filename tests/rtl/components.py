@@ -64,6 +64,7 @@ from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.serial.transmitter import Transmitter
 from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.serial_requantizer import SerialRequantizer
 from openmxu.rtl.shell_core import ShellCore
 from openmxu.rtl.skew import Skew
 from openmxu.rtl.stream_fifo import StreamFIFO
@@ -117,6 +118,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
     RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
     Scaler: lambda config: Scaler(),
+    SerialRequantizer: lambda config: SerialRequantizer(),
     Skew: lambda config: Skew(signed(OPERAND_WIDTH), config.size),
     ShellCore: lambda config: ShellCore(config, ShellKind.AXI),
     StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),

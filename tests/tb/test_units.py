@@ -71,9 +71,9 @@ DATA = {
 
 ACTIVATION = {
     "memories": ("parameter_memory", "table_memory", "row_loader", "result_writer"),
-    "arithmetic": ("pooler", "element_multiplier", "scaler", "requantizer"),
+    "arithmetic": ("pooler", "element_multiplier", "scaler", "requantizer", "serial_requantizer"),
     "passes": ("element_fetcher", "activation_sequencer"),
-    "unit": ("activation_unit",),
+    "unit": ("activation_unit", "compact_activation_unit"),
 }
 
 CONTROL = {
