@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth bitstream netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth bitstream sweep compare netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -61,6 +61,12 @@ synth: $(INSTALLED) ## Synthesize, place and route the AXI shell for ECP5
 
 bitstream: $(INSTALLED) ## Write the bitstream of BOARD
 	$(BIN)/python scripts/synthesize.py --board $(BOARD)
+
+sweep: $(INSTALLED) ## Place all sizes on all parts and write the table of docs/fpga.md
+	$(BIN)/python scripts/fpga_sweep.py
+
+compare: $(INSTALLED) ## Place them and say what moved by more than 5 %
+	$(BIN)/python scripts/fpga_sweep.py --compare
 
 netlist: $(INSTALLED) ## Run the digits network on the synthesized netlist, cell by cell
 	$(BIN)/python scripts/netlist_simulation.py ecp5

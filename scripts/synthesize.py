@@ -3,9 +3,11 @@
 
     python scripts/synthesize.py --part LFE5U-85F --out-of-context --size 8
     python scripts/synthesize.py --board ulx3s_85f
+    python scripts/synthesize.py --toolchain vivado --part xc7a100tcsg324-1
 
 The first places the AXI shell alone, its ports bound to no pins: the figures are those of the whole accelerator with
 its buses. Three seeds of the placement; the report has the median. The second writes a bitstream with the serial shell.
+The third writes a project for a vendor's tool, which is not run.
 
 Yosys and nextpnr come from PyPI (pip install 'openmxu[fpga]'). Every file stays in the output folder, and what has not
 changed since is not made again. Exit status 1 when a tool fails, the design does not fit, or a check of the report
@@ -30,6 +32,7 @@ from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import Implementation, implement, out_of_context
 from scripts.fpga.parts import PARTS, find_part
 from scripts.fpga.summary import summary
+from scripts.fpga.vendor import TOOLCHAINS, VIVADO, board_project, vivado_project
 
 PART = "LFE5U-85F"
 DEFAULT_SIZE = 8
@@ -41,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the flow; the exit status."""
     options = _options(arguments)
     try:
-        return _run(options)
+        return _write_project(options) if options.toolchain else _run(options)
     except (FlowError, ValueError, OSError) as error:
         print(f"synthesize: error: {error}", file=sys.stderr)
         return 1
@@ -76,6 +79,24 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
+def _write_project(options: argparse.Namespace) -> int:
+    """A project for a vendor's tool."""
+    if (options.toolchain == VIVADO) == bool(options.board):
+        raise FlowError("--toolchain vivado needs --part, the others need --board")
+    if options.board:
+        board = find_board(options.board)
+        config = _config(options, board.config)
+        frequency, baud = options.frequency or board.frequency, options.baud or board.baud
+        folder = options.output / f"{options.toolchain}-{board.name}-{config.fingerprint}"
+        script = board_project(board, config, frequency, baud, options.toolchain, folder)
+    else:
+        config = _config(options, Config.for_size(DEFAULT_SIZE))
+        folder = options.output / f"{options.toolchain}-{options.part}-{config.fingerprint}"
+        script = vivado_project(config, options.part, options.frequency or OUT_OF_CONTEXT_MHZ, folder)
+    print(f"{script}: written, not run")
+    return 0
+
+
 def _config(options: argparse.Namespace, default: Config) -> Config:
     config = default
     if options.preset:
@@ -105,6 +126,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     where.add_argument("--board", choices=BOARDS, help="write a bitstream for it")
     where.add_argument("--part", default=PART, help=f"one of {', '.join(PARTS)} (default %(default)s)")
     parser.add_argument("--out-of-context", action="store_true", help="without pins: what --part means")
+    parser.add_argument("--toolchain", choices=TOOLCHAINS, help="write a project for this vendor's tool")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--size", type=int, help=f"S of default sizes (default {DEFAULT_SIZE}, or the board's)")
     sizes.add_argument("--preset", choices=PRESETS, help="a named configuration instead")

@@ -22,7 +22,7 @@ _PACKAGES = {
 }
 """Packages that are not named like their program."""
 
-_FIRST_ERROR = re.compile(r"^(?:ERROR|Error|error)\b:?\s*(.*)", re.MULTILINE)
+_FIRST_ERROR = re.compile(r"^(?:\S+:\d+: )?(?:ERROR|Error|error)\b:?\s*(.*)", re.MULTILINE)
 
 
 def find_tool(name: str) -> str:
@@ -49,7 +49,9 @@ def package_version(tool: str) -> str:
         raise MissingToolError(name) from None
 
 
-def run_tool(tool: str, arguments: Sequence[str], folder: Path, inputs: Sequence[str], product: str) -> bool:
+def run_tool(
+    tool: str, arguments: Sequence[str], folder: Path, inputs: Sequence[str], product: str, log: str | None = None
+) -> bool:
     """Run a tool in ``folder``, which is all that tools from PyPI see, unless its product is there already.
 
     Parameters
@@ -62,6 +64,8 @@ def run_tool(tool: str, arguments: Sequence[str], folder: Path, inputs: Sequence
         Files whose contents decide, with the command and the tool's version, whether the product is still right.
     product
         The file whose presence is success, because not every failure shows in the exit status.
+    log
+        A file in which the tool tells more than on its output.
 
     Returns
     -------
@@ -79,17 +83,18 @@ def run_tool(tool: str, arguments: Sequence[str], folder: Path, inputs: Sequence
     digest = hashlib.sha256("\0".join([tool, package_version(tool), *arguments]).encode())
     for name in inputs:
         digest.update((folder / name).read_bytes())
-    stamp, log = folder / f"{product}.stamp", folder / f"{product}.log"
+    stamp, output = folder / f"{product}.stamp", folder / f"{product}.log"
     if (folder / product).exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
         return False
     stamp.unlink(missing_ok=True)
     (folder / product).unlink(missing_ok=True)
-    with log.open("w") as output:
+    with output.open("w") as file:
         command = [path, *arguments]
-        status = subprocess.run(command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+        status = subprocess.run(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
     if status or not (folder / product).exists():
         (folder / product).unlink(missing_ok=True)
-        found = _FIRST_ERROR.search(log.read_text(errors="replace"))
-        raise ToolError(tool, found[1] if found else f"exit status {status}, and no {product}", log)
+        told = output if log is None or not (folder / log).exists() else folder / log
+        found = _FIRST_ERROR.search(told.read_text(errors="replace"))
+        raise ToolError(tool, found[1] if found else f"exit status {status}, and no {product}", told)
     stamp.write_text(digest.hexdigest())
     return True

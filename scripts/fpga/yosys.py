@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openmxu.rtl.target import Family
-from scripts.fpga.errors import NetlistError
+from scripts.fpga.errors import NetlistError, ToolError
 from scripts.fpga.tools import run_tool
 
 __all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
@@ -109,15 +109,28 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
     commands = [
         f"read_verilog {top}.v",
         *(command.format(top=top) for command in _SCRIPTS[family]),
-        "check -noinit -assert",
+        "check -assert",
         f"write_verilog -noattr {top}.netlist.v",
         # The last of the products: its presence tells that all of them are there.
         f"write_json {top}.json",
     ]
     (folder / f"{top}.ys").write_text("\n".join(commands) + "\n")
     product = f"{top}.json"
-    ran = run_tool(YOSYS, ["-q", "-l", f"{top}.yosys.log", f"{top}.ys"], folder, [f"{top}.v", f"{top}.ys"], product)
-    check_log(folder / f"{top}.yosys.log")
+    log = folder / f"{top}.yosys.log"
+    try:
+        ran = run_tool(
+            YOSYS,
+            ["-q", "-l", log.name, f"{top}.ys"],
+            folder,
+            [f"{top}.v", f"{top}.ys"],
+            product,
+            log=log.name,
+        )
+    except ToolError:
+        if log.exists():
+            check_log(log)  # what goes wrong later may come of it
+        raise
+    check_log(log)
     cells = json.loads((folder / product).read_text())["modules"][top]["cells"]
     types = {name: cell["type"] for name, cell in cells.items() if not cell["type"].startswith("$scopeinfo")}
     return Netlist(folder, top, types, modules_of(verilog, top), ran)

