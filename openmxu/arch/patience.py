@@ -11,8 +11,8 @@ from openmxu.arch.legality import OUTPUT_BYTES
 __all__ = ["Patience"]
 
 _LEAST = 50_000
-_CYCLES_PER_VALUE = 128
-"""More than an activation unit takes that works on one value at a time."""
+_CYCLES_PER_VALUE = 256
+"""More than an activation unit takes that works on one value at a time, bit after bit."""
 
 _MOST = 1 << 62
 """Cycles that nobody waits for, but that the harness can count."""

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import connect, flipped
 from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.rtl.accumulators import Accumulators
-from openmxu.rtl.activation_unit import ActivationUnit
+from openmxu.rtl.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.dense.dispatcher import DenseDispatcher
 from openmxu.rtl.dense.host_reader import DenseHostReader
 from openmxu.rtl.dense.host_writer import DenseHostWriter
@@ -55,7 +55,7 @@ class DenseCore(wiring.Component):
         m.submodules.data_setup = self._data_setup = SystolicDataSetup(config)
         m.submodules.array = self._array = SystolicArray(config)
         m.submodules.accumulators = self._accumulators = Accumulators(config)
-        m.submodules.activation_unit = self._activation_unit = ActivationUnit(config)
+        m.submodules.activation_unit = self._activation_unit = CompactActivationUnit(config)
         m.submodules.management = self._management = DenseManagement(config)
         # A tag takes the time of its row through unified buffer, data setup and array, less the accumulators' lead.
         latency = UnifiedBuffer.read_latency + self._data_setup.latency + self._array.latency(config)
