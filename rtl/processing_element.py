@@ -13,7 +13,23 @@ from openmxu.rtl.logic_multiplier import LogicMultiplier
 from openmxu.rtl.multiplier import OPERAND_WIDTH, Multiplier
 from openmxu.rtl.target import Family, Target
 
-__all__ = ["OPERAND_WIDTH", "ProcessingElement"]
+__all__ = ["OPERAND_WIDTH", "ProcessingElement", "element_members"]
+
+
+def element_members(partial_sum_width: int) -> dict[str, wiring.Member]:
+    """The members of a :class:`ProcessingElement`."""
+    return {
+        "activation_in": In(signed(OPERAND_WIDTH)),
+        "activation_out": Out(signed(OPERAND_WIDTH)),
+        "swap_in": In(1),
+        "swap_out": Out(1),
+        "shift_in": In(1),
+        "shift_out": Out(1),
+        "weight_in": In(signed(OPERAND_WIDTH)),
+        "weight_out": Out(signed(OPERAND_WIDTH)),
+        "partial_sum_in": In(signed(partial_sum_width)),
+        "partial_sum_out": Out(signed(partial_sum_width)),
+    }
 
 
 class ProcessingElement(wiring.Component):
@@ -43,20 +59,7 @@ class ProcessingElement(wiring.Component):
     def __init__(self, partial_sum_width: int, *, in_logic: bool = False) -> None:
         self._partial_sum_width = partial_sum_width
         self._in_logic = in_logic
-        super().__init__(
-            {
-                "activation_in": In(signed(OPERAND_WIDTH)),
-                "activation_out": Out(signed(OPERAND_WIDTH)),
-                "swap_in": In(1),
-                "swap_out": Out(1),
-                "shift_in": In(1),
-                "shift_out": Out(1),
-                "weight_in": In(signed(OPERAND_WIDTH)),
-                "weight_out": Out(signed(OPERAND_WIDTH)),
-                "partial_sum_in": In(signed(partial_sum_width)),
-                "partial_sum_out": Out(signed(partial_sum_width)),
-            }
-        )
+        super().__init__(element_members(partial_sum_width))
 
     @property
     def partial_sum_width(self) -> int:

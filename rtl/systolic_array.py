@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from amaranth.hdl import Module, signed
+from amaranth.hdl import Module, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.rtl.ice40_elements import Ice40Elements, sign_and_magnitude
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
-from openmxu.rtl.target import Target
+from openmxu.rtl.target import Family, Target
 
 __all__ = ["SystolicArray"]
 
@@ -67,22 +68,24 @@ class SystolicArray(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         size = self.config.size
-        multipliers = Target.of(platform).array_multipliers
+        target = Target.of(platform)
+        elements = self._pairs(m) if target.family is Family.ICE40 else self._elements(m, target)
+
+        def at_edge(operand: Value) -> Value:
+            return sign_and_magnitude(operand) if target.family is Family.ICE40 else operand
 
         above = [None] * size
         for row in range(size):
-            activation, swap, shift = self.activations[row], self.swap[row], self.shift[row]
+            activation, swap, shift = at_edge(self.activations[row]), self.swap[row], self.shift[row]
             for column in range(size):
-                in_logic = multipliers is not None and row * size + column >= multipliers
-                element = ProcessingElement(self.config.partial_sum_width, in_logic=in_logic)
-                m.submodules[f"element_{row}_{column}"] = element
+                element = elements[row][column]
                 m.d.comb += [
                     element.activation_in.eq(activation),
                     element.swap_in.eq(swap),
                     element.shift_in.eq(shift),
                 ]
                 if above[column] is None:
-                    m.d.comb += element.weight_in.eq(self.weights[column])
+                    m.d.comb += element.weight_in.eq(at_edge(self.weights[column]))
                 else:
                     m.d.comb += [
                         element.weight_in.eq(above[column].weight_out),
@@ -94,3 +97,27 @@ class SystolicArray(wiring.Component):
         for column in range(size):
             m.d.comb += self.partial_sums[column].eq(above[column].partial_sum_out)
         return m
+
+    def _elements(self, m: Module, target: Target) -> list[list[wiring.PureInterface]]:
+        """The elements row by row, of which as many as the target has multipliers for use one."""
+        size, multipliers = self.config.size, target.array_multipliers
+        rows = []
+        for row in range(size):
+            rows.append([])
+            for column in range(size):
+                in_logic = multipliers is not None and row * size + column >= multipliers
+                element = ProcessingElement(self.config.partial_sum_width, in_logic=in_logic)
+                m.submodules[f"element_{row}_{column}"] = element
+                rows[-1].append(element)
+        return rows
+
+    def _pairs(self, m: Module) -> list[list[wiring.PureInterface]]:
+        """The elements row by row; those of two rows share multipliers."""
+        size = self.config.size
+        rows = []
+        for row in range(0, size, 2):
+            pairs = [Ice40Elements(self.config.partial_sum_width) for _ in range(size)]
+            for column, pair in enumerate(pairs):
+                m.submodules[f"elements_{row}_{column}"] = pair
+            rows += [[pair.upper for pair in pairs], [pair.lower for pair in pairs]]
+        return rows

@@ -94,4 +94,34 @@ def _mult18x18d(cell: Instance) -> Module:
     return m
 
 
-_MODELS: dict[str, Callable[[Instance], Module]] = {"MULT18X18D": _mult18x18d}
+_MAC16_SETTINGS = {
+    "MODE_8x8": 1,
+    "TOP_8x8_MULT_REG": 1,
+    "BOT_8x8_MULT_REG": 1,
+    "TOPADDSUB_UPPERINPUT": 1,
+    "BOTADDSUB_UPPERINPUT": 1,
+    "TOPADDSUB_LOWERINPUT": 1,
+    "BOTADDSUB_LOWERINPUT": 1,
+}
+"""The only ones that are modelled; all other parameters are 0."""
+
+
+def _sb_mac16(cell: Instance) -> Module:
+    """iCE40: twice 8 × 8 bits, unsigned, with registers for the products, which are added or subtracted."""
+    m = Module()
+    settings = {name: Const.cast(value).value for name, value in cell.parameters.items()}
+    if {name: value for name, value in settings.items() if value} != _MAC16_SETTINGS:
+        raise UnknownCellError(f"no model of an SB_MAC16 with {settings}")
+    output = cell.ports["O"][0]
+    for half, (name, port) in enumerate((("BOT", "D"), ("TOP", "C"))):
+        product = Signal(16, name=f"product_{name.lower()}", reset_less=True)
+        factors = (_input(cell, factor).word_select(half, 8) for factor in ("A", "B"))
+        with m.If(_input(cell, "CE")):
+            m.d.sync += product.eq(next(factors) * next(factors))
+        addend = _input(cell, port)
+        result = Mux(_input(cell, f"ADDSUB{name}"), addend - product, addend + product)
+        m.d.comb += output[16 * half : 16 * half + 16].eq(result)
+    return m
+
+
+_MODELS: dict[str, Callable[[Instance], Module]] = {"MULT18X18D": _mult18x18d, "SB_MAC16": _sb_mac16}

@@ -154,6 +154,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "processing_element_in_logic": ProcessingElement(width, in_logic=True),
         "skew": Skew(signed(OPERAND_WIDTH), config.size),
         "systolic_array": SystolicArray(config),
+        "systolic_array_ice40": OnTarget(SystolicArray(config), Target(Family.ICE40)),
         "systolic_data_setup": SystolicDataSetup(config),
         "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
         "matrix_sequencer": MatrixSequencer(config),

@@ -12,14 +12,14 @@ TILES = 40
 
 
 @cocotb.test()
-@cocotb.parametrize(pause=[0, 7], bubble=[0.0, 0.5])
-async def products_with_tiles_on_the_fly(dut, pause, bubble):
+@cocotb.parametrize(unit=["systolic_array", "systolic_array_ice40"], pause=[0, 7], bubble=[0.0, 0.5])
+async def products_with_tiles_on_the_fly(dut, unit, pause, bubble):
     """``pause``: cycles by which a tile comes late at most; ``bubble``: how probably no row enters in a cycle."""
-    bench = await Bench.start(dut, "systolic_array")
+    bench = await Bench.start(dut, unit)
     rng = random_generator()
     size = CONFIG.size
     tiles = rng.integers(-255, 256, (TILES, size, size))
-    tiles[0], tiles[1] = 255, -255
+    tiles[0], tiles[1], tiles[2] = 255, -255, 0
 
     # When each tile begins to enter, and when the row that swaps it in does.
     begins, swaps = [0], []

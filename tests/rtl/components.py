@@ -35,6 +35,7 @@ from openmxu.rtl.dense.core import DenseCore
 from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
 from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.element_multiplier import ElementMultiplier
+from openmxu.rtl.ice40_elements import Ice40Elements
 from openmxu.rtl.logic_multiplier import LogicMultiplier
 from openmxu.rtl.multiplier import Multiplier
 from openmxu.rtl.plane_products import PlaneProducts
@@ -124,6 +125,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     StreamFIFO: lambda config: StreamFIFO(OPERAND_WIDTH, config.weight_fifo_tiles),
     Multiplier: lambda config: Multiplier(),
     Ecp5Multiplier: lambda config: Ecp5Multiplier(),
+    Ice40Elements: lambda config: Ice40Elements(config.partial_sum_width),
     LogicMultiplier: lambda config: LogicMultiplier(),
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
@@ -131,7 +133,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 """How to make those components that need more, or less, than a configuration."""
 
 
-ON_BLOCKS = (Ecp5Multiplier,)
+ON_BLOCKS = (Ecp5Multiplier, Ice40Elements)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
 SYSTEMS = (Core, DenseCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
