@@ -2,12 +2,14 @@
 
 from amaranth.hdl import Array, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
+from openmxu.rtl.ice40_bank import Ice40Bank
+from openmxu.rtl.target import Family, Target
+from openmxu.rtl.unified_buffer_bank import UnifiedBufferBank
 
-__all__ = ["ReadPortSignature", "UnifiedBuffer", "UnifiedBufferBank", "WritePortSignature", "row_layout"]
+__all__ = ["ReadPortSignature", "UnifiedBuffer", "WritePortSignature", "row_layout"]
 
 
 def row_layout(config: Config) -> data.ArrayLayout:
@@ -44,56 +46,12 @@ class WritePortSignature(wiring.Signature):
         super().__init__({"request": Out(stream.Signature(payload))})
 
 
-class UnifiedBufferBank(wiring.Component):
-    """One bank: a block RAM with one read and one write port.
-
-    A read and a write of the same row in one cycle give either value; the dispatcher lets no two instructions that
-    conflict run at the same time, so that this never matters.
-
-    Members
-    -------
-    read_enable, read_address, read_data
-        The row comes in the next cycle.
-    write_enable, write_address, write_data
-        Write a row.
-    """
-
-    def __init__(self, config: Config) -> None:
-        self._depth = config.unified_buffer_rows // config.unified_buffer_banks
-        self._width = 8 * config.size
-        address = range(self._depth)
-        super().__init__(
-            {
-                "read_enable": In(1),
-                "read_address": In(address),
-                "read_data": Out(self._width),
-                "write_enable": In(1),
-                "write_address": In(address),
-                "write_data": In(self._width),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
-        read = memory.read_port()
-        write = memory.write_port()
-        m.d.comb += [
-            read.en.eq(self.read_enable),
-            read.addr.eq(self.read_address),
-            self.read_data.eq(read.data),
-            write.en.eq(self.write_enable),
-            write.addr.eq(self.write_address),
-            write.data.eq(self.write_data),
-        ]
-        return m
-
-
 class UnifiedBuffer(wiring.Component):
     """Rows interleaved over banks: row r lies in bank r mod ``unified_buffer_banks``.
 
-    Every bank serves one read and one write per cycle. The first reader and the first writer have priority; two streams
-    through consecutive rows meet once at most and then stay out of each other's way.
+    Every bank serves one read and one write per cycle; where memories have one port, one of both, writes first. The
+    first reader and the first writer have priority; two streams through consecutive rows meet once at most and then
+    stay out of each other's way.
 
     Parameters
     ----------
@@ -126,7 +84,7 @@ class UnifiedBuffer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        banks = [UnifiedBufferBank(config) for _ in range(config.unified_buffer_banks)]
+        banks = [self._bank(Target.of(platform)) for _ in range(config.unified_buffer_banks)]
         for index, bank in enumerate(banks):
             m.submodules[f"bank_{index}"] = bank
         select_width = ceil_log2(config.unified_buffer_banks)
@@ -150,7 +108,7 @@ class UnifiedBuffer(wiring.Component):
 
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         for index, bank in enumerate(banks):
-            taken = Const(0)
+            taken = bank.write_enable if bank.is_single_ported else Const(0)
             for reader in reversed(readers):
                 with m.If(reader.request.valid & (reader.request.payload[:select_width] == index)):
                     m.d.comb += [
@@ -178,3 +136,8 @@ class UnifiedBuffer(wiring.Component):
             ]
             m.d.comb += [reader.response.valid.eq(valid), reader.response.payload.eq(row)]
         return m
+
+    def _bank(self, target: Target) -> UnifiedBufferBank:
+        if target.family is Family.ICE40 and Ice40Bank.fits(self.config):
+            return Ice40Bank(self.config)
+        return UnifiedBufferBank(self.config)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Const, Elaboratable, Fragment, Instance, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 
 from openmxu.rtl.target import Target
 
@@ -124,4 +125,32 @@ def _sb_mac16(cell: Instance) -> Module:
     return m
 
 
-_MODELS: dict[str, Callable[[Instance], Module]] = {"MULT18X18D": _mult18x18d, "SB_MAC16": _sb_mac16}
+def _sb_spram256ka(cell: Instance) -> Module:
+    """iCE40: 16 bits wide, one access in a cycle. After a write it offers what nobody should use."""
+    m = Module()
+    if _input(cell, "MASKWREN").value != 0b1111:
+        raise UnknownCellError("no model of an SB_SPRAM256KA that writes parts of a word")
+    address = Cat(_input(cell, "ADDRESS"))
+    # Only as deep as the address reaches.
+    *parts, unused = cell.ports["ADDRESS"][0].parts
+    depth = 1 << len(Cat(parts)) if isinstance(unused, Const) else 1 << len(address)
+    m.submodules.memory = memory = Memory(shape=16, depth=depth, init=[])
+    read, write = memory.read_port(), memory.write_port()
+    written = Signal()
+    m.d.sync += written.eq(_input(cell, "WREN"))
+    m.d.comb += [
+        read.addr.eq(address),
+        read.en.eq(1),
+        write.addr.eq(address),
+        write.data.eq(_input(cell, "DATAIN")),
+        write.en.eq(_input(cell, "WREN")),
+        cell.ports["DATAOUT"][0].eq(Mux(written, ~read.data, read.data)),
+    ]
+    return m
+
+
+_MODELS: dict[str, Callable[[Instance], Module]] = {
+    "MULT18X18D": _mult18x18d,
+    "SB_MAC16": _sb_mac16,
+    "SB_SPRAM256KA": _sb_spram256ka,
+}

@@ -157,6 +157,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "systolic_array_ice40": OnTarget(SystolicArray(config), Target(Family.ICE40)),
         "systolic_data_setup": SystolicDataSetup(config),
         "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
+        "unified_buffer_ice40": OnTarget(UnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)),
         "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),
         "burst_generator": BurstGenerator(config),

@@ -35,6 +35,7 @@ from openmxu.rtl.dense.core import DenseCore
 from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
 from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.element_multiplier import ElementMultiplier
+from openmxu.rtl.ice40_bank import Ice40Bank
 from openmxu.rtl.ice40_elements import Ice40Elements
 from openmxu.rtl.logic_multiplier import LogicMultiplier
 from openmxu.rtl.multiplier import Multiplier
@@ -133,7 +134,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 """How to make those components that need more, or less, than a configuration."""
 
 
-ON_BLOCKS = (Ecp5Multiplier, Ice40Elements)
+ON_BLOCKS = (Ecp5Multiplier, Ice40Bank, Ice40Elements)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
 SYSTEMS = (Core, DenseCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)

@@ -1,0 +1,58 @@
+"""A bank of the unified buffer."""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+
+__all__ = ["UnifiedBufferBank"]
+
+
+class UnifiedBufferBank(wiring.Component):
+    """One bank: a block RAM with one read and one write port.
+
+    A read and a write of the same row in one cycle give either value; the dispatcher lets no two instructions that
+    conflict run at the same time, so that this never matters.
+
+    Members
+    -------
+    read_enable, read_address, read_data
+        The row comes in the next cycle.
+    write_enable, write_address, write_data
+        Write a row.
+    """
+
+    is_single_ported = False
+    """Whether it cannot read while it writes."""
+
+    def __init__(self, config: Config) -> None:
+        self._depth = config.unified_buffer_rows // config.unified_buffer_banks
+        self._width = 8 * config.size
+        address = range(self._depth)
+        super().__init__(
+            {
+                "read_enable": In(1),
+                "read_address": In(address),
+                "read_data": Out(self._width),
+                "write_enable": In(1),
+                "write_address": In(address),
+                "write_data": In(self._width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
+        read = memory.read_port()
+        write = memory.write_port()
+        m.d.comb += [
+            read.en.eq(self.read_enable),
+            read.addr.eq(self.read_address),
+            self.read_data.eq(read.data),
+            write.en.eq(self.write_enable),
+            write.addr.eq(self.write_address),
+            write.data.eq(self.write_data),
+        ]
+        return m
