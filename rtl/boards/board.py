@@ -76,7 +76,7 @@ BOARDS = {
             family=Family.ICE40,
             part="iCE40UP5K-SG48",
             leds=(("faulted",), ("running", "active")),  # a red one and a green one
-            config=Config.preset("tiny"),
+            config=Config.preset("icebreaker"),
             frequency=20.0,
         ),
         Board(
@@ -86,7 +86,7 @@ BOARDS = {
             family=Family.GOWIN,
             part="GW1NR-LV9QN88PC6/I5",
             leds=_EACH,
-            config=Config.preset("tiny"),
+            config=Config.preset("icebreaker", unified_buffer_rows=4096),
             frequency=27.0,
         ),
     )

@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
 
-from scripts.fpga.critical_path import component_of, core_of
+from scripts.fpga.critical_path import core_of
 from scripts.fpga.parts import Part
 from scripts.fpga.yosys import Netlist
 
 __all__ = ["MEMORIES", "blocks_of_memories", "errors_of_memories"]
 
-MEMORIES = (
-    "unified_buffer",
-    "accumulators",
-    "weight_fifo",
-    "activation_unit.datapath.parameters",
-    "activation_unit.datapath.table",
-)
-"""What the names of components begin with whose memories must be blocks, from the core on."""
+_EVERY = ("unified_buffer", "accumulators", "weight_fifo")
+
+MEMORIES = {
+    "full": (*_EVERY, "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
+    "dense": (*_EVERY, "activation_unit.biases", "activation_unit.scales"),
+}
+"""What the names of the memories begin with that must be blocks, from the core on, for each profile."""
 
 
-def blocks_of_memories(netlist: Netlist, part: Part) -> dict[str, int]:
-    """How many blocks each memory that the core has is made of."""
+def blocks_of_memories(netlist: Netlist, part: Part, profile: str) -> dict[str, int]:
+    """How many blocks each memory of the core is made of; nothing where there is no core."""
     core = core_of(netlist.modules)
+    if f"{core}unified_buffer" not in netlist.modules:
+        return {}
     blocks = [
-        component_of(name, netlist.modules).removeprefix(core)
+        re.sub(r"\$\d+(?=\.|$)", "", name).removeprefix(core)
         for name, kind in netlist.cells.items()
         if kind in part.block_rams
     ]
-    return {
-        memory: sum(component.startswith(memory) for component in blocks)
-        for memory in MEMORIES
-        if _has(netlist.modules, core + memory)
-    }
+    return {memory: sum(name.startswith(memory) for name in blocks) for memory in MEMORIES[profile]}
 
 
 def errors_of_memories(blocks: dict[str, int]) -> list[str]:
     """What is wrong with these: one line, or nothing."""
     missing = [memory for memory, count in blocks.items() if count == 0]
     return [f"no block RAM inferred for {', '.join(missing)}"] if missing else []
-
-
-def _has(modules: Collection[str], begin: str) -> bool:
-    return any(module.startswith(begin) for module in modules)

@@ -100,7 +100,7 @@ PARTS = {
             },
             flip_flops="DFF",
             block_rams=("DP", "DPB", "SDP", "SDPB", "SDPX9", "SDPX9B", "DPX9", "DPX9B", "SP", "SPX9", "pROM", "pROMX9"),
-            multipliers=20,
+            multipliers=36,  # of the 40 of 9 bits; the others multiply wider
         ),
     )
 }

@@ -51,7 +51,7 @@ def make_report(
     gops = round(2 * config.size**2 * median.fmax / 1000, 3) if median else None
     path = critical_path(median.paths, netlist.modules) if median else None
     types = netlist.types
-    memories = blocks_of_memories(netlist, part)
+    memories = blocks_of_memories(netlist, part, config.profile)
     return {
         "target": target,
         "part": part.name,

@@ -35,8 +35,8 @@ _SCRIPTS = {
     ],
     Family.GOWIN: [
         "synth_gowin -no-rw-check -top {top} -run begin:map_luts",
-        # A cost for each number of inputs: beyond four, LUTs are joined by multiplexers.
-        "abc -dress -luts 2:2,3,6:5,10,20",
+        # Without the multiplexers that make wider ones of LUTs: with them there are more LUTs than the part has.
+        "abc -dress -lut 4",
         "clean",
         "synth_gowin -top {top} -run map_cells:json",
     ],

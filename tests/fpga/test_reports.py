@@ -64,6 +64,7 @@ def netlist(folder):
     cells = {
         "shell.core.unified_buffer.memory.0.0": "DP16KD",
         "shell.core.unified_buffer.memory.0.1": "DP16KD",
+        "shell.core.weight_fifo$12.memory.0.0": "DP16KD",
         "shell.core.accumulators.column_0.even_TRELLIS_FF_Q": "TRELLIS_FF",
         "a_LUT4_Z": "LUT4",
     }
@@ -101,9 +102,10 @@ def test_a_design_without_registers_has_no_critical_path():
 
 
 def test_memories_that_are_no_block_ram_are_errors(tmp_path):
-    blocks = blocks_of_memories(netlist(tmp_path), PART)
-    assert blocks == {"unified_buffer": 2, "accumulators": 0}
-    assert errors_of_memories(blocks) == ["no block RAM inferred for accumulators"]
+    blocks = blocks_of_memories(netlist(tmp_path), PART, "dense")
+    assert (blocks["unified_buffer"], blocks["accumulators"], blocks["weight_fifo"]) == (2, 0, 1)
+    missing = "accumulators, activation_unit.biases, activation_unit.scales"
+    assert errors_of_memories(blocks) == [f"no block RAM inferred for {missing}"]
     assert errors_of_memories({"unified_buffer": 1}) == []
 
 
