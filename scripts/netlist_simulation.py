@@ -2,7 +2,7 @@
 """Run the digits network on the synthesized netlist, cell by cell, and compare with ONNX Runtime.
 
     python scripts/netlist_simulation.py ecp5 --size 4
-    python scripts/netlist_simulation.py ice40 --profile dense --images 32
+    python scripts/netlist_simulation.py ice40 --preset icebreaker --images 36
 
 What Yosys makes of the AXI shell for a family of FPGAs is compiled with Yosys' own models of the cells, and driven as
 the shell itself is. It is the proof that what was synthesized is what was simulated. Exit status 1 when an output
@@ -23,7 +23,7 @@ import onnxruntime
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
 import openmxu
-from openmxu.arch.profile import PROFILES
+from openmxu.arch.config import PRESETS
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.target import Family, Target
@@ -50,7 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     family = FAMILIES[options.family]
-    config = openmxu.Config.for_size(options.size, unified_buffer_rows=2048, profile=options.profile)
+    if options.preset:
+        config = openmxu.Config.preset(options.preset)
+    else:
+        config = openmxu.Config.for_size(options.size, unified_buffer_rows=2048)
     verilog = to_verilog(Top(config), TOP, Target(family))
     folder = options.output / f"{family.value}-{config.fingerprint}"
     print("synthesis …", file=sys.stderr, flush=True)
@@ -74,8 +77,9 @@ def _run(options: argparse.Namespace) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=FAMILIES, help="of FPGAs")
-    parser.add_argument("--size", type=int, default=4, help="S of the array (default %(default)s)")
-    parser.add_argument("--profile", choices=PROFILES, default="full", help="of the core (default %(default)s)")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--size", type=int, default=4, help="S of the array (default %(default)s)")
+    sizes.add_argument("--preset", choices=PRESETS, help="a named configuration instead")
     parser.add_argument("--images", type=int, default=360, help="how many, at most 360 (default %(default)s)")
     parser.add_argument("--output", type=Path, default=Path("build/netlist"), help="folder (default %(default)s)")
     return parser.parse_args(arguments)

@@ -33,7 +33,7 @@ class Part:
     block_rams
         The netlist's cells that are memory blocks.
     multipliers
-        How many multiplications of processing elements fit the part's blocks.
+        How many multiplications of processing elements fit the part's blocks; those of iCE40 hold two.
     """
 
     name: str
@@ -86,7 +86,7 @@ PARTS = {
         _ecp5("LFE5U-45F", "--45k", 72, "CABGA381"),
         _ecp5("LFE5U-85F", "--85k", 156),
         _ecp5("LFE5U-85F-6BG381C", "--85k", 156, "CABGA381"),
-        _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 8),
+        _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 16),
         Part(
             name="GW1NR-LV9QN88PC6/I5",
             family=Family.GOWIN,
