@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.events import EventKind
 from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, Interrupt, ShellKind
 from openmxu.rtl.axi.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
 from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
@@ -17,6 +18,8 @@ from openmxu.rtl.axi.read_manager import read_error_layout
 from openmxu.rtl.axi.register_file import RegisterFile
 from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.cores import core_for
+from openmxu.rtl.dense.event_queue import DenseEventQueue
+from openmxu.rtl.dense.program_fetcher import DenseProgramFetcher
 from openmxu.rtl.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.watchdog import Watchdog
 
@@ -98,8 +101,11 @@ class ShellCore(wiring.Component):
         resets = self.resets
         m.submodules.registers = self._registers = registers = RegisterFile(config, self._kind)
         core = core_for(config)
-        self._fetcher = ProgramFetcher(config.host_address_width, config.host_data_bytes)
-        self._events = EventQueue()
+        host = (config.host_address_width, config.host_data_bytes)
+        if config.features.is_sequential and config.host_data_bytes <= WORD_BYTES:
+            self._fetcher, self._events = DenseProgramFetcher(*host), DenseEventQueue()
+        else:
+            self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
         self._errors = BusErrors(config)
         self._watchdog = Watchdog()
         m.submodules.core = ResetInserter(resets)(core)

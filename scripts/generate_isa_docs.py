@@ -18,6 +18,7 @@ from openmxu.arch.events import (
 )
 from openmxu.arch.faults import FAULT_DESCRIPTIONS
 from openmxu.arch.isa import FORMATS, REGISTERS, UNITS, WORD_BITS, WORD_BYTES, Field, Format, RegisterFormat
+from openmxu.arch.profile import PROFILES
 from openmxu.assembler import assemble
 from openmxu.disassembler import disassemble
 
@@ -204,6 +205,41 @@ def registers() -> str:
     return "\n\n".join(["## Configuration registers", introduction, *sections])
 
 
+def profiles() -> str:
+    """What the smaller profiles have."""
+    texts = [
+        "## Profiles",
+        "A configuration's `profile` says which part of the instruction set its cores execute: `full` is all of it. "
+        "What a profile lacks is illegal to its cores as if nobody had it: the opcode is unknown, the field's bits are "
+        "reserved, the register does not exist. A program that is legal in a smaller profile means the same in the "
+        "full one.",
+    ]
+    for profile in PROFILES[1:]:
+        formats = [
+            [f"[{f.name}](#{f.mnemonic})", ", ".join(f"`{field.name}`" for field in f.fields)] for f in profile.formats
+        ]
+        names = [
+            [f"`{register.name}`", ", ".join(f"`{field.name}`" for field in register.fields)]
+            for register in profile.registers
+        ]
+        counters = ", ".join(f"`{counter.name}`" for counter in profile.counters)
+        texts += [
+            f"### The profile `{profile.name}`",
+            table(["instruction", "fields"], formats),
+            table(["register", "fields"], names),
+            f"Counters: {counters}, of {profile.counter_width} bits, behind which they begin again with 0; the others "
+            "read as 0.",
+        ]
+        if profile.is_sequential:
+            texts.append(
+                "An instruction begins when the one before it has finished; only tiles of weights come ahead of their "
+                "use."
+            )
+        if not profile.has_scrubber:
+            texts.append("The command `SCRUB` does nothing: the driver runs a program that clears the memories.")
+    return "\n\n".join(texts)
+
+
 def units() -> str:
     """The units by number."""
     rows = [[int(unit), f"`{unit.name}`"] for unit in UNITS]
@@ -255,7 +291,18 @@ def management() -> str:
 def document() -> str:
     """All of docs/isa.md."""
     syntax = SYNTAX.format(example=EXAMPLE, canonical=disassemble(assemble(EXAMPLE, name="example")))
-    parts = [INTRODUCTION, instructions(), registers(), ARITHMETIC, units(), faults(), events(), management(), syntax]
+    parts = [
+        INTRODUCTION,
+        instructions(),
+        registers(),
+        profiles(),
+        ARITHMETIC,
+        units(),
+        faults(),
+        events(),
+        management(),
+        syntax,
+    ]
     return "\n\n".join(parts) + "\n"
 
 

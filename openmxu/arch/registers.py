@@ -150,7 +150,8 @@ class DeviceRegister:
     alignment
         It holds multiples of this power of two only: lower bits read as 0.
     address_parameter
-        For an address, the name of the parameter that tells how many bits it has: upper bits read as 0.
+        For an address or a part of memory, the name of the parameter that tells how many bits it has at most: upper
+        bits read as 0.
     initial
         Its value after the device's reset.
     parameter
@@ -385,6 +386,7 @@ _SHELL = (
         Access.READ_WRITE,
         "bytes of the ring, a multiple of 16 and at least 32; may change while ENABLE and FETCHING are 0",
         alignment=INSTRUCTION_BYTES,
+        address_parameter="host_address_width",
     ),
     DeviceRegister(
         "RING_HEAD",
@@ -393,6 +395,7 @@ _SHELL = (
         "offset in the ring of the byte behind the last instruction that may be fetched, a multiple of 16 below "
         "RING_SIZE. The ring is empty when it is RING_TAIL, so that it holds one instruction less than fit",
         alignment=INSTRUCTION_BYTES,
+        address_parameter="host_address_width",
     ),
     DeviceRegister(
         "RING_TAIL",
@@ -400,6 +403,7 @@ _SHELL = (
         Access.READ,
         "offset in the ring of the next instruction to be fetched: the bytes before it may be overwritten",
         alignment=INSTRUCTION_BYTES,
+        address_parameter="host_address_width",
     ),
     DeviceRegister(
         "HOST_OFFSET",

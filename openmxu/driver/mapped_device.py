@@ -24,6 +24,7 @@ from openmxu.arch.registers import (
     configuration_of,
     device_register,
 )
+from openmxu.arch.scrub import scrub_program
 from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
 from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
@@ -146,8 +147,8 @@ class MappedDevice(Device):
 
     @property
     def counters(self) -> Mapping[Counter, int]:
-        """All counters since they were last cleared."""
-        return {counter: self._read(f"COUNTER_{counter.name}") for counter in Counter}
+        """The counters of the profile since they were last cleared."""
+        return self._count(Counter)
 
     def clear_counters(self) -> None:
         """Set all counters to 0."""
@@ -164,6 +165,10 @@ class MappedDevice(Device):
 
     def scrub(self) -> None:
         """Clear the core's memories, configuration registers, queued weights and counters."""
+        if not self.config.features.has_scrubber:
+            self.execute(scrub_program(self.config), np.zeros(0, np.uint8), np.zeros(self.config.tile_bytes, np.uint8))
+            self.clear_counters()
+            return
         if not self._is_ready:
             self.reset()  # a core that is in reset would not notice
         self._write("CORE_COMMAND", 1 << Command.SCRUB)
@@ -237,11 +242,11 @@ class MappedDevice(Device):
                 if has_ended or has_faulted:
                     break
             else:
-                now = [self._read(f"COUNTER_{counter.name}") for counter in _PROGRESS]
+                now = self._count(_PROGRESS)
                 cycles = self._read("COUNTER_CYCLES")
                 if now != progress:
                     progress, since = now, cycles
-                elif cycles == last or cycles - since > 2 * limit:
+                elif cycles == last or (now and cycles - since > 2 * limit):
                     raise self._hang()
                 last = cycles
         self._stop()
@@ -290,7 +295,12 @@ class MappedDevice(Device):
 
     def _finished(self) -> dict[Counter, int]:
         """What units have finished up to now."""
-        return {counter: self._read(f"COUNTER_{counter.name}") for counter in (*_FINISHED.values(), _FETCHED)}
+        return self._count((*_FINISHED.values(), _FETCHED))
+
+    def _count(self, counters: Iterable[Counter]) -> dict[Counter, int]:
+        """Those of the counters that the device has."""
+        has = self.config.features.counters
+        return {counter: self._read(f"COUNTER_{counter.name}") for counter in counters if counter in has}
 
     def _bus_error(self, instructions: tuple[Instruction, ...], events: list[Event], given: int) -> DeviceBusError:
         """The exception for an error reply; ``given`` instructions have been put into the ring."""
@@ -319,10 +329,10 @@ class MappedDevice(Device):
         self, instructions: tuple[Instruction, ...], events: list[Event], before: Mapping[Counter, int]
     ) -> DeviceFault:
         """The exception for a program that the watchdog has stopped; ``before`` it units had finished so much."""
-        now = self._finished()
-        finished = {unit: now[counter] - before[counter] for unit, counter in _FINISHED.items()}
-        finished[Unit.WEIGHT] = fetched(instructions, (now[_FETCHED] - before[_FETCHED]) // self.config.tile_bytes)
-        position = oldest_unfinished(instructions, finished, self._reached(instructions, events))
+        if self.config.features.is_sequential:
+            position = self._reached(instructions, events)
+        else:
+            position = self._oldest_unfinished(instructions, events, before)
         instruction = instructions[position]
         index = position - _program_begin(instructions, events)
         fault = DeviceFault(FaultCode.TIME_OUT, index, instruction, format_instruction(instruction))
@@ -331,6 +341,15 @@ class MappedDevice(Device):
         with suppress(DeviceHang):
             self.reset()
         return fault
+
+    def _oldest_unfinished(
+        self, instructions: tuple[Instruction, ...], events: list[Event], before: Mapping[Counter, int]
+    ) -> int:
+        """The position of the instruction that holds the others up, as the counters tell."""
+        now = self._finished()
+        finished = {unit: now[counter] - before[counter] for unit, counter in _FINISHED.items()}
+        finished[Unit.WEIGHT] = fetched(instructions, (now[_FETCHED] - before[_FETCHED]) // self.config.tile_bytes)
+        return oldest_unfinished(instructions, finished, self._reached(instructions, events))
 
     def _reached(self, instructions: tuple[Instruction, ...], events: list[Event]) -> int:
         """The position of the instruction that dispatch has reached."""

@@ -35,7 +35,7 @@ def register_shape(register: DeviceRegister, config: Config) -> ShapeLike:
         return data.FlexibleLayout(max(field.offset + field.width for field in register.fields), fields)
     width = register.width
     if register.address_parameter is not None:
-        width = getattr(config, register.address_parameter)
+        width = min(width, getattr(config, register.address_parameter))
     return width - ceil_log2(register.alignment)
 
 

@@ -24,7 +24,7 @@ class MemoryReader(wiring.Component):
     address_width, data_bytes
         Of the port.
     kind
-        Of the messages that ask.
+        Of the messages that ask; without one there is an input ``kind`` that tells it while a request is under way.
 
     Members
     -------
@@ -41,12 +41,13 @@ class MemoryReader(wiring.Component):
         Nothing is under way.
     """
 
-    def __init__(self, address_width: int, data_bytes: int, kind: MessageKind) -> None:
+    def __init__(self, address_width: int, data_bytes: int, kind: MessageKind | None) -> None:
         self._address_width = address_width
         self._data_bytes = data_bytes
         self._kind = kind
         super().__init__(
-            {
+            ({} if kind is not None else {"kind": In(8)})
+            | {
                 "port": In(ReadPortSignature(address_width, data_bytes)),
                 "offset": In(address_width),
                 "requests": Out(byte_stream()),
@@ -60,7 +61,7 @@ class MemoryReader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         most = DATA_BYTES // self._data_bytes
-        m.submodules.question = question = ShortMessage(message_layout(self._kind))
+        m.submodules.question = question = ShortMessage(message_layout(MessageKind.READ_HOST))
         connect(m, question.output, flipped(self.requests))
         address = Signal(self._address_width, reset_less=True)
         beats = Signal(BEATS_WIDTH, reset_less=True)
@@ -68,7 +69,7 @@ class MemoryReader(wiring.Component):
         left = Signal.like(asked)
         m.d.comb += [
             asked.eq(Mux(beats < most, beats, most)),
-            question.input.p.kind.eq(self._kind),
+            question.input.p.kind.eq(self.kind if self._kind is None else self._kind),
             question.input.p.address.eq(address),
             question.input.p.length.eq(asked << ceil_log2(self._data_bytes)),
         ]

@@ -61,11 +61,15 @@ class MemoryWriter(wiring.Component):
         byte = Signal(8, reset_less=True)  # waits until it is known whether it is the message's last one
         count = Signal(range(DATA_BYTES + 1))  # bytes of the message so far, that one included
         head = Signal(layout)
-        head_left = Signal(range(layout.size // 8 + 1))
+        head_place = Signal(range(layout.size // 8))
         ending = Signal()
         steps = Signal()  # to the next byte of the beat
         first = Signal(self._address_width, reset_less=True)  # address of the message
-        m.d.comb += self.errors.p.addr.eq(first)
+        m.d.comb += [
+            self.errors.p.addr.eq(first),
+            head.kind.eq(MessageKind.WRITE_HOST),
+            head.address.eq(first),
+        ]
         with m.If(steps):
             m.d.sync += [
                 data.eq(data >> 8),
@@ -105,13 +109,7 @@ class MemoryWriter(wiring.Component):
                     m.next = "BYTES"
             with m.State("BYTES"):
                 with m.If(strobes[0] & ~begun):
-                    m.d.sync += [
-                        head.kind.eq(MessageKind.WRITE_HOST),
-                        head.address.eq(address),
-                        head_left.eq(layout.size // 8),
-                        first.eq(address),
-                        count.eq(0),
-                    ]
+                    m.d.sync += [head_place.eq(0), first.eq(address), count.eq(0)]
                     m.next = "HEAD"
                 with m.Elif(strobes[0] & (count != DATA_BYTES)):
                     m.d.comb += [message.valid.eq(count != 0), steps.eq((count == 0) | message.ready)]
@@ -128,8 +126,8 @@ class MemoryWriter(wiring.Component):
             with m.State("HEAD"):
                 m.d.comb += message.valid.eq(1)
                 with m.If(message.ready):
-                    m.d.sync += [Value.cast(head).eq(Value.cast(head) >> 8), head_left.eq(head_left - 1)]
-                    with m.If(head_left == 1):
+                    m.d.sync += head_place.eq(head_place + 1)
+                    with m.If(head_place == layout.size // 8 - 1):
                         m.d.sync += begun.eq(1)
                         m.next = "BYTES"
             with m.State("END"):
@@ -174,5 +172,5 @@ class MemoryWriter(wiring.Component):
         with m.If(begun):
             m.d.comb += message.p.data.eq(byte)
         with m.Else():
-            m.d.comb += message.p.data.eq(Value.cast(head)[:8])
+            m.d.comb += message.p.data.eq(Value.cast(head).word_select(head_place, 8))
         return m

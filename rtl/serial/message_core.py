@@ -1,7 +1,7 @@
 """Message core: a core whose registers and memories are at the other end of a stream of messages."""
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
@@ -14,19 +14,24 @@ from openmxu.rtl.serial.message_arbiter import MessageArbiter
 from openmxu.rtl.serial.message_router import MessageRouter
 from openmxu.rtl.serial.messages import byte_stream, message_layout
 from openmxu.rtl.serial.register_port import RegisterPort
+from openmxu.rtl.serial.shared_reader import SharedReader
 from openmxu.rtl.serial.short_message import ShortMessage
 from openmxu.rtl.shell_core import ShellCore
 
 __all__ = ["MessageCore"]
 
+_READS = {
+    "program": (MessageKind.READ_PROGRAM, MessageKind.PROGRAM_DATA),
+    "host_read": (MessageKind.READ_HOST, MessageKind.HOST_DATA),
+    "weights": (MessageKind.READ_WEIGHTS, MessageKind.WEIGHT_DATA),
+}
+"""The question and the answer of each read port, in the order of their priority."""
+
 _RECEIVERS = {
     "registers": (MessageKind.READ_REGISTER, MessageKind.WRITE_REGISTER),
-    "program": (MessageKind.PROGRAM_DATA,),
-    "host_read": (MessageKind.HOST_DATA,),
     "host_write": (MessageKind.HOST_WRITTEN,),
-    "weights": (MessageKind.WEIGHT_DATA,),
 }
-_SENDERS = ("registers", "interrupt", "program", "host_write", "host_read", "weights")
+_SENDERS = ("registers", "interrupt")
 
 
 class MessageCore(wiring.Component):
@@ -58,12 +63,15 @@ class MessageCore(wiring.Component):
         weights = (config.weight_address_width, config.weight_data_bytes)
         m.submodules.core = core = ShellCore(config, ShellKind.SERIAL)
         m.submodules.registers = registers = RegisterPort(ADDRESS_WIDTH)
-        m.submodules.program = program = MemoryReader(*host, MessageKind.READ_PROGRAM)
-        m.submodules.host_reader = host_reader = MemoryReader(*host, MessageKind.READ_HOST)
         m.submodules.host_writer = host_writer = MemoryWriter(*host)
-        m.submodules.weight_reader = weight_reader = MemoryReader(*weights, MessageKind.READ_WEIGHTS)
-        m.submodules.router = router = MessageRouter(_RECEIVERS)
-        m.submodules.arbiter = arbiter = MessageArbiter(_SENDERS)
+        if config.features.is_sequential and host == weights:
+            answers = {"reads": tuple(answer for _, answer in _READS.values())}
+            senders = ("host_write", "reads")
+        else:
+            answers = {name: (answer,) for name, (_, answer) in _READS.items()}
+            senders = ("program", "host_write", "host_read", "weights")
+        m.submodules.router = router = MessageRouter(_RECEIVERS | answers)
+        m.submodules.arbiter = arbiter = MessageArbiter((*_SENDERS, *senders))
         connect(m, flipped(self.incoming), router.input)
         connect(m, arbiter.output, flipped(self.outgoing))
 
@@ -71,57 +79,58 @@ class MessageCore(wiring.Component):
         connect(m, registers.answers, arbiter.input_registers)
         connect(m, registers.requests, core.requests)
         connect(m, core.responses, registers.responses)
-        for name, port, unit in (
-            ("program", core.program, program),
-            ("host_read", core.host_read, host_reader),
-            ("weights", core.weights, weight_reader),
-        ):
-            connect(m, port, unit.port)
-            connect(m, unit.requests, getattr(arbiter, f"input_{name}"))
-            connect(m, getattr(router, f"output_{name}"), unit.replies)
         connect(m, core.host_write, host_writer.port)
         connect(m, host_writer.messages, arbiter.input_host_write)
         connect(m, router.output_host_write, host_writer.replies)
 
-        units = (program, host_reader, host_writer, weight_reader)
+        offsets = {"program": 0, "host_read": core.host_offset, "weights": core.weight_offset}
+        if "reads" in answers:
+            m.submodules.reader = reader = SharedReader(
+                *host, {name: question for name, (question, _) in _READS.items()}
+            )
+            connect(m, reader.requests, arbiter.input_reads)
+            connect(m, router.output_reads, reader.replies)
+            for name, offset in offsets.items():
+                connect(m, getattr(core, name), getattr(reader, f"port_{name}"))
+                m.d.comb += getattr(reader, f"offset_{name}").eq(offset)
+            errors = {name: getattr(reader, f"errors_{name}") for name in _READS}
+            units = (reader, host_writer)
+        else:
+            readers = {}
+            for name, (question, _) in _READS.items():
+                readers[name] = reader = MemoryReader(*(weights if name == "weights" else host), question)
+                m.submodules[f"{name}_reader"] = reader
+                connect(m, getattr(core, name), reader.port)
+                connect(m, reader.requests, getattr(arbiter, f"input_{name}"))
+                connect(m, getattr(router, f"output_{name}"), reader.replies)
+                m.d.comb += reader.offset.eq(offsets[name])
+            errors = {name: reader.errors for name, reader in readers.items()}
+            units = (*readers.values(), host_writer)
+
         m.d.comb += [unit.flush.eq(core.resets) for unit in units]
         m.d.comb += [
-            host_reader.offset.eq(core.host_offset),
             host_writer.offset.eq(core.host_offset),
-            weight_reader.offset.eq(core.weight_offset),
             core.idle.eq(Cat(unit.idle for unit in units).all()),
             self.running.eq(core.running),
             self.faulted.eq(core.faulted),
         ]
-        self._tell_errors(m, core, program, host_reader, host_writer, weight_reader)
+        self._tell_errors(m, core, errors | {"host_write": host_writer.errors})
         self._tell_interrupt(m, core, arbiter)
         return m
 
-    def _tell_errors(
-        self,
-        m: Module,
-        core: ShellCore,
-        program: MemoryReader,
-        host_reader: MemoryReader,
-        host_writer: MemoryWriter,
-        weight_reader: MemoryReader,
-    ) -> None:
+    def _tell_errors(self, m: Module, core: ShellCore, errors: dict[str, stream.Interface]) -> None:
         """Pass errors on. Messages come one after the other, so that no two errors come at once."""
         clients = list(HOST_CLIENTS.values())
-        for unit, port in ((program, BusPort.PROGRAM), (host_reader, BusPort.HOST_READ)):
-            with m.If(unit.errors.valid):
+        for name, port in (("program", BusPort.PROGRAM), ("host_read", BusPort.HOST_READ)):
+            with m.If(errors[name].valid):
                 m.d.comb += [
                     core.host_read_errors.valid.eq(1),
                     core.host_read_errors.p.client.eq(clients.index(port)),
-                    core.host_read_errors.p.resp.eq(unit.errors.p.resp),
-                    core.host_read_errors.p.addr.eq(unit.errors.p.addr),
+                    core.host_read_errors.p.resp.eq(errors[name].p.resp),
+                    core.host_read_errors.p.addr.eq(errors[name].p.addr),
                 ]
-        for unit, errors in ((host_writer, core.host_write_errors), (weight_reader, core.weight_errors)):
-            m.d.comb += [
-                errors.valid.eq(unit.errors.valid),
-                errors.p.resp.eq(unit.errors.p.resp),
-                errors.p.addr.eq(unit.errors.p.addr),
-            ]
+        for told, target in ((errors["host_write"], core.host_write_errors), (errors["weights"], core.weight_errors)):
+            m.d.comb += [target.valid.eq(told.valid), target.p.resp.eq(told.p.resp), target.p.addr.eq(told.p.addr)]
 
     def _tell_interrupt(self, m: Module, core: ShellCore, arbiter: MessageArbiter) -> None:
         """A message whenever the interrupt is set."""

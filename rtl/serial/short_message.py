@@ -1,6 +1,6 @@
 """Short message: a struct as bytes, one after the other."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,7 +20,7 @@ class ShortMessage(wiring.Component):
     Members
     -------
     input
-        Structs; one is taken when nothing of another is left.
+        Structs; each is taken with its last byte, and stands still until then.
     output
         Their bytes.
     """
@@ -31,18 +31,15 @@ class ShortMessage(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         size = self.input.p.shape().size // 8
-        rest = Signal(8 * size, reset_less=True)
-        left = Signal(range(size + 1))
+        place = Signal(range(size))
+        last = Signal()
         m.d.comb += [
-            self.input.ready.eq(left == 0),
-            self.output.valid.eq(left != 0),
-            self.output.p.data.eq(rest[:8]),
-            self.output.p.last.eq(left == 1),
+            last.eq(place == size - 1),
+            self.output.valid.eq(self.input.valid),
+            self.output.p.data.eq(Value.cast(self.input.payload).word_select(place, 8)),
+            self.output.p.last.eq(last),
+            self.input.ready.eq(self.output.ready & last),
         ]
-        with m.If(left == 0):
-            m.d.sync += rest.eq(Value.cast(self.input.payload))
-            with m.If(self.input.valid):
-                m.d.sync += left.eq(size)
-        with m.Elif(self.output.ready):
-            m.d.sync += [rest.eq(rest >> 8), left.eq(left - 1)]
+        with m.If(self.output.valid & self.output.ready):
+            m.d.sync += place.eq(Mux(last, 0, place + 1))
         return m

@@ -62,7 +62,7 @@ def held(register, value: int) -> int:
     if register.fields:
         width = max(field.offset + field.width for field in register.fields)
     elif register.address_parameter is not None:
-        width = getattr(CONFIG, register.address_parameter)
+        width = min(width, getattr(CONFIG, register.address_parameter))
     elif register.name in ("HOST_BASE", "HOST_LIMIT"):
         width = CONFIG.host_address_width + register.name.endswith("LIMIT")
     elif register.name in ("WEIGHT_BASE", "WEIGHT_LIMIT"):

@@ -13,6 +13,7 @@ from amaranth.lib import wiring
 
 import openmxu.rtl
 from openmxu.arch.config import Config
+from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ShellKind
 from openmxu.arch.serial import MessageKind
 from openmxu.rtl.activation_sequencer import ActivationSequencer
@@ -32,7 +33,9 @@ from openmxu.rtl.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.core import Core
 from openmxu.rtl.dense.configuration import DenseConfiguration
 from openmxu.rtl.dense.core import DenseCore
+from openmxu.rtl.dense.event_queue import DenseEventQueue
 from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
+from openmxu.rtl.dense.program_fetcher import DenseProgramFetcher
 from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.element_multiplier import ElementMultiplier
 from openmxu.rtl.ice40_bank import Ice40Bank
@@ -60,6 +63,7 @@ from openmxu.rtl.serial.message_router import MessageRouter
 from openmxu.rtl.serial.messages import message_layout
 from openmxu.rtl.serial.receiver import Receiver
 from openmxu.rtl.serial.register_port import RegisterPort
+from openmxu.rtl.serial.shared_reader import SharedReader
 from openmxu.rtl.serial.shell import Shell as SerialShell
 from openmxu.rtl.serial.short_message import ShortMessage
 from openmxu.rtl.serial.top import Top as SerialTop
@@ -79,6 +83,10 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
     EventQueue: lambda config: EventQueue(),
     LiteSubordinate: lambda config: LiteSubordinate(12),
+    DenseProgramFetcher: lambda config: DenseProgramFetcher(
+        config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
+    ),
+    DenseEventQueue: lambda config: DenseEventQueue(),
     DenseConfiguration: lambda config: DenseConfiguration(),
     DenseMatrixSequencer: lambda config: DenseMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
@@ -97,6 +105,11 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         {"first": (MessageKind.READ_REGISTER,), "second": (MessageKind.HOST_DATA, MessageKind.WEIGHT_DATA)}
     ),
     MemoryReader: lambda config: MemoryReader(config.host_address_width, config.host_data_bytes, MessageKind.READ_HOST),
+    SharedReader: lambda config: SharedReader(
+        config.host_address_width,
+        config.host_data_bytes,
+        {"first": MessageKind.READ_HOST, "second": MessageKind.READ_WEIGHTS},
+    ),
     MemoryWriter: lambda config: MemoryWriter(config.host_address_width, config.host_data_bytes),
     RegisterPort: lambda config: RegisterPort(12),
     UartShell: lambda config: UartShell(config, clock=25_000_000, baud=1_000_000),
