@@ -1,6 +1,6 @@
 """Compact activation unit: rows of accumulators become unified buffer rows, one value after the other."""
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.rtl import unified_buffer
-from openmxu.rtl.accumulators import read_latency
 from openmxu.rtl.commands import ActivationKind, activation_command
 from openmxu.rtl.serial_requantizer import SerialRequantizer
 
@@ -21,7 +20,7 @@ _VALUE_BYTES = 4
 class CompactActivationUnit(wiring.Component):
     """Executes the Activate of the dense profile, and LOAD_PARAMETERS, with one serial requantizer.
 
-    There is no place for a row: its accumulators are read once for each of its columns, and so are the rows of
+    There is no place for a row: its accumulators are looked at for each of its columns, and so are the rows of
     parameters. A command stays what it is until it is taken, and whatever can be read from it is in no register.
 
     Members
@@ -29,8 +28,8 @@ class CompactActivationUnit(wiring.Component):
     commands
         Taken when they are done. Of an Activate, source and result, their number, the parameter set, zero point and
         limits count.
-    read, values
-        Of the accumulators.
+    row, columns
+        Of the accumulators: a row, and its sums, column n from n + 1 cycles after it was asked for.
     rows
         Read port of the unified buffer.
     results
@@ -44,8 +43,8 @@ class CompactActivationUnit(wiring.Component):
         super().__init__(
             {
                 "commands": In(stream.Signature(activation_command(config))),
-                "read": Out(stream.Signature(config.accumulator_address_width)),
-                "values": In(data.ArrayLayout(signed(32), config.activation_lanes)),
+                "row": Out(config.accumulator_address_width),
+                "columns": In(data.ArrayLayout(signed(32), config.size)),
                 "rows": Out(unified_buffer.ReadPortSignature(config)),
                 "results": Out(unified_buffer.WritePortSignature(config)),
                 "done": Out(1),
@@ -60,7 +59,6 @@ class CompactActivationUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        groups = config.column_groups
         command = self.commands.p
         m.submodules.requantizer = requantizer = SerialRequantizer()
 
@@ -76,7 +74,7 @@ class CompactActivationUnit(wiring.Component):
             is_load.eq(command.kind != ActivationKind.ACTIVATE),
             is_last.eq(next_row == Mux(is_load, command.walk.rows * PARAMETER_ROWS, command.walk.rows)),
             address.eq(command.unified_buffer + row),
-            self.read.payload.eq(command.walk.address + row),
+            self.row.eq(command.walk.address + row),
             self.rows.request.payload.eq(address),
             self.commands.ready.eq(self.done),
         ]
@@ -95,13 +93,9 @@ class CompactActivationUnit(wiring.Component):
         self._biases(m, parameters, requantizer, writes & ~loaded_byte[-1], loaded_byte[:-1], byte)
         self._scales(m, parameters, requantizer, writes & loaded_byte[-1], loaded_byte[:-1], byte)
 
-        # Cycles since a row of accumulators was granted; that of a column comes with its place in its lane.
-        waited = Signal(range(read_latency(config) + groups))
-        place = column[: ceil_log2(groups)] if groups > 1 else 0
-        lane = column[ceil_log2(groups) :] if config.activation_lanes > 1 else 0
         result = Signal(8 * config.size, reset_less=True)
         m.d.comb += [
-            requantizer.total.eq(Array(self.values)[lane]),
+            requantizer.total.eq(self.columns[column]),
             requantizer.output.eq(command.output),
             self.results.request.p.address.eq(address),
             Value.cast(self.results.request.p.row).eq(result),
@@ -117,15 +111,11 @@ class CompactActivationUnit(wiring.Component):
                     with m.If(is_load):
                         m.next = "REQUEST"
             with m.State("READ"):
-                m.d.comb += self.read.valid.eq(1)
-                m.d.sync += waited.eq(1)
-                with m.If(self.read.ready):
-                    m.next = "WAIT"
-            with m.State("WAIT"):
-                m.d.sync += waited.eq(waited + 1)
-                with m.If(waited == read_latency(config) + place):
-                    m.d.comb += requantizer.start.eq(1)
-                    m.next = "REQUANTIZE"
+                m.next = "START"
+            with m.State("START"):
+                # A column later its sum has long been there.
+                m.d.comb += requantizer.start.eq(1)
+                m.next = "REQUANTIZE"
             with m.State("REQUANTIZE"):
                 with m.If(requantizer.done):
                     m.d.sync += column.eq(column + 1)

@@ -29,6 +29,7 @@ from openmxu.rtl.command_queues import CommandQueues
 from openmxu.rtl.commands import activation_walk, matrix_walk
 from openmxu.rtl.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.core import Core
+from openmxu.rtl.dense.accumulators import DenseAccumulators
 from openmxu.rtl.dispatcher import Dispatcher
 from openmxu.rtl.element_fetcher import ElementFetcher
 from openmxu.rtl.element_multiplier import ElementMultiplier
@@ -160,6 +161,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "unified_buffer_ice40": OnTarget(UnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)),
         "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),
+        "dense_accumulators": DenseAccumulators(config),
         "burst_generator": BurstGenerator(config),
         "host_reader": HostReader(config),
         "host_writer": HostWriter(config),

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
-from openmxu.rtl.accumulators import Accumulators
 from openmxu.rtl.compact_activation_unit import CompactActivationUnit
+from openmxu.rtl.dense.accumulators import DenseAccumulators
 from openmxu.rtl.dense.dispatcher import DenseDispatcher
 from openmxu.rtl.dense.host_reader import DenseHostReader
 from openmxu.rtl.dense.host_writer import DenseHostWriter
@@ -54,13 +54,13 @@ class DenseCore(wiring.Component):
         m.submodules.weight_shifter = self._weight_shifter = WeightShifter(config)
         m.submodules.data_setup = self._data_setup = SystolicDataSetup(config)
         m.submodules.array = self._array = SystolicArray(config)
-        m.submodules.accumulators = self._accumulators = Accumulators(config)
+        m.submodules.accumulators = self._accumulators = DenseAccumulators(config)
         m.submodules.activation_unit = self._activation_unit = CompactActivationUnit(config)
         m.submodules.management = self._management = DenseManagement(config)
         # A tag takes the time of its row through unified buffer, data setup and array, less the accumulators' lead.
         latency = UnifiedBuffer.read_latency + self._data_setup.latency + self._array.latency(config)
         m.submodules.matrix_sequencer = self._sequencer = DenseMatrixSequencer(
-            config, tag_delay=latency - Accumulators.tag_lead
+            config, tag_delay=latency - DenseAccumulators.tag_lead
         )
 
         self._connect_streams(m)
@@ -85,10 +85,12 @@ class DenseCore(wiring.Component):
         connect(m, self._host_writer.memory, flipped(self.host_write))
 
         connect(m, dispatcher.activation, self._activation_unit.commands)
-        connect(m, self._activation_unit.read, self._accumulators.read)
         connect(m, self._activation_unit.rows, buffer.read_activation)
         connect(m, self._activation_unit.results, buffer.write_results)
-        m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
+        m.d.comb += [
+            self._accumulators.row.eq(self._activation_unit.row),
+            self._activation_unit.columns.eq(self._accumulators.columns),
+        ]
 
     def _connect_weights(self, m: Module) -> None:
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter

@@ -78,6 +78,9 @@ _RETRANSMIT_CYCLES = 20_000
 
 _HARDWARE = tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch))
 
+_ACCUMULATOR_BANKS = {"full": (".even", ".odd"), "dense": ("",)}
+"""Of each profile, the memories of a column."""
+
 CORE = Design(
     make=_make_core,
     sources=_HARDWARE,
@@ -85,7 +88,8 @@ CORE = Design(
         f"unified_buffer.bank_{bank}.memory" for bank in range(config.unified_buffer_banks)
     ),
     accumulators=lambda config: tuple(
-        tuple(f"accumulators.column_{column}.{half}" for half in ("even", "odd")) for column in range(config.size)
+        tuple(f"accumulators.column_{column}{bank}" for bank in _ACCUMULATOR_BANKS[config.profile])
+        for column in range(config.size)
     ),
 )
 """The openmxu core."""

@@ -5,12 +5,29 @@ import numpy as np
 
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from tb.activation import Activation, ActivationModel, Load
-from tb.bench import CONFIG, STALLS, Bench, random_generator
+from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowReader
+from tb.payloads import pack_lanes
 from tb.pulses import Pulses
-from tb.units.activation_unit import AccumulatorRows, Issue, Results, make_accumulators, make_rows
+from tb.units.activation_unit import Issue, Results, make_accumulators, make_rows
 
 COMMANDS = 25
+
+
+class Sums(Agent):
+    """The accumulators: column n of a row from n + 1 cycles after it is asked for."""
+
+    def __init__(self, bench, content):
+        self._content = content
+        self._row, self._columns = bench.port("row"), bench.port("columns")
+        self._asked = [0] * CONFIG.size
+        bench.add(self)
+
+    def sample(self):
+        self._asked = [int(self._row.value) % CONFIG.accumulator_rows, *self._asked[:-1]]
+
+    def drive(self):
+        self._columns.value = pack_lanes(self._content[self._asked, range(CONFIG.size)][np.newaxis], 32)[0]
 
 
 def random_load(rng):
@@ -52,7 +69,7 @@ async def rows_are_activated(dut, idle, backpressure):
     expected = [model.execute(item) for item in work]
     ends = np.cumsum([len(written) for written in expected])
 
-    AccumulatorRows(bench, accumulators, idle)
+    Sums(bench, accumulators)
     RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, idle)
     results = Results(bench, rows, backpressure)
     issue = Issue(bench, work, idle)

@@ -66,7 +66,7 @@ DATA = {
     "rows": ("stream_fifo", "plane_walker", "row_walker", "row_packer", "row_unpacker"),
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
     "weights": ("weight_fetcher", "weight_fifo", "weight_shifter"),
-    "matrix": ("matrix_sequencer", "accumulators"),
+    "matrix": ("matrix_sequencer", "accumulators", "dense_accumulators"),
 }
 
 ACTIVATION = {
