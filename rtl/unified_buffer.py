@@ -49,7 +49,7 @@ class WritePortSignature(wiring.Signature):
 class UnifiedBuffer(wiring.Component):
     """Rows interleaved over banks: row r lies in bank r mod ``unified_buffer_banks``.
 
-    Every bank serves one read and one write per cycle; where memories have one port, one of both, writes first. The
+    Every bank serves one read and one write per cycle; memories with one port together one of both, writes first. The
     first reader and the first writer have priority; two streams through consecutive rows meet once at most and then
     stay out of each other's way.
 
@@ -88,6 +88,9 @@ class UnifiedBuffer(wiring.Component):
         for index, bank in enumerate(banks):
             m.submodules[f"bank_{index}"] = bank
         select_width = ceil_log2(config.unified_buffer_banks)
+        if banks[0].is_single_ported:
+            self._share(m, banks, select_width)
+            return m
 
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         for index, bank in enumerate(banks):
@@ -136,6 +139,49 @@ class UnifiedBuffer(wiring.Component):
             ]
             m.d.comb += [reader.response.valid.eq(valid), reader.response.payload.eq(row)]
         return m
+
+    def _share(self, m: Module, banks: list[UnifiedBufferBank], select_width: int) -> None:
+        """One row in a cycle, written or read: one way to all banks, and one back."""
+        writers = [getattr(self, f"write_{name}").request for name in self._writers]
+        readers = [getattr(self, f"read_{name}") for name in self._readers]
+        address = Signal(self.config.unified_buffer_address_width)
+        row = Signal(row_layout(self.config), reset_less=True)
+        select = Signal(max(1, select_width), reset_less=True)
+        taken = Const(0)
+        for writer in writers:
+            m.d.comb += writer.ready.eq(~taken)
+            taken = taken | writer.valid
+        writes = taken
+        for reader in readers:
+            m.d.comb += reader.request.ready.eq(~taken)
+            taken = taken | reader.request.valid
+        for reader in reversed(readers):
+            with m.If(reader.request.valid):
+                m.d.comb += address.eq(reader.request.payload)
+        for writer in reversed(writers):
+            with m.If(writer.valid):
+                m.d.comb += address.eq(writer.p.address)
+                for bank in banks:
+                    m.d.comb += bank.write_data.eq(writer.p.row)
+        for index, bank in enumerate(banks):
+            here = address[:select_width] == index
+            m.d.comb += [
+                bank.write_enable.eq(writes & here),
+                bank.write_address.eq(address[select_width:]),
+                bank.read_enable.eq(~writes & here),
+                bank.read_address.eq(address[select_width:]),
+            ]
+        m.d.sync += [
+            select.eq(address[:select_width] if select_width else 0),
+            row.eq(Array(bank.read_data for bank in banks)[select]),
+        ]
+        for name, reader in zip(self._readers, readers, strict=True):
+            granted = Signal(name=f"granted_{name}")
+            m.d.sync += [
+                granted.eq(reader.request.valid & reader.request.ready),
+                reader.response.valid.eq(granted),
+            ]
+            m.d.comb += reader.response.payload.eq(row)
 
     def _bank(self, target: Target) -> UnifiedBufferBank:
         if target.family is Family.ICE40 and Ice40Bank.fits(self.config):
