@@ -97,6 +97,7 @@ def place(
     MissingToolError, ToolError
         As :func:`~scripts.fpga.tools.run_tool`.
     """
+    _check_limits(netlist, part)
     stem = f"{netlist.top}.{seed}"
     report = f"{stem}.report.json"
     option, suffix = _RESULTS[part.family]
@@ -119,6 +120,15 @@ def place(
             raise DoesNotFitError(part.name, usage, "the placer finds no place") from error
         raise
     return _placement(json.loads((netlist.folder / report).read_text()), seed, stem + suffix, ran)
+
+
+def _check_limits(netlist: Netlist, part: Part) -> None:
+    usage = {
+        name: Usage(sum(count for kind, count in netlist.types.items() if kind.startswith(begins)), available)
+        for name, (begins, available) in part.limits.items()
+    }
+    if any(item.used > item.available for item in usage.values()):
+        raise DoesNotFitError(part.name, usage)
 
 
 def _placement(report: Mapping[str, Any], seed: int, result: str, ran: bool) -> Placement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmxu.rtl.target import Family
 from scripts.fpga.errors import FlowError
@@ -32,6 +32,9 @@ class Part:
         What the names of flip-flops begin with in a netlist.
     block_rams
         The netlist's cells that are memory blocks.
+    limits
+        What the part has of cells whose types begin with these, by the tool's names, where the tool would look for
+        places for ever instead of telling that there are too few.
     multipliers
         How many multiplications of processing elements fit the part's blocks; those of iCE40 hold two.
     """
@@ -44,6 +47,7 @@ class Part:
     flip_flops: str
     block_rams: tuple[str, ...]
     multipliers: int
+    limits: Mapping[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
 
 def _ecp5(name: str, option: str, multipliers: int, package: str = "CABGA756") -> Part:
@@ -101,6 +105,13 @@ PARTS = {
             flip_flops="DFF",
             block_rams=("DP", "DPB", "SDP", "SDPB", "SDPX9", "SDPX9B", "DPX9", "DPX9B", "SP", "SPX9", "pROM", "pROMX9"),
             multipliers=36,  # of the 40 of 9 bits; the others multiply wider
+            limits={
+                "LUT4": (("LUT",), 8640),
+                "DFF": (("DFF",), 6480),
+                "BSRAM": (("DP", "SDP", "SP", "pROM"), 26),
+                "MULT9X9": (("MULT9X9",), 40),
+                "MULT18X18": (("MULT18X18",), 20),
+            },
         ),
     )
 }

@@ -159,6 +159,12 @@ def test_too_large_is_told_from_failed(tmp_path, monkeypatch):
         place(netlist(tmp_path), PART, seed=1, frequency=100.0)
 
 
+def test_a_part_whose_tool_does_not_tell(tmp_path):
+    cells = {f"lut_{number}": f"LUT{number % 4 + 1}" for number in range(8641)}
+    with pytest.raises(DoesNotFitError, match="does not fit GW1NR-LV9QN88PC6/I5: LUT4 8641 of 8640"):
+        place(Netlist(tmp_path, "top", cells, MODULES, True), find_part("GW1NR-LV9QN88PC6/I5"), seed=1, frequency=20.0)
+
+
 def test_a_netlist_with_resolved_conflicts_is_an_error(tmp_path):
     log = tmp_path / "yosys.log"
     log.write_text("Warning: Driver-driver conflict for \\p between cell a.O and constant 1'0 in top: Resolved ...\n")
