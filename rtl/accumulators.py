@@ -36,18 +36,16 @@ class AccumulatorColumn(wiring.Component):
 
     Members
     -------
-    update_row
-        Read for a read-modify-write, in every cycle in which ``read`` does not use its bank.
+    update, update_row
+        Read for a read-modify-write.
     partial_sum, shift
         One cycle after ``update_row``: what to add or to write, and by how many bytes to shift it left before.
     accumulate
         Two cycles after ``update_row``: the row becomes the shifted sum plus what it was, rather than the sum alone.
     write, write_row
         Three cycles after ``update_row``: write what it becomes.
-    read, read_row
-        Read for the activation unit; not of a bank that an update needs.
-    read_data
-        Two cycles after ``read``.
+    read_row, read_data
+        For the activation unit: a row, two cycles after its number, unless an update needed its bank.
     """
 
     def __init__(self, config: Config) -> None:
@@ -55,13 +53,13 @@ class AccumulatorColumn(wiring.Component):
         row = config.accumulator_address_width
         super().__init__(
             {
+                "update": In(1),
                 "update_row": In(row),
                 "partial_sum": In(signed(config.partial_sum_width)),
                 "shift": In(2),
                 "accumulate": In(1),
                 "write": In(1),
                 "write_row": In(row),
-                "read": In(1),
                 "read_row": In(row),
                 "read_data": Out(signed(32)),
             }
@@ -76,10 +74,10 @@ class AccumulatorColumn(wiring.Component):
             m.submodules[name] = memory
             read_port = memory.read_port()
             write_port = memory.write_port()
-            read_here = Signal(name=f"read_{name}")
+            updates_here = Signal(name=f"updates_{name}")
             m.d.comb += [
-                read_here.eq(self.read & (self.read_row[0] == parity)),
-                read_port.addr.eq(Mux(read_here, self.read_row[1:], self.update_row[1:])),
+                updates_here.eq(self.update & (self.update_row[0] == parity)),
+                read_port.addr.eq(Mux(updates_here, self.update_row[1:], self.read_row[1:])),
                 read_port.en.eq(1),
                 write_port.addr.eq(self.write_row[1:]),
                 write_port.data.eq(sum_),
@@ -174,6 +172,7 @@ class Accumulators(wiring.Component):
         for index, column in enumerate(columns):
             m.submodules[f"column_{index}"] = column
             m.d.comb += [
+                column.update.eq(tags[index].valid & tags[index].accumulate),
                 column.update_row.eq(tags[index].row),
                 column.partial_sum.eq(self.partial_sums[index]),
                 column.shift.eq(tags[index + 1].shift),
@@ -201,14 +200,12 @@ class Accumulators(wiring.Component):
             m.d.sync += row.eq(self.read.payload)
 
         if groups == 1:
-            started_later = Signal()
-            m.d.sync += started_later.eq(started)
             for lane, column in enumerate(columns):
                 value = self.values[lane]
                 if lane % 2:
-                    m.d.comb += [column.read.eq(started_later), column.read_row.eq(row), value.eq(column.read_data)]
+                    m.d.comb += [column.read_row.eq(row), value.eq(column.read_data)]
                 else:
-                    m.d.comb += [column.read.eq(started), column.read_row.eq(self.read.payload)]
+                    m.d.comb += column.read_row.eq(self.read.payload)
                     m.d.sync += value.eq(column.read_data)
             return m
 
@@ -228,10 +225,6 @@ class Accumulators(wiring.Component):
             selected = delayed
         for lane in range(lanes):
             own = columns[lane * groups : (lane + 1) * groups]
-            for index, column in enumerate(own):
-                m.d.comb += [
-                    column.read.eq((started | running) & (step == index)),
-                    column.read_row.eq(current),
-                ]
+            m.d.comb += [column.read_row.eq(current) for column in own]
             m.d.comb += self.values[lane].eq(Array(column.read_data for column in own)[selected])
         return m

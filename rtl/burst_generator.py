@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.commands import host_command
+from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import burst_layout
 from openmxu.rtl.row_unpacker import run_layout
 
@@ -18,7 +19,7 @@ class BurstGenerator(wiring.Component):
     Members
     -------
     commands
-        Transfers; a command is taken when its first burst comes next.
+        Transfers; a command is taken when the one before has sent all its bursts.
     requests
         The bursts, for the memory port.
     runs
@@ -58,19 +59,17 @@ class BurstGenerator(wiring.Component):
         address = Signal(self.config.host_address_width, reset_less=True)
         stride = Signal.like(command.stride, reset_less=True)
         rows = Signal.like(command.rows, reset_less=True)
-        bursts_left = Signal.like(command.rows, reset_less=True)
+        bursts = Countdown(command.rows.shape(), "bursts")
         request_sent = Signal()
         run_sent = Signal()
-        last = Signal()
         advance = Signal()
         m.d.comb += [
-            last.eq(bursts_left == 1),
             self.requests.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
             self.runs.p.rows.eq(rows),
             self.requests.valid.eq(active & ~request_sent),
             self.runs.valid.eq(active & ~run_sent),
             advance.eq(active & (request_sent | self.requests.ready) & (run_sent | self.runs.ready)),
-            self.commands.ready.eq(~active | (advance & last)),
+            self.commands.ready.eq(~active),
         ]
         if size >= beat_bytes:
             m.d.comb += self.requests.p.beats.eq(rows << ceil_log2(size // beat_bytes))
@@ -96,8 +95,8 @@ class BurstGenerator(wiring.Component):
                 address.eq(command.host),
                 stride.eq(command.stride),
                 rows.eq(Mux(command.alternate, 1, command.rows)),
-                bursts_left.eq(Mux(command.alternate, command.rows, 1)),
+                *bursts.start(Mux(command.alternate, command.rows, 1)),
             ]
         with m.Elif(advance):
-            m.d.sync += [address.eq(address + stride), bursts_left.eq(bursts_left - 1)]
+            m.d.sync += [active.eq(~bursts.last), address.eq(address + stride), *bursts.step()]
         return m

@@ -5,9 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
+from openmxu.rtl.command_queue import CommandQueue
 from openmxu.rtl.commands import activation_command, host_command, matrix_command
 from openmxu.rtl.scoreboard import QueuedUnit, Scoreboard, access_layout
-from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["CommandQueues"]
 
@@ -17,11 +17,11 @@ class CommandQueues(wiring.Component):
 
     Members
     -------
-    check, unit, access
-        Compare an instruction with those in flight.
-    push, transfer, multiplication, activation_work
-        Queue the instruction checked last, with that command which is for its unit; not while the unit's bit of
-        ``full`` is set.
+    unit, access, transfer, multiplication, activation_work
+        The next instruction, with that command which is for its unit.
+    push
+        Queue it, two cycles after the first in which it stood there, or later; not while its unit's bit of ``full``
+        is set.
     host_read, host_write, matrix, activation
         Commands that may start.
     done
@@ -35,7 +35,6 @@ class CommandQueues(wiring.Component):
         units = len(QueuedUnit)
         super().__init__(
             {
-                "check": In(1),
                 "unit": In(QueuedUnit),
                 "access": In(access_layout(config)),
                 "push": In(1),
@@ -57,7 +56,6 @@ class CommandQueues(wiring.Component):
         m = Module()
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
         m.d.comb += [
-            scoreboard.check.eq(self.check),
             scoreboard.unit.eq(self.unit),
             scoreboard.access.eq(self.access),
             scoreboard.allocate.eq(self.push),
@@ -75,19 +73,22 @@ class CommandQueues(wiring.Component):
         started = []
         for unit, (command, output) in commands.items():
             name = unit.name.lower()
-            queue = StreamFIFO(command.shape(), self._config.command_queue_depth)
+            queue = CommandQueue(command.shape(), self._config.command_queue_depth)
             m.submodules[f"queue_{name}"] = queue
             starts = Signal(name=f"starts_{name}")
             m.d.comb += [
-                queue.input.payload.eq(command),
-                queue.input.valid.eq(self.push & (self.unit == unit)),
+                queue.command.eq(command),
+                queue.offer.eq(self.unit == unit),
+                queue.push.eq(self.push & queue.offer),
                 starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
                 queue.output.ready.eq(starts),
             ]
             # A register between queue and unit: a command every other cycle is more than dispatch brings, and neither
-            # the unit's readiness nor the queue's memory reaches across.
+            # the unit's readiness nor the queue's memory reaches across. What is copied waits for nothing.
+            with m.If(~output.valid):
+                m.d.sync += output.payload.eq(queue.output.payload)
             with m.If(starts):
-                m.d.sync += [output.valid.eq(1), output.payload.eq(queue.output.payload)]
+                m.d.sync += output.valid.eq(1)
             with m.Elif(output.ready):
                 m.d.sync += output.valid.eq(0)
             started.append(starts)

@@ -14,6 +14,7 @@ from openmxu.rtl.host_writer import HostWriter
 from openmxu.rtl.interfaces import CoreSignature
 from openmxu.rtl.management import Management
 from openmxu.rtl.matrix_sequencer import MatrixSequencer
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.scoreboard import QueuedUnit
 from openmxu.rtl.scrubber import Scrubber
 from openmxu.rtl.systolic_array import SystolicArray
@@ -80,12 +81,14 @@ class Core(wiring.Component):
         connect(m, self._management.responses, flipped(self.management_response))
 
         connect(m, dispatcher.host_read, self._host_reader.commands)
-        connect(m, self._host_reader.memory, flipped(self.host_read))
+        self._slice(m, "host_read", self._host_reader.memory, self.host_read, "request", "data")
         connect(m, self._host_reader.rows, buffer.write_host)
 
         connect(m, dispatcher.host_write, self._host_writer.commands)
         connect(m, self._host_writer.rows, buffer.read_host)
-        connect(m, self._host_writer.memory, flipped(self.host_write))
+        self._slice(m, "host_write", self._host_writer.memory, self.host_write, "request")
+        connect(m, self._host_writer.memory.data, flipped(self.host_write.data))
+        connect(m, flipped(self.host_write.done), self._host_writer.memory.done)
 
         connect(m, dispatcher.activation, self._activation_unit.commands)
         connect(m, self._activation_unit.read, self._accumulators.read)
@@ -93,10 +96,24 @@ class Core(wiring.Component):
         connect(m, self._activation_unit.results, buffer.write_results)
         m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
 
+    def _slice(self, m: Module, name: str, unit: object, port: object, *streams: str) -> None:
+        """Connect streams of a unit's memory port with those of the core, with registers between: neither the unit's
+        logic nor that of whatever serves the port reaches into the other one."""
+        for stream_name in streams:
+            inner, outer = getattr(unit, stream_name), getattr(port, stream_name)
+            slice_ = RegisterSlice(inner.p.shape())
+            m.submodules[f"{name}_{stream_name}"] = slice_
+            if stream_name == "request":
+                connect(m, inner, slice_.input)
+                connect(m, slice_.output, flipped(outer))
+            else:
+                connect(m, flipped(outer), slice_.input)
+                connect(m, slice_.output, inner)
+
     def _connect_weights(self, m: Module) -> None:
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
         connect(m, self._dispatcher.weights, fetcher.commands)
-        connect(m, fetcher.memory, flipped(self.weights))
+        self._slice(m, "weights", fetcher.memory, self.weights, "request", "data")
         connect(m, fetcher.rows, fifo.rows)
         m.d.comb += [
             shifter.tiles.eq(fifo.tiles),

@@ -15,6 +15,7 @@ from openmxu.rtl.instruction_check import InstructionCheck, MemoryWindows
 from openmxu.rtl.instruction_decoder import InstructionDecoder
 from openmxu.rtl.instruction_fields import field_of
 from openmxu.rtl.interfaces import EventLayout
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.scoreboard import QueuedUnit
 from openmxu.rtl.tile_ledger import TileLedger
 
@@ -31,7 +32,7 @@ _DRAINING = {
 class Dispatcher(wiring.Component):
     """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
 
-    Dispatch is in order, five cycles an instruction, twelve for one with a plane; it waits while the unit's queue is
+    Dispatch is in order, six cycles an instruction, thirteen for one with a plane; it waits while the unit's queue is
     full. Halt, a fault, Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as
     well.
 
@@ -114,6 +115,7 @@ class Dispatcher(wiring.Component):
         m.submodules.decoder = self._decoder = InstructionDecoder(self.config)
         m.submodules.queues = self._queues = CommandQueues(self.config)
         m.submodules.tiles = self._tiles = TileLedger(self.config)
+        m.submodules.weight_commands = self._weights = RegisterSlice(weight_command(self.config))
         is_ = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(FORMATS)}
         self._connect(m)
         self._sequence(m, is_)
@@ -136,18 +138,18 @@ class Dispatcher(wiring.Component):
             decoder.opcode_is.eq(check.opcode_is),
             decoder.configuration.eq(registers.values),
             decoder.ranges.eq(check.ranges),
-            queues.check.eq(check.ranges_done),
             queues.unit.eq(decoder.unit),
             queues.access.eq(decoder.access),
             queues.transfer.eq(decoder.transfer),
             queues.multiplication.eq(decoder.multiplication),
             queues.activation_work.eq(decoder.activation_work),
-            self.weights.payload.eq(decoder.weights),
+            self._weights.input.payload.eq(decoder.weights),
             queues.done.eq(self.done),
             tiles.tiles.eq(field_of(check.word, Opcode.READ_WEIGHTS, "tiles")),
             self.busy.eq(queues.busy),
             self.matrix_waits.eq(queues.matrix_waits),
         ]
+        connect(m, self._weights.output, flipped(self.weights))
         for name in ("host_read", "host_write", "matrix", "activation"):
             connect(m, getattr(queues, name), flipped(getattr(self, name)))
 
@@ -160,6 +162,7 @@ class Dispatcher(wiring.Component):
         take = Signal()
         ends_program = Signal()
         units_idle = Signal()
+        has_room, has_synchronized = self._watch_units(m)
         m.d.comb += [
             units_idle.eq(~queues.busy.any()),
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),
@@ -185,7 +188,7 @@ class Dispatcher(wiring.Component):
                         m.d.sync += event.eq(EventKind.FAULT)
                         m.next = "DRAIN"
                     with m.Else():
-                        self._execute(m, is_, accept)
+                        self._execute(m, is_, accept, has_room, has_synchronized)
                         for opcode, kind in _DRAINING.items():
                             with m.If(is_[opcode]):
                                 m.d.sync += event.eq(kind)
@@ -229,16 +232,29 @@ class Dispatcher(wiring.Component):
                 with m.If(self.clear_fault):
                     m.next = "FETCH"
 
-    def _execute(self, m: Module, is_: dict, accept: Signal) -> None:
-        """Queue the instruction, or do what needs no unit; ``accept`` when that is done."""
-        check, registers, queues, tiles = self._check, self._registers, self._queues, self._tiles
+    def _watch_units(self, m: Module) -> tuple[Signal, Signal]:
+        """Whether the instruction's unit has room for it, and whether all units are idle that a Synchronize names.
+
+        Both are a cycle old: units only get free while an instruction waits, and it takes longer than that to get here.
+        """
+        queues = self._queues
+        has_room, has_synchronized = Signal(), Signal()
         waits_for = Signal(len(UNITS))
         unit_busy = Cat(
             ~self.weights_settled if unit is Unit.WEIGHT else queues.busy[QueuedUnit[unit.name].value] for unit in UNITS
         )
-        m.d.comb += waits_for.eq(field_of(check.word, Opcode.SYNCHRONIZE, "units"))
+        m.d.comb += waits_for.eq(field_of(self._check.word, Opcode.SYNCHRONIZE, "units"))
+        m.d.sync += [
+            has_room.eq(~queues.full.bit_select(queues.unit, 1)),
+            has_synchronized.eq(~(unit_busy & waits_for).any()),
+        ]
+        return has_room, has_synchronized
+
+    def _execute(self, m: Module, is_: dict, accept: Signal, has_room: Signal, has_synchronized: Signal) -> None:
+        """Queue the instruction, or do what needs no unit; ``accept`` when that is done."""
+        registers, queues, tiles = self._registers, self._queues, self._tiles
         with m.If(self._decoder.is_queued):
-            m.d.comb += [accept.eq(~queues.full.bit_select(queues.unit, 1)), queues.push.eq(accept)]
+            m.d.comb += [accept.eq(has_room), queues.push.eq(accept)]
             is_matrix = is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]
             with m.If(is_matrix & queues.multiplication.next_tile):
                 m.d.comb += [
@@ -246,10 +262,14 @@ class Dispatcher(wiring.Component):
                     tiles.take_two.eq(accept & queues.multiplication.wide_weights),
                 ]
         with m.Elif(is_[Opcode.READ_WEIGHTS]):
-            m.d.comb += [self.weights.valid.eq(1), accept.eq(self.weights.ready), tiles.enqueue.eq(accept)]
+            m.d.comb += [
+                self._weights.input.valid.eq(1),
+                accept.eq(self._weights.input.ready),
+                tiles.enqueue.eq(accept),
+            ]
         with m.Elif(is_[Opcode.SET_CONFIGURATION]):
             m.d.comb += [registers.write.eq(1), accept.eq(1), self.retired_other.eq(1)]
         with m.Elif(is_[Opcode.SYNCHRONIZE]):
-            m.d.comb += [accept.eq(~(unit_busy & waits_for).any()), self.retired_other.eq(accept)]
+            m.d.comb += [accept.eq(has_synchronized), self.retired_other.eq(accept)]
         with m.Elif(is_[Opcode.NOP]):
             m.d.comb += [accept.eq(1), self.retired_other.eq(1)]

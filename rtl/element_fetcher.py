@@ -8,6 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl import unified_buffer
 from openmxu.rtl.commands import ElementFormat, Operand, activation_walk
 from openmxu.rtl.plane_walker import step_layout
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.unified_buffer import UnifiedBuffer, row_layout
 
@@ -83,7 +84,7 @@ class ElementFetcher(wiring.Component):
     """
 
     passes_ahead = 8
-    """Passes whose rows are requested ahead: at one pass per cycle the unified buffer takes five to answer."""
+    """Passes whose rows are requested ahead: at one pass per cycle the unified buffer takes six to answer."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -183,7 +184,7 @@ class ElementFetcher(wiring.Component):
         """Requests for the rows of each pass; the pass is queued together with its first request."""
         width = self._config.unified_buffer_address_width
         # Keeps the arbitration of the unified buffer apart from what follows from it.
-        m.submodules.requests = requests = StreamFIFO(data.StructLayout({"address": width, "is_high": 1}), 2)
+        m.submodules.requests = requests = RegisterSlice(data.StructLayout({"address": width, "is_high": 1}))
         content = passes.p.content
         is_high = Signal()
         is_wide = content.from_elements & content.format.wide

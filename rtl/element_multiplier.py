@@ -1,10 +1,12 @@
 """Element multiplier: an int32 sum times an element of the second operand."""
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.hdl import Cat, Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
+
+from openmxu.rtl.product import Product
 
 __all__ = ["ELEMENT_WIDTH", "ElementMultiplier"]
 
@@ -40,11 +42,14 @@ class ElementMultiplier(wiring.Component):
         m = Module()
         # Of the upper product only what lies below bit 32 counts, and only as much of the element goes into it.
         high_bits = 32 - _LOW_BITS
-        low = Signal(signed(32), reset_less=True)
-        high = Signal(high_bits, reset_less=True)
-        m.d.sync += [
-            low.eq(Cat(self.total[:_LOW_BITS], 0).as_signed() * self.element),
-            high.eq(self.total[_LOW_BITS:] * self.element[:high_bits]),
-            self.product.eq(Cat(low[:_LOW_BITS], low[_LOW_BITS:] + high)),
+        m.submodules.low = low = Product(signed(_LOW_BITS + 1), signed(ELEMENT_WIDTH))
+        m.submodules.high = high = Product(signed(high_bits), signed(high_bits))
+        m.d.comb += [
+            low.first.eq(Cat(self.total[:_LOW_BITS], 0)),
+            low.second.eq(self.element),
+            high.first.eq(self.total[_LOW_BITS:]),
+            high.second.eq(self.element[:high_bits]),
         ]
+        upper = (low.product[_LOW_BITS:32] + high.product)[:high_bits]
+        m.d.sync += self.product.eq(Cat(low.product[:_LOW_BITS], upper))
         return m

@@ -24,7 +24,7 @@ class FormatCheck(wiring.Component):
     configuration
         The configuration registers.
     fault
-        One cycle later; ``NONE`` if the fields are legal by themselves.
+        Two cycles later; ``NONE`` if the fields are legal by themselves.
     """
 
     def __init__(self, config: Config) -> None:
@@ -43,7 +43,7 @@ class FormatCheck(wiring.Component):
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
         unknown, reserved, unimplemented, illegal = Signal(), Signal(), Signal(), Signal()
         illegal_values = self._illegal_values()
-        m.d.comb += [
+        m.d.sync += [
             unknown.eq(~self.opcode_is.any()),
             reserved.eq(_any(opcode_is[f.opcode] & self._has_reserved_bits(f) for f in FORMATS)),
             unimplemented.eq(_any(opcode_is[f.opcode] & self._is_unimplemented(f) for f in FORMATS)),

@@ -31,7 +31,7 @@ class HostWriter(wiring.Component):
         Set for one cycle when the memory has acknowledged the last burst of a transfer.
     """
 
-    rows_ahead = 6
+    rows_ahead = 7
     """Rows read before they are sent; covers the latency of the unified buffer at one row per cycle."""
 
     runs_ahead = 4

@@ -33,7 +33,7 @@ class MemoryWindows(data.StructLayout):
 class InstructionCheck(wiring.Component):
     """Checks what :class:`openmxu.arch.legality.LegalityChecker` checks, in its order.
 
-    Takes one word at a time. The result comes four cycles later; for a plane seven more, for a strided transfer one
+    Takes one word at a time. The result comes five cycles later; for a plane seven more, for a strided transfer one
     more for each bit of its number of rows.
 
     Members
@@ -49,14 +49,13 @@ class InstructionCheck(wiring.Component):
     has_tile, has_queued_tile, has_two_queued_tiles, weight_queue_full
         A tile is in the array; one is queued; two are; no further Read_Weights may be outstanding.
     ranges
-        See :func:`~openmxu.rtl.instruction_ranges.ranges_layout`: from ``ranges_done`` on, ``origin`` from ``done`` on.
+        See :func:`~openmxu.rtl.instruction_ranges.ranges_layout`: from two cycles before
+        ``done`` on, ``origin`` a cycle later.
         Meaningful if the instruction is legal and touches them.
-    ranges_done
-        Set for one cycle before ``done``.
     done
-        The check is over and ``fault`` and ``legal`` tell its result, until the next ``start``.
-    fault, legal
-        :class:`openmxu.arch.faults.FaultCode`; whether it is ``NONE``.
+        The check is over and ``legal`` and ``fault`` tell its result, until the next ``start``.
+    legal, fault
+        Whether there is no fault; :class:`openmxu.arch.faults.FaultCode`.
     """
 
     def __init__(self, config: Config) -> None:
@@ -73,7 +72,6 @@ class InstructionCheck(wiring.Component):
                 "has_queued_tile": In(1),
                 "has_two_queued_tiles": In(1),
                 "weight_queue_full": In(1),
-                "ranges_done": Out(1),
                 "done": Out(1),
                 "fault": Out(FaultCode),
                 "legal": Out(1),
@@ -107,7 +105,17 @@ class InstructionCheck(wiring.Component):
                 unit.configuration.eq(self.configuration),
             ]
         m.d.comb += self.ranges.eq(ranges.ranges)
-        range_fault = self._range_fault(m, opcode_is)
+        range_faults = self._range_faults(m, opcode_is)
+        found = Signal(len(range_faults), reset_less=True)
+        format_fault = Signal(FaultCode, reset_less=True)
+        fault = Signal(FaultCode)
+        for index, code in reversed(list(enumerate(range_faults))):
+            with m.If(found[index]):
+                m.d.comb += fault.eq(code)
+        m.d.sync += [
+            self.legal.eq(~found.any() & (format_fault == FaultCode.NONE)),
+            self.fault.eq(Mux(format_fault != FaultCode.NONE, format_fault, fault)),
+        ]
 
         # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that,
         # comparisons in RANGE.
@@ -122,11 +130,9 @@ class InstructionCheck(wiring.Component):
                 with m.If(ranges.done):
                     m.next = "RANGE"
             with m.State("RANGE"):
-                m.d.comb += self.ranges_done.eq(1)
-                m.d.sync += [
-                    self.fault.eq(Mux(format_.fault != FaultCode.NONE, format_.fault, range_fault)),
-                    self.legal.eq((format_.fault == FaultCode.NONE) & (range_fault == FaultCode.NONE)),
-                ]
+                m.d.sync += [found.eq(Cat(range_faults.values())), format_fault.eq(format_.fault)]
+                m.next = "JUDGE"
+            with m.State("JUDGE"):
                 m.next = "DONE"
             with m.State("DONE"):
                 m.d.comb += self.done.eq(1)
@@ -137,8 +143,8 @@ class InstructionCheck(wiring.Component):
     def _field(self, opcode: Opcode, name: str) -> Value:
         return field_of(self.word, opcode, name)
 
-    def _range_fault(self, m: Module, opcode_is: dict[Opcode, Value]) -> Signal:
-        """The faults that depend on sizes, windows and queued tiles."""
+    def _range_faults(self, m: Module, opcode_is: dict[Opcode, Value]) -> dict[FaultCode, Value]:
+        """The faults that depend on sizes, windows and queued tiles, the first one first."""
         config = self.config
         is_alternate = opcode_is[Opcode.READ_HOST_MEMORY_ALTERNATE] | opcode_is[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
         is_transfer = is_alternate | opcode_is[Opcode.READ_HOST_MEMORY] | opcode_is[Opcode.WRITE_HOST_MEMORY]
@@ -179,7 +185,7 @@ class InstructionCheck(wiring.Component):
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
         rows = config.unified_buffer_rows
         touches_buffer = is_transfer | is_matrix | is_activate | loads_parameters | loads_table
-        conditions = {
+        return {
             FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & (self.ranges.unified_buffer_end > rows))
             | (reads_source & (self.ranges.source_end > rows))
             | (reads_operand & (self.ranges.operand_end > rows)),
@@ -195,14 +201,6 @@ class InstructionCheck(wiring.Component):
             )
             | (reads_operand & self._meets_results(self.ranges.operand, self.ranges.operand_end)),
         }
-        # One flag for each fault, so that the comparisons end in registers of their own.
-        flags = Signal(len(conditions))
-        fault = Signal(FaultCode)
-        m.d.comb += flags.eq(Cat(conditions.values()))
-        for index, code in reversed(list(enumerate(conditions))):
-            with m.If(flags[index]):
-                m.d.comb += fault.eq(code)
-        return fault
 
     def _meets_results(self, first: Value, end: Value) -> Value:
         return (first < self.ranges.unified_buffer_end) & (self.ranges.unified_buffer < end)

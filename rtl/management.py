@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from openmxu.arch.config import Config
+from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Counter
 from openmxu.arch.events import Management as Address
 from openmxu.arch.isa import UNITS
@@ -12,6 +12,9 @@ from openmxu.rtl.instruction_check import MemoryWindows
 from openmxu.rtl.interfaces import ManagementRequest
 
 __all__ = ["Management", "increments_layout"]
+
+_GROUP = 8
+"""Registers that one is chosen of in a cycle."""
 
 
 def increments_layout() -> data.StructLayout:
@@ -57,14 +60,20 @@ class Management(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        request = self.requests.p
+        # One access at a time: where the host is slow, registers in the way of many wires cost nothing.
+        request = Signal(ManagementRequest, reset_less=True)
+        offered = self.requests.p
+        stages = Signal(2)
         taken = Signal()
         write = Signal()
         m.d.comb += [
-            self.requests.ready.eq(~self.responses.valid | self.responses.ready),
+            self.requests.ready.eq((stages == 0) & ~self.responses.valid),
             taken.eq(self.requests.valid & self.requests.ready),
-            write.eq(taken & request.write),
+            write.eq(stages[0] & request.write),
         ]
+        m.d.sync += stages.eq(Cat(taken, stages[0] & ~request.write))
+        with m.If(taken):
+            m.d.sync += request.eq(offered)
 
         is_command = write & (request.address == Address.COMMAND)
         clear = Signal()
@@ -99,16 +108,27 @@ class Management(wiring.Component):
         flags = (self.running, self.faulted, self.waiting, self.scrubbing)
         status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), self.units_busy)
         registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
-        with m.If(self.requests.ready):
-            m.d.sync += self.responses.valid.eq(self.requests.valid & ~request.write)
-        with m.If(taken):
-            with m.Switch(request.address):
-                for address, register in registers.items():
-                    with m.Case(address):
-                        m.d.sync += self.responses.payload.eq(register)
-                for counter in Counter:
-                    with m.Case(Address.COUNTERS + counter):
-                        m.d.sync += self.responses.payload.eq(counters[counter])
+        registers |= {Address.COUNTERS + counter: counters[counter] for counter in Counter}
+        # Registers are chosen among those of the same group, then among groups.
+        groups = {}
+        for address, register in registers.items():
+            groups.setdefault(address // _GROUP, {})[address % _GROUP] = register
+        values = {}
+        for number, members in groups.items():
+            values[number] = value = Signal(64, name=f"group_{number}", reset_less=True)
+            with m.Switch(request.address[: ceil_log2(_GROUP)]):
+                for place, register in members.items():
+                    with m.Case(place):
+                        m.d.sync += value.eq(register)
                 with m.Default():
-                    m.d.sync += self.responses.payload.eq(0)
+                    m.d.sync += value.eq(0)
+        chosen = Signal(64)
+        with m.Switch(request.address[ceil_log2(_GROUP) :]):
+            for number, value in values.items():
+                with m.Case(number):
+                    m.d.comb += chosen.eq(value)
+        with m.If(stages[1]):
+            m.d.sync += [self.responses.valid.eq(1), self.responses.payload.eq(chosen)]
+        with m.Elif(self.responses.ready):
+            m.d.sync += self.responses.valid.eq(0)
         return m

@@ -95,9 +95,9 @@ class MatrixSequencer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.walker = walker = PlaneWalker(matrix_walk(self.config))
-        walked = self._start_passes(m, walker)
-        following = self._describe_row(m, walker.steps.p, walked, walker.steps.valid & walker.steps.ready)
+        m.submodules.walker = walker = PlaneWalker(matrix_walk(self.config), context=_pass_layout(self.config))
+        self._start_passes(m, walker)
+        following = self._describe_row(m, walker.steps.p, walker.steps.valid & walker.steps.ready)
 
         # The row whose turn is next comes out of registers, because its address leads to block RAM.
         row = Signal(_row_layout(self.config), reset_less=True)
@@ -148,13 +148,13 @@ class MatrixSequencer(wiring.Component):
         m.d.comb += [self.format.eq(current.format), self.zero.eq(current.zero), self.swap.eq(swap)]
         return m
 
-    def _start_passes(self, m: Module, walker: PlaneWalker) -> data.View:
-        """Hand a command's walk to the walker once for each pass; returns the pass of the walker's current step."""
+    def _start_passes(self, m: Module, walker: PlaneWalker) -> None:
+        """Hand a command's walk to the walker once for each pass, and the pass with it."""
         command = self.commands.p
         input_byte, weight_byte = Signal(), Signal()
         is_last_input = Signal()
         started = Signal()
-        new = Signal(_pass_layout(self.config))
+        new = walker.context
         m.d.comb += [
             walker.walks.p.eq(command.walk),
             walker.walks.p.address.eq(command.walk.address + input_byte),
@@ -176,17 +176,9 @@ class MatrixSequencer(wiring.Component):
             with m.If(is_last_input):
                 m.d.sync += weight_byte.eq(~new.is_last)
 
-        # As the walk does, its pass stays one stage behind while the walker shows the last step of the walk before.
-        entering = Signal.like(new, name="entering", reset_less=True)
-        walked = Signal.like(new, name="walked", reset_less=True)
-        with m.If(started):
-            m.d.sync += entering.eq(new)
-        with m.If(~walker.steps.valid | walker.steps.ready):
-            m.d.sync += walked.eq(entering)
-        return walked
-
-    def _describe_row(self, m: Module, step: data.View, walked: data.View, taken: Value) -> data.View:
+    def _describe_row(self, m: Module, step: data.View, taken: Value) -> data.View:
         """The row of the walker's current step."""
+        walked = step.context
         row = Signal(_row_layout(self.config), name="following")
         begins = Signal(init=1)
         next_accumulator = Signal(self.config.accumulator_address_width, reset_less=True)

@@ -1,8 +1,11 @@
 """Plane walker: outputs over a plane, or plain ranges, become row addresses, one per cycle."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.rtl.countdown import Countdown
+from openmxu.rtl.register_slice import RegisterSlice
 
 __all__ = ["PlaneWalker", "step_layout", "walk_layout"]
 
@@ -70,7 +73,7 @@ def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, window
     return data.StructLayout(members)
 
 
-def step_layout(address_width: int, *, windows: bool) -> data.StructLayout:
+def step_layout(address_width: int, *, windows: bool, context: ShapeLike | None = None) -> data.StructLayout:
     """One position of a walk.
 
     Members
@@ -85,10 +88,14 @@ def step_layout(address_width: int, *, windows: bool) -> data.StructLayout:
         First and last position of an output's window; with ``windows`` only.
     repeat
         How many times the window has been walked before; with ``windows`` only.
+    context
+        What was given with the walk, if walks have one.
     """
     members = {"address": address_width, "inside": 1, "last": 1}
     if windows:
         members |= {"begins": 1, "ends": 1, "repeat": 2}
+    if context is not None:
+        members["context"] = context
     return data.StructLayout(members)
 
 
@@ -104,20 +111,28 @@ class PlaneWalker(wiring.Component):
     ----------
     layout
         See :func:`walk_layout`.
+    context
+        Shape of what goes with each walk, if anything does.
 
     Members
     -------
     walks
         Taken when their first position comes next; it leaves two cycles later at the earliest.
+    context
+        Of the walk that is offered.
     steps
         Positions, see :func:`step_layout`.
     """
 
-    def __init__(self, layout: data.StructLayout) -> None:
+    def __init__(self, layout: data.StructLayout, *, context: ShapeLike | None = None) -> None:
         self._layout = layout
+        self._context = context
         self._windows = "window_height" in layout.members
-        step = step_layout(layout.members["address"], windows=self._windows)
-        super().__init__({"walks": In(stream.Signature(layout)), "steps": Out(stream.Signature(step))})
+        step = step_layout(layout.members["address"], windows=self._windows, context=context)
+        members = {"walks": In(stream.Signature(layout)), "steps": Out(stream.Signature(step))}
+        if context is not None:
+            members["context"] = In(context)
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -128,21 +143,23 @@ class PlaneWalker(wiring.Component):
         valid = Signal()
         proceeds = Signal()
         finishes = Signal()
+        # Whoever takes the steps decides late in a cycle whether it does.
+        m.submodules.steps = steps = RegisterSlice(self.steps.p.shape())
+        connect(m, steps.output, flipped(self.steps))
 
         # The output that is walked; `walk` keeps where the current row of outputs began.
-        rows_left = Signal.like(new.rows, reset_less=True)
-        columns_left = Signal.like(walk.width, reset_less=True)
+        context = Signal(0 if self._context is None else self._context, reset_less=True)
+        rows = Countdown(new.rows.shape(), "rows")
+        columns = Countdown(walk.width.shape(), "columns")
         output = Signal(
             data.StructLayout({name: self._layout.members[name] for name in ("address", "y", "x")}), reset_less=True
         )
         following = Signal.like(output)
         ends_row = Signal()
-        is_last = Signal()
         m.d.comb += [
-            proceeds.eq(~self.steps.valid | self.steps.ready),
-            self.walks.ready.eq(~valid | (proceeds & finishes)),
-            ends_row.eq(walk.is_plane & (columns_left == 1)),
-            is_last.eq(rows_left == 1),
+            proceeds.eq(valid & steps.input.ready),
+            self.walks.ready.eq(~valid | (steps.input.ready & finishes)),
+            ends_row.eq(walk.is_plane & columns.last),
         ]
         with m.If(ends_row):
             m.d.comb += [
@@ -157,97 +174,105 @@ class PlaneWalker(wiring.Component):
                 following.x.eq(output.x + walk.stride_x),
             ]
 
+        step = steps.input.p
         if self._windows:
-            position, output_done = self._walk_window(m, walk, output, following, valid & proceeds)
+            position, output_done = self._walk_window(m, walk, output, following, proceeds, step)
         else:
             position, output_done = output, 1
-        m.d.comb += finishes.eq(output_done & is_last)
+        m.d.comb += finishes.eq(output_done & rows.last)
 
         with m.If(self.walks.valid & self.walks.ready):
             m.d.sync += [
                 valid.eq(1),
                 *(walk[name].eq(new[name]) for name in kept),
-                rows_left.eq(new.rows),
-                columns_left.eq(new.width),
+                *rows.start(new.rows),
+                *columns.start(new.width),
                 output.address.eq(new.address),
                 output.y.eq(new.y),
                 output.x.eq(new.x),
             ]
             if self._windows:
                 m.d.sync += [position.address.eq(new.address), position.y.eq(new.y), position.x.eq(new.x)]
-        with m.Elif(valid & proceeds & finishes):
+            if self._context is not None:
+                m.d.sync += context.eq(self.context)
+        with m.Elif(proceeds & finishes):
             m.d.sync += valid.eq(0)
-        with m.Elif(valid & proceeds & output_done):
-            m.d.sync += [rows_left.eq(rows_left - 1), columns_left.eq(columns_left - 1), output.eq(following)]
+        with m.Elif(proceeds & output_done):
+            m.d.sync += [*rows.step(), output.eq(following)]
             with m.If(ends_row):
-                m.d.sync += [columns_left.eq(walk.width), walk.address.eq(following.address)]
+                m.d.sync += [*columns.start(walk.width), walk.address.eq(following.address)]
+            with m.Else():
+                m.d.sync += columns.step()
 
-        # Where a position lies is compared in a stage of its own.
-        step = self.steps.p
-        with m.If(proceeds):
-            m.d.sync += [
-                self.steps.valid.eq(valid),
-                step.address.eq(position.address),
-                step.inside.eq(
-                    ~walk.is_plane
-                    | ((position.y.as_unsigned() < walk.plane_height) & (position.x.as_unsigned() < walk.plane_width))
-                ),
-                step.last.eq(finishes),
-            ]
+        m.d.comb += [
+            steps.input.valid.eq(valid),
+            step.address.eq(position.address),
+            step.inside.eq(
+                ~walk.is_plane
+                | ((position.y.as_unsigned() < walk.plane_height) & (position.x.as_unsigned() < walk.plane_width))
+            ),
+            step.last.eq(finishes),
+        ]
+        if self._context is not None:
+            m.d.comb += step.context.eq(context)
         return m
 
     def _walk_window(
-        self, m: Module, walk: data.View, output: data.View, following: data.View, proceeds: Signal
+        self, m: Module, walk: data.View, output: data.View, following: data.View, proceeds: Signal, step: data.View
     ) -> tuple[data.View, Signal]:
         """Step through the window of each output, as often as it is repeated."""
-        step = self.steps.p
         position = Signal.like(output, name="position", reset_less=True)
         row_address = Signal.like(output.address, reset_less=True)
-        left = Signal(data.StructLayout({"rows": 16, "columns": 16}))
+        rows = Countdown(walk.window_height.shape(), "window_rows")
+        columns = Countdown(walk.window_width.shape(), "window_columns")
         repeat = Signal(2)
+        is_last_repeat = Signal()
         begins = Signal()
-        ends_row, ends_window, output_done = Signal(), Signal(), Signal()
+        ends_window, output_done = Signal(), Signal()
         next_row = Signal.like(row_address)
         m.d.comb += [
-            ends_row.eq(left.columns == 1),
-            ends_window.eq(ends_row & (left.rows == 1)),
-            output_done.eq(ends_window & (repeat == walk.repeats)),
+            ends_window.eq(columns.last & rows.last),
+            output_done.eq(ends_window & is_last_repeat),
             next_row.eq(row_address + _rows(walk.plane_width, walk)),
+            step.begins.eq(begins),
+            step.ends.eq(ends_window),
+            step.repeat.eq(repeat),
         ]
         with m.If(proceeds):
             m.d.sync += begins.eq(ends_window)
-            with m.If(~ends_row):
+            with m.If(~columns.last):
                 m.d.sync += [
-                    left.columns.eq(left.columns - 1),
+                    *columns.step(),
                     position.address.eq(position.address + _rows(Const(1), walk)),
                     position.x.eq(position.x + 1),
                 ]
             with m.Else():
-                m.d.sync += left.columns.eq(walk.window_width)
-                with m.If(~ends_window):
+                m.d.sync += columns.start(walk.window_width)
+                with m.If(~rows.last):
                     m.d.sync += [
-                        left.rows.eq(left.rows - 1),
+                        *rows.step(),
                         row_address.eq(next_row),
                         position.address.eq(next_row),
                         position.y.eq(position.y + 1),
                         position.x.eq(output.x),
                     ]
                 with m.Else():
-                    origin = Mux(output_done, following, output)
+                    next_repeat = Mux(is_last_repeat, 0, repeat + 1)[:2]
                     m.d.sync += [
-                        left.rows.eq(walk.window_height),
-                        repeat.eq(Mux(output_done, 0, repeat + 1)),
-                        position.eq(origin),
-                        row_address.eq(Mux(output_done, following.address, output.address)),
+                        *rows.start(walk.window_height),
+                        repeat.eq(next_repeat),
+                        is_last_repeat.eq(next_repeat == walk.repeats),
+                        position.eq(Mux(is_last_repeat, following, output)),
+                        row_address.eq(Mux(is_last_repeat, following.address, output.address)),
                     ]
-            m.d.sync += [step.begins.eq(begins), step.ends.eq(ends_window), step.repeat.eq(repeat)]
         with m.If(self.walks.valid & self.walks.ready):
             new = self.walks.p
             m.d.sync += [
                 begins.eq(1),
                 repeat.eq(0),
-                left.rows.eq(new.window_height),
-                left.columns.eq(new.window_width),
+                is_last_repeat.eq(new.repeats == 0),
+                *rows.start(new.window_height),
+                *columns.start(new.window_width),
                 row_address.eq(new.address),
             ]
         return position, output_done

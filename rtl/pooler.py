@@ -67,11 +67,12 @@ class Pooler(wiring.Component):
         new = Signal(signed(32))
         stays = Signal()
         changed = Signal(signed(32))
-        # The sum does not wait for the comparison.
+        difference = Signal(signed(33))
+        # The sum does not wait for the comparison, whose carry chain is shorter than a tree of gates.
         m.d.comb += [
+            difference.eq(self.value - state.value),
             stays.eq(
-                (self.operation == PoolOperation.HOLD)
-                | ((self.operation == PoolOperation.MAXIMUM) & (state.value > self.value))
+                (self.operation == PoolOperation.HOLD) | ((self.operation == PoolOperation.MAXIMUM) & difference[32])
             ),
             changed.eq(self.value + Mux(self.operation == PoolOperation.SUM, state.value, 0)),
             new.eq(Mux(stays, state.value, changed)),

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.numerics import FRACTION_BITS, REQUANTIZED_LIMIT, fixed_point
+from openmxu.rtl.product import Product
 
 __all__ = ["MAGNITUDE_WIDTH", "Scaler"]
 
@@ -72,10 +73,11 @@ class Scaler(wiring.Component):
                 value = register(f"{name}_{stage}", value)
             return value
 
-        def round_to_24(name: str, value: Value) -> tuple[Value, Value]:
-            """The upper 24 bits rounded to nearest even; after a carry 1.000 with ``carry`` for the exponent."""
+        def round_to_24(name: str, value: Value, sticky: Value) -> tuple[Value, Value]:
+            """The upper 24 bits rounded to nearest even, with ``sticky`` for those below the first one that is cut off;
+            after a carry 1.000 with ``carry`` for the exponent."""
             rest = len(value) - 24
-            increment = value[rest - 1] & (value[: rest - 1].any() | value[rest])
+            increment = value[rest - 1] & (sticky | value[rest])
             rounded = Signal(25, name=name)
             m.d.comb += rounded.eq(value[rest:] + increment)
             return Cat(rounded[:23], rounded[23] | rounded[24]), rounded[24]
@@ -95,7 +97,7 @@ class Scaler(wiring.Component):
             leading = register(f"leading_{stage}", leading)
 
         # 5: float32(total); a carry reaches the exponent in the next stage.
-        mantissa, carry = round_to_24("rounded_sum", normalized)
+        mantissa, carry = round_to_24("rounded_sum", normalized, normalized[:7].any())
         mantissa = register("sum_mantissa", mantissa)
         carry = register("sum_carry", carry)
         leading = register("leading_5", leading)
@@ -104,10 +106,10 @@ class Scaler(wiring.Component):
         # 6 to 8: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
         scale_mantissa = Cat(self.scale[:23], Const(1, 1))
         scale_exponent = self.scale[23:31]
-        low_low = register("low_low", mantissa[:12] * scale_mantissa[:12])
-        low_high = register("low_high", mantissa[:12] * scale_mantissa[12:])
-        high_low = register("high_low", mantissa[12:] * scale_mantissa[:12])
-        high_high = register("high_high", mantissa[12:] * scale_mantissa[12:])
+        low_low = self._multiply(m, "low_low", mantissa[:12], scale_mantissa[:12])
+        low_high = self._multiply(m, "low_high", mantissa[:12], scale_mantissa[12:])
+        high_low = self._multiply(m, "high_low", mantissa[12:], scale_mantissa[:12])
+        high_high = self._multiply(m, "high_high", mantissa[12:], scale_mantissa[12:])
         middle = register("middle", low_high + high_low)
         outer = register("outer", Cat(low_low, high_high))
         product = register("product", outer + (middle << 12), unsigned(48))
@@ -120,18 +122,24 @@ class Scaler(wiring.Component):
 
         # 9: the leading one moves to bit 47.
         aligned = register("aligned", Mux(product[47], product, product << 1)[:48])
+        sticky = register("sticky", product[:22].any() | (product[47] & product[22]))
         exponent = register("exponent_9", exponent + product[47], _EXPONENT)
 
-        # 10: the float32 product.
-        mantissa, carry = round_to_24("rounded_product", aligned)
+        # 10: the float32 product. What follows from the exponent is worked out for both values that it may have.
+        mantissa, carry = round_to_24("rounded_product", aligned, sticky)
         mantissa = register("product_mantissa", mantissa)
-        exponent = register("exponent_10", exponent + carry, _EXPONENT)
+        carry = register("product_carry", carry)
+        top = _INTEGER_BITS - 1
+        placed = []
+        for increment in (0, 1):
+            shift = (top - increment - exponent)[:5]
+            saturates = exponent > top - increment
+            vanishes = exponent < _SMALLEST_EXPONENT - increment
+            placed.append(register(f"placed_{increment}", Cat(shift, saturates, vanishes)))
 
         # 11 to 13: fixed point. What leaves to the right is truncated.
-        top = _INTEGER_BITS - 1
-        shift = register("shift_11", (top - exponent)[:5])
-        saturates = register("saturates_11", exponent > top)
-        vanishes = register("vanishes_11", exponent < _SMALLEST_EXPONENT)
+        placed = register("placed_11", Mux(carry, placed[1], placed[0]))
+        shift, saturates, vanishes = placed[:5], placed[5], placed[6]
         fixed = register("fixed_11", Cat(Const(0, _FIXED_WIDTH - 24), mantissa))
         fixed = Mux(shift[4], fixed >> 16, fixed)
         fixed = register("fixed_12", Mux(shift[3], fixed >> 8, fixed))
@@ -142,3 +150,9 @@ class Scaler(wiring.Component):
             fixed = Mux(shift[place], fixed >> (1 << place), fixed)
         m.d.sync += self.magnitude.eq(Cat(Mux(counts, fixed, 0), saturates))
         return m
+
+    @staticmethod
+    def _multiply(m: Module, name: str, first: Value, second: Value) -> Signal:
+        m.submodules[name] = product = Product(first.shape(), second.shape())
+        m.d.comb += [product.first.eq(first), product.second.eq(second)]
+        return product.product

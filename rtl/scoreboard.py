@@ -49,10 +49,6 @@ def access_layout(config: Config) -> data.StructLayout:
     )
 
 
-def _overlap(first: Value, end: Value, other_first: Value, other_end: Value) -> Value:
-    return (first < other_end) & (other_first < end)
-
-
 class Scoreboard(wiring.Component):
     """Keeps for every instruction in flight what it touches and which older ones it still has to wait for.
 
@@ -64,10 +60,11 @@ class Scoreboard(wiring.Component):
 
     Members
     -------
-    check, unit, access
-        Compare ``access`` of an instruction for ``unit`` with all slots; the result is kept for ``allocate``.
+    unit, access
+        The next instruction's unit and what it touches, which is compared with all slots; held until it has its slot.
     allocate
-        Give the instruction checked last a slot; not while its unit's bit of ``full`` is set.
+        Give it one, two cycles after the first in which it stood in ``access``, or later; not while its unit's bit of
+        ``full`` is set.
     full, busy, startable
         One bit for each :class:`QueuedUnit`: no slot is free; a slot is used; the next instruction waits for nothing.
     started, done
@@ -81,7 +78,6 @@ class Scoreboard(wiring.Component):
         units = len(QueuedUnit)
         super().__init__(
             {
-                "check": In(1),
                 "allocate": In(1),
                 "unit": In(QueuedUnit),
                 "access": In(access_layout(config)),
@@ -109,15 +105,11 @@ class Scoreboard(wiring.Component):
         valid = Signal(width)
         finishing = Signal(width)
         conflicts = Signal(width)
-        pending = Signal(width)
         remaining = Signal(width)
         waits = [Signal(width, name=f"waits_{unit.name.lower()}_{slot}") for unit, slot in slots]
 
-        m.d.comb += remaining.eq(pending & ~finishing)
-        with m.If(self.check):
-            m.d.sync += pending.eq(conflicts & ~finishing)
-        with m.Else():
-            m.d.sync += pending.eq(remaining)
+        # No slot is taken while the instruction waits for its own, so what was compared once holds until then.
+        m.d.comb += remaining.eq(conflicts & valid & ~finishing)
 
         allocated, oldest = {}, {}
         for unit in QueuedUnit:
@@ -166,8 +158,7 @@ class Scoreboard(wiring.Component):
             # What an instruction touches is written to its slot before it is known whether it gets there: only `valid`
             # has to wait for that.
             is_next = ~valid[index] & (newest_slot == slot) & (self.unit == unit)
-            conflict = self._conflict(m, unit, slot, is_next)
-            m.d.comb += conflicts[index].eq(valid[index] & conflict)
+            m.d.sync += conflicts[index].eq(self._conflict(m, unit, slot, is_next))
         return m
 
     def _conflict(self, m: Module, unit: QueuedUnit, slot: int, is_next: Value) -> Value:
@@ -176,29 +167,38 @@ class Scoreboard(wiring.Component):
         with m.If(is_next):
             m.d.sync += held.eq(self.access)
         new = self.access
-        overlap = _overlap(new.unified_buffer, new.unified_buffer_end, held.unified_buffer, held.unified_buffer_end)
-        conflict = (new.writes | held.writes) & overlap
+
+        def overlap(name: str, new_range: str, held_range: str) -> Signal:
+            """Whether two ranges overlap, in a register: comparisons of addresses are long, and what follows from them
+            is not short."""
+            overlaps = Signal(name=f"{name}_overlaps_{unit.name.lower()}_{slot}", reset_less=True)
+            m.d.sync += overlaps.eq(
+                (new[new_range] < held[f"{held_range}_end"]) & (held[held_range] < new[f"{new_range}_end"])
+            )
+            return overlaps
+
+        buffers = overlap("buffer", "unified_buffer", "unified_buffer")
+        conflict = (new.writes | held.writes) & buffers
         if unit in _USES_ACCUMULATORS:
             both = new.uses_accumulators & held.uses_accumulators
-            conflict |= both & _overlap(new.source, new.source_end, held.source, held.source_end)
+            conflict |= both & overlap("source", "source", "source")
         if unit in _USES_HOST:
             is_host = (self.unit == QueuedUnit.HOST_READ) | (self.unit == QueuedUnit.HOST_WRITE)
-            conflict |= is_host & _overlap(new.host, new.host_end, held.host, held.host_end)
+            conflict |= is_host & overlap("host", "host", "host")
         if unit is QueuedUnit.ACTIVATION:
-            conflict |= new.writes & _reads(held, new.unified_buffer, new.unified_buffer_end)
+            conflict |= new.writes & (
+                (held.reads_source & overlap("read_source", "unified_buffer", "source"))
+                | (held.reads_operand & overlap("read_operand", "unified_buffer", "operand"))
+            )
 
         # Only these two units write the unified buffer, and only the activation unit reads more than one range.
         reads_written = 0
         if unit in (QueuedUnit.HOST_READ, QueuedUnit.ACTIVATION):
-            reads_written = held.writes & _reads(new, held.unified_buffer, held.unified_buffer_end)
+            reads_written = held.writes & (
+                (new.reads_source & overlap("written_source", "source", "unified_buffer"))
+                | (new.reads_operand & overlap("written_operand", "operand", "unified_buffer"))
+            )
         if unit is QueuedUnit.ACTIVATION:
-            loads_written = held.writes & ~new.writes & overlap
+            loads_written = held.writes & ~new.writes & buffers
             return Mux(self.unit == unit, reads_written | loads_written, conflict)
         return (self.unit != unit) & (conflict | reads_written)
-
-
-def _reads(access: data.View, first: Value, end: Value) -> Value:
-    """Whether the source or the operand of ``access`` meets unified buffer rows."""
-    return (access.reads_source & _overlap(access.source, access.source_end, first, end)) | (
-        access.reads_operand & _overlap(access.operand, access.operand_end, first, end)
-    )

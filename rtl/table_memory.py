@@ -37,8 +37,8 @@ class TableMemory(wiring.Component):
         Write entries ``address`` times the word's size and those that follow; see :func:`table_write_layout`.
     """
 
-    read_latency = 2
-    """Cycles from index to value; in the second one a byte of the word is selected."""
+    read_latency = 3
+    """Cycles from index to value; the first is block RAM's own, in the third a byte of the word is selected."""
 
     def __init__(self, config: Config) -> None:
         self._word_bytes = table_word_bytes(config)
@@ -51,7 +51,11 @@ class TableMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=8 * word, depth=TABLE_BYTES // word, init=[])
         read = memory.read_port()
         write = memory.write_port()
-        select = Signal(select_width, reset_less=True)
+        word_read = Signal(8 * word, reset_less=True)
+        selects = [self.index[:select_width]]
+        for stage in range(2):
+            selects.append(Signal(select_width, name=f"select_{stage}", reset_less=True))
+            m.d.sync += selects[-1].eq(selects[-2])
         m.d.comb += [
             read.en.eq(1),
             read.addr.eq(self.index[select_width:]),
@@ -59,5 +63,5 @@ class TableMemory(wiring.Component):
             write.addr.eq(self.write.address),
             write.data.eq(self.write.data),
         ]
-        m.d.sync += [select.eq(self.index[:select_width]), self.value.eq(read.data.word_select(select, 8))]
+        m.d.sync += [word_read.eq(read.data), self.value.eq(word_read.word_select(selects[-1], 8))]
         return m

@@ -1,10 +1,11 @@
 """Tile ledger: which weight tiles are queued at this place in the program."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Shape, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
+from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["TileLedger"]
@@ -48,27 +49,37 @@ class TileLedger(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.counts = counts = StreamFIFO(24, self._config.weight_queue_depth)
-        taken = Signal(24)
+        depth = self._config.weight_queue_depth
+        m.submodules.counts = counts = StreamFIFO(24, depth)
+        # The oldest Read_Weights is counted down outside the queue, where nothing has to be looked up first.
+        left = Countdown(Shape(24), "oldest")
+        has_oldest = Signal()
+        entries = Signal(range(depth + 1))
         take_another = Signal()
         takes = Signal()
-        is_last_of_entry = Signal()
+        frees = Signal()
         m.d.sync += take_another.eq(self.take_two)
         m.d.comb += [
-            counts.input.payload.eq(self.tiles),
-            counts.input.valid.eq(self.enqueue),
             takes.eq(self.take | self.take_two | take_another),
-            is_last_of_entry.eq(taken + 1 == counts.output.payload),
-            counts.output.ready.eq(self.clear | (takes & is_last_of_entry)),
-            self.queue_full.eq(~counts.input.ready),
-            self.has_queued_tile.eq(counts.output.valid),
-            self.has_two_queued_tiles.eq(counts.output.valid & (~is_last_of_entry | (counts.level > 1))),
-            self.is_clear.eq(~counts.output.valid),
+            frees.eq((takes & left.last) | (self.clear & has_oldest)),
+            counts.input.payload.eq(self.tiles),
+            counts.input.valid.eq(self.enqueue & (counts.output.valid | (has_oldest & ~frees))),
+            counts.output.ready.eq(frees),
+            self.queue_full.eq(entries == depth),
+            self.has_queued_tile.eq(has_oldest),
+            self.has_two_queued_tiles.eq(has_oldest & (~left.last | counts.output.valid)),
+            self.is_clear.eq(~has_oldest),
         ]
-        with m.If(takes):
-            m.d.sync += [taken.eq(taken + 1), self.has_tile.eq(1)]
-        with m.If(counts.output.ready):
-            m.d.sync += taken.eq(0)
+        m.d.sync += entries.eq(entries + self.enqueue - frees)
+        with m.If(~has_oldest | frees):
+            m.d.sync += [
+                has_oldest.eq(counts.output.valid | self.enqueue),
+                left.start(Mux(counts.output.valid, counts.output.payload, self.tiles)),
+            ]
+        with m.Elif(takes):
+            m.d.sync += left.step()
         with m.If(self.clear):
             m.d.sync += self.has_tile.eq(0)
+        with m.Elif(takes):
+            m.d.sync += self.has_tile.eq(1)
         return m

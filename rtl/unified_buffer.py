@@ -64,8 +64,8 @@ class UnifiedBuffer(wiring.Component):
         One for each reader and each writer, see :class:`ReadPortSignature` and :class:`WritePortSignature`.
     """
 
-    read_latency = 2
-    """Cycles from a request taken to its response."""
+    read_latency = 3
+    """Cycles from a request taken to its response: what comes out of block RAM goes into registers first."""
 
     def __init__(self, config: Config, *, readers: tuple[str, ...], writers: tuple[str, ...]) -> None:
         self._config = config
@@ -111,7 +111,7 @@ class UnifiedBuffer(wiring.Component):
 
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         for index, bank in enumerate(banks):
-            taken = bank.write_enable if bank.is_single_ported else Const(0)
+            taken = Const(0)
             for reader in reversed(readers):
                 with m.If(reader.request.valid & (reader.request.payload[:select_width] == index)):
                     m.d.comb += [
@@ -125,17 +125,22 @@ class UnifiedBuffer(wiring.Component):
                     m.d.comb += reader.request.ready.eq(1)
                 taken = taken | wanted
 
-        outputs = Array(bank.read_data for bank in banks)
+        outputs = Array(Signal(8 * config.size, name=f"output_{index}", reset_less=True) for index in range(len(banks)))
+        m.d.sync += [output.eq(bank.read_data) for output, bank in zip(outputs, banks, strict=True)]
         for name, reader in zip(self._readers, readers, strict=True):
             granted = Signal(name=f"granted_{name}")
             select = Signal(max(1, select_width), name=f"select_{name}", reset_less=True)
+            arrived = Signal(name=f"arrived_{name}")
+            arrived_select = Signal.like(select, name=f"arrived_select_{name}", reset_less=True)
             valid = Signal(name=f"valid_{name}")
             row = Signal(row_layout(config), name=f"row_{name}", reset_less=True)
             m.d.sync += [
                 granted.eq(reader.request.valid & reader.request.ready),
                 select.eq(reader.request.payload[:select_width] if select_width else 0),
-                valid.eq(granted),
-                row.eq(outputs[select]),
+                arrived.eq(granted),
+                arrived_select.eq(select),
+                valid.eq(arrived),
+                row.eq(outputs[arrived_select]),
             ]
             m.d.comb += [reader.response.valid.eq(valid), reader.response.payload.eq(row)]
         return m
@@ -145,6 +150,7 @@ class UnifiedBuffer(wiring.Component):
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         address = Signal(self.config.unified_buffer_address_width)
+        chosen = Signal(row_layout(self.config), reset_less=True)
         row = Signal(row_layout(self.config), reset_less=True)
         select = Signal(max(1, select_width), reset_less=True)
         taken = Const(0)
@@ -173,13 +179,16 @@ class UnifiedBuffer(wiring.Component):
             ]
         m.d.sync += [
             select.eq(address[:select_width] if select_width else 0),
-            row.eq(Array(bank.read_data for bank in banks)[select]),
+            chosen.eq(Array(bank.read_data for bank in banks)[select]),
+            row.eq(chosen),
         ]
         for name, reader in zip(self._readers, readers, strict=True):
             granted = Signal(name=f"granted_{name}")
+            arrived = Signal(name=f"arrived_{name}")
             m.d.sync += [
                 granted.eq(reader.request.valid & reader.request.ready),
-                reader.response.valid.eq(granted),
+                arrived.eq(granted),
+                reader.response.valid.eq(arrived),
             ]
             m.d.comb += reader.response.payload.eq(row)
 

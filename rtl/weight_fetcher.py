@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.commands import weight_command
+from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.processing_element import OPERAND_WIDTH
 from openmxu.rtl.row_unpacker import RowUnpacker
@@ -77,43 +78,58 @@ class WeightFetcher(wiring.Component):
         connect(m, flipped(self.commands), queue.input)
         connect(m, flipped(self.memory.data), unpacker.beats)
 
+        # The command that is executed stands in registers, its tiles are counted down and their addresses counted up.
+        format = Signal(OperandFormat, reset_less=True)
+        is_wide = Signal(reset_less=True)
+        address = Signal(config.weight_address_width, reset_less=True)
+        tiles = Countdown(queue.output.p.tiles.shape(), "tiles")
+        active = Signal()
+        asked = Signal()
+        # A request that has been made stays until it is taken, also under flush.
+        committed = Signal()
+
         # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
         # many as the weight FIFO and therefore has room as well.
         room = Signal(range(config.weight_fifo_tiles + 1), init=config.weight_fifo_tiles)
-        tiles_asked = Signal(24)
-        offset = Signal(config.weight_address_width)
-        address = Signal(config.weight_address_width)
-        asked = Signal()
-        last = Signal()
-        format = Signal(OperandFormat)
+        request = self.memory.request
         m.d.comb += [
-            address.eq(queue.output.p.address + offset),
-            self.memory.request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
-            self.memory.request.valid.eq(queue.output.valid & (room != 0)),
-            asked.eq(self.memory.request.valid & self.memory.request.ready),
-            last.eq(tiles_asked + 1 == queue.output.p.tiles),
-            queue.output.ready.eq(asked & last),
+            request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
+            request.valid.eq(active & (room != 0) & (~self.flush | committed)),
+            asked.eq(request.valid & request.ready),
+            queue.output.ready.eq(~active | (asked & tiles.last) | (self.flush & (~committed | asked))),
             in_flight.input.valid.eq(asked),
             in_flight.input.p.run.rows.eq(config.size),
             in_flight.input.p.format.eq(format),
         ]
-        # Of wide weights, low bytes are unsigned and high bytes signed.
-        with m.If(queue.output.p.wide):
-            m.d.comb += [format.zero_point.eq(0), format.is_signed.eq(tiles_asked[0])]
-        with m.Else():
-            m.d.comb += format.eq(queue.output.p.format)
         if config.tile_bytes >= config.weight_data_bytes:
-            m.d.comb += self.memory.request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
+            m.d.comb += request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
         else:
-            m.d.comb += self.memory.request.p.beats.eq(1)
+            m.d.comb += request.p.beats.eq(1)
         if config.size < config.weight_data_bytes:
             m.d.comb += in_flight.input.p.run.lane.eq(address[row_bits:beat_bits])
 
-        m.d.sync += room.eq(room + self.tile_taken - asked)
-        with m.If(asked):
-            m.d.sync += [tiles_asked.eq(tiles_asked + 1), offset.eq(offset + config.tile_bytes)]
-            with m.If(last):
-                m.d.sync += [tiles_asked.eq(0), offset.eq(0)]
+        m.d.sync += [
+            room.eq(room + self.tile_taken - asked),
+            committed.eq(request.valid & ~request.ready),
+        ]
+        with m.If(queue.output.ready):
+            m.d.sync += [
+                active.eq(queue.output.valid & ~self.flush),
+                address.eq(queue.output.p.address),
+                is_wide.eq(queue.output.p.wide),
+                *tiles.start(queue.output.p.tiles),
+            ]
+            # Of wide weights, low bytes are unsigned and high bytes signed.
+            with m.If(queue.output.p.wide):
+                m.d.sync += [format.zero_point.eq(0), format.is_signed.eq(0)]
+            with m.Else():
+                m.d.sync += format.eq(queue.output.p.format)
+        with m.Elif(asked):
+            m.d.sync += [
+                address.eq(address + config.tile_bytes),
+                format.is_signed.eq(format.is_signed ^ is_wide),
+                *tiles.step(),
+            ]
 
         rows = Signal(weight_row_layout(config))
         bytes_of_row = data.View(data.ArrayLayout(8, config.size), unpacker.rows.payload)
@@ -126,16 +142,7 @@ class WeightFetcher(wiring.Component):
             self.rows.payload.eq(rows),
             self.rows.valid.eq(unpacker.rows.valid),
             unpacker.rows.ready.eq(self.rows.ready),
-            self.busy.eq(queue.output.valid | in_flight.output.valid),
-            self.settled.eq(~in_flight.output.valid & (~queue.output.valid | (room == 0))),
+            self.busy.eq(queue.output.valid | active | in_flight.output.valid),
+            self.settled.eq(~in_flight.output.valid & ((~queue.output.valid & ~active) | (room == 0))),
         ]
-
-        # A request that has been made stays until it is taken, also under flush.
-        committed = Signal()
-        m.d.sync += committed.eq(self.memory.request.valid & ~self.memory.request.ready)
-        with m.If(self.flush):
-            m.d.comb += self.memory.request.valid.eq(committed)
-            with m.If(~committed | asked):
-                m.d.comb += queue.output.ready.eq(1)
-                m.d.sync += [tiles_asked.eq(0), offset.eq(0)]
         return m

@@ -7,6 +7,8 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.processing_element import OPERAND_WIDTH
 from openmxu.rtl.skew import Skew
+from openmxu.rtl.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.unified_buffer import UnifiedBuffer
 from openmxu.rtl.weight_fetcher import weight_row_layout
 
 __all__ = ["WeightShifter"]
@@ -33,9 +35,9 @@ class WeightShifter(wiring.Component):
         For the array, skewed.
     """
 
-    latency = 3
-    """Cycles from ``take`` to the next tile's first row at the array's edge. The row of activations that swaps must be
-    at the array's edge in that same cycle or earlier, see :class:`~openmxu.rtl.systolic_array.SystolicArray`."""
+    latency = UnifiedBuffer.read_latency + SystolicDataSetup.latency
+    """Cycles from ``take`` to the next tile's first row at the array's edge: that of the row of activations that swaps,
+    which must not be there later, see :class:`~openmxu.rtl.systolic_array.SystolicArray`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -99,17 +101,13 @@ class WeightShifter(wiring.Component):
         for index in range(1, size):
             m.d.comb += taking[index].eq(reading & (row <= size - 1 - index))
 
-        operands = Signal(data.ArrayLayout(signed(OPERAND_WIDTH), size), reset_less=True)
-        delayed_taking = Signal(size)
-        shift = Signal(size)
-        m.d.sync += [
-            operands.eq(self.read_data),
-            delayed_taking.eq(taking),
-            shift.eq(delayed_taking),
-        ]
-        m.d.comb += [
-            skew.straight.eq(operands),
-            self.weights.eq(skew.skewed),
-            self.shift.eq(shift),
-        ]
+        # A row is read in the cycle after ``take``, and shows in the next one.
+        operands, shift = self.read_data, Signal(size)
+        m.d.sync += shift.eq(taking)
+        for stage in range(self.latency - 2):
+            row_before, shift_before = operands, shift
+            operands = Signal.like(row_before, name=f"operands_{stage}", reset_less=True)
+            shift = Signal(size, name=f"shift_{stage}")
+            m.d.sync += [operands.eq(row_before), shift.eq(shift_before)]
+        m.d.comb += [skew.straight.eq(operands), self.weights.eq(skew.skewed), self.shift.eq(shift)]
         return m

@@ -21,10 +21,10 @@ from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.program_fetcher import ProgramFetcher
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.register_file import RegisterFile
-from openmxu.rtl.axi.register_slice import RegisterSlice
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.burst_generator import BurstGenerator
+from openmxu.rtl.command_queue import CommandQueue
 from openmxu.rtl.command_queues import CommandQueues
 from openmxu.rtl.commands import activation_walk, matrix_walk
 from openmxu.rtl.compact_activation_unit import CompactActivationUnit
@@ -43,6 +43,7 @@ from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.pooler import Pooler
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.requantizer import Requantizer
 from openmxu.rtl.result_writer import ResultWriter
 from openmxu.rtl.row_loader import RowLoader
@@ -185,7 +186,9 @@ def _activation_units(config: Config) -> dict[str, wiring.Component]:
         "row_loader": RowLoader(config),
         "pooler": Pooler(groups),
         "element_multiplier": ElementMultiplier(),
+        "element_multiplier_ecp5": OnTarget(ElementMultiplier(), Target(Family.ECP5)),
         "scaler": Scaler(),
+        "scaler_ecp5": OnTarget(Scaler(), Target(Family.ECP5)),
         "requantizer": Requantizer(groups),
         "element_fetcher": ElementFetcher(config),
         "activation_sequencer": ActivationSequencer(config, rows_in_flight=ROWS_IN_FLIGHT),
@@ -202,6 +205,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
         "plane_products": PlaneProducts(),
         "instruction_check": InstructionCheck(config),
         "tile_ledger": TileLedger(config),
+        "command_queue": CommandQueue(8, config.command_queue_depth),
         "command_queues": CommandQueues(config),
         "dispatcher": Dispatcher(config),
         "management": Management(config),

@@ -1,6 +1,6 @@
 """Burst splitter: requests of any length become bursts that AXI allows."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -74,34 +74,39 @@ class BurstSplitter(wiring.Component):
         block_bits = ceil_log2(block)
 
         active = Signal()
-        place = Signal(block_bits, reset_less=True)  # of the next beat in its block
-        blocks = Signal(self._address_width - block_bits - beat_bits, reset_less=True)
+        address = Signal(self._address_width - beat_bits, reset_less=True)  # of the next beat, in beats
         beats_left = Signal(BEATS_WIDTH, reset_less=True)
-        room = Signal(range(1, block + 1))
-        fits = Signal()
-        length = Signal.like(room)
+        room = Signal(range(1, block + 1), reset_less=True)  # up to the next block
+        fits = Signal(reset_less=True)  # what is left does
         m.d.comb += [
-            room.eq(block - place),
-            fits.eq(beats_left <= room),
-            length.eq(Mux(fits, beats_left, room)),
-            self.bursts.p.addr.eq(Cat(Const(0, beat_bits), place, blocks)),
-            self.bursts.p.len.eq(length - 1),
+            self.bursts.p.addr.eq(Cat(Const(0, beat_bits), address)),
+            self.bursts.p.len.eq(Mux(fits, beats_left, room)[: len(room)] - 1),
             self.bursts.p.last.eq(fits),
             self.bursts.valid.eq(active),
             self.requests.ready.eq(~active | (self.bursts.ready & fits)),
         ]
+
+        def fit(beats: Value, room: Value) -> Value:
+            """Two short comparisons side by side instead of a long one."""
+            return ~beats[len(room) :].any() & (beats[: len(room)] <= room)
+
         with m.If(self.requests.ready):
-            beat = (self.requests.p.address + self.offset)[beat_bits : self._address_width]
+            # Multiples of 4096 do not change the place in a block.
+            new_room = block - self.requests.p.address[beat_bits : beat_bits + block_bits]
             m.d.sync += [
                 active.eq(self.requests.valid & ~self.flush),
-                Cat(place, blocks).eq(beat),
+                address.eq((self.requests.p.address + self.offset)[beat_bits : self._address_width]),
                 beats_left.eq(self.requests.p.beats),
+                room.eq(new_room),
+                fits.eq(fit(self.requests.p.beats, new_room[: len(room)])),
             ]
         with m.Elif(self.bursts.ready):
+            after = (beats_left - room)[:BEATS_WIDTH]
             m.d.sync += [
                 active.eq(~self.flush),
-                place.eq(0),
-                blocks.eq(blocks + 1),
-                beats_left.eq(beats_left - length),
+                address.eq(address + room),
+                beats_left.eq(after),
+                room.eq(block),
+                fits.eq(fit(after, Const(block, len(room)))),
             ]
         return m

@@ -1,6 +1,6 @@
 """Bus errors: the first error reply of a memory."""
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -38,6 +38,7 @@ class BusErrors(wiring.Component):
     """
 
     def __init__(self, config: Config) -> None:
+        self._config = config
         host, weights = config.host_address_width, config.weight_address_width
         read_error = read_error_layout(host, len(HOST_CLIENTS))
         weight_error = read_error_layout(weights, len(WEIGHT_CLIENTS))
@@ -53,22 +54,23 @@ class BusErrors(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        # That a beat came with an error is known late: what it would be the error of is kept before that.
+        program, data = HOST_CLIENTS.values()
+        sources = (
+            (self.host_reads, Mux(self.host_reads.p.client, data, program)),
+            (self.host_writes, BusPort.HOST_WRITE),
+            (self.weights, BusPort.WEIGHTS),
+        )
+        found = Signal(len(sources))
+        kept = [Signal(bus_error_layout(self._config), name=f"kept_{index}", reset_less=True) for index in range(3)]
+        later = Mux(found[1], kept[1], kept[2])
+        m.d.comb += [self.pending.eq(found.any()), self.first.eq(Mux(found[0], kept[0], later))]
         with m.If(~self.pending):
-            # Later statements win.
-            for source, port in (
-                (self.weights, BusPort.WEIGHTS),
-                (self.host_writes, BusPort.HOST_WRITE),
-                (self.host_reads, None),
-            ):
-                with m.If(source.valid):
-                    m.d.sync += [
-                        self.pending.eq(1),
-                        self.first.resp.eq(source.p.resp),
-                        self.first.addr.eq(source.p.addr),
-                    ]
-                    if port is not None:
-                        m.d.sync += self.first.port.eq(port)
-            with m.If(self.host_reads.valid):
-                program, data = HOST_CLIENTS.values()
-                m.d.sync += self.first.port.eq(Mux(self.host_reads.p.client, data, program))
+            for index, (source, port) in enumerate(sources):
+                m.d.sync += [
+                    found[index].eq(source.valid),
+                    kept[index].port.eq(port),
+                    kept[index].resp.eq(source.p.resp),
+                    kept[index].addr.eq(source.p.addr),
+                ]
         return m

@@ -1,14 +1,15 @@
 """Program fetcher: instructions from a ring in host memory."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
-from openmxu.rtl.axi.register_slice import RegisterSlice
+from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import ReadPortSignature
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.stream_fifo import StreamFIFO
 
@@ -84,6 +85,7 @@ class ProgramFetcher(wiring.Component):
         m.submodules.runs = self._runs = StreamFIFO(run, max(1, self._depth // self._chunk))
         m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
         m.submodules.next = self._next = RegisterSlice(WORD_BITS)
+        self._until_end = Countdown(Shape(RING_WIDTH), "until_end")
         asked = Signal(range(self._chunk + 1))
         asks = Signal()
         self._ask(m, asks, asked)
@@ -100,7 +102,7 @@ class ProgramFetcher(wiring.Component):
         request, run = self.memory.request, self._runs.input
         word = Signal(len(self.base))
         end = Signal(RING_WIDTH)
-        m.d.comb += [end.eq(place + asked), run.p.rows.eq(asked)]
+        m.d.comb += run.p.rows.eq(asked)
         beat_bits, word_bits = ceil_log2(self._data_bytes), ceil_log2(WORD_BYTES)
         if beat_bits <= word_bits:
             m.d.comb += [
@@ -124,7 +126,10 @@ class ProgramFetcher(wiring.Component):
                 m.d.sync += available.eq(Mux(self.head >= place, self.head, self.size) - place)
                 with m.If(stopping | ~self.enable):
                     with m.If(~self._runs.output.valid):
-                        m.d.sync += [place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)]
+                        m.d.sync += [
+                            *(place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)),
+                            *self._until_end.start(self.size),
+                        ]
                 with m.Elif((self.head != place) & (self.head < self.size) & has_room):
                     m.next = "COUNT"
             with m.State("COUNT"):
@@ -143,38 +148,46 @@ class ProgramFetcher(wiring.Component):
                     request_sent.eq((request_sent | request.ready) & ~asks),
                     run_sent.eq((run_sent | run.ready) & ~asks),
                 ]
+                m.d.sync += end.eq(place + asked)
                 with m.If(asks):
-                    m.d.sync += place.eq(Mux(end == self.size, 0, end))
-                    m.next = "LOOK"
+                    m.next = "STEP"
+            with m.State("STEP"):
+                m.d.sync += place.eq(Mux(end == self.size, 0, end))
+                m.next = "LOOK"
         m.d.comb += self.fetching.eq(
             ~fsm.ongoing("LOOK") | self._runs.output.valid | (self._queue.level != 0) | self._next.output.valid
         )
 
     def _has_room(self, m: Module, asks: Signal, asked: Signal) -> Signal:
-        """Whether the queue has room for another chunk."""
+        """Whether the queue has room for another chunk, two cycles after one was asked for."""
+        has_asked = Signal()
+        m.d.sync += has_asked.eq(asks)
         room = Signal(range(self._depth + 1), init=self._depth)
         left = Signal()
         has_room = Signal()
         m.d.comb += [left.eq(self._queue.r_rdy & self._queue.r_en), has_room.eq(room >= self._chunk)]
-        m.d.sync += room.eq(room - Mux(asks, asked, 0) + left)
+        m.d.sync += room.eq(room - Mux(has_asked, asked, 0) + left)
         return has_room
 
     def _receive(self, m: Module, asks: Signal, asked: Signal) -> None:
         """Queue what comes, and give it out unless held."""
         unpacker, queue = self._unpacker, self._queue
         connect(m, self._runs.output, unpacker.runs)
-        connect(m, wiring.flipped(self.memory.data), unpacker.beats)
+        m.submodules.beats = beats = RegisterSlice(self.memory.data.p.shape())
+        connect(m, wiring.flipped(self.memory.data), beats.input)
+        connect(m, beats.output, unpacker.beats)
         arrives = Signal()
-        after = Signal(RING_WIDTH)
         m.d.comb += [
             unpacker.rows.ready.eq(1),
             arrives.eq(unpacker.rows.valid),
             queue.w_en.eq(arrives),
             queue.w_data.eq(unpacker.rows.payload),
-            after.eq(self.tail + 1),
         ]
         with m.If(arrives):
-            m.d.sync += self.tail.eq(Mux(after == self.size, 0, after))
+            with m.If(self._until_end.last):
+                m.d.sync += [self.tail.eq(0), *self._until_end.start(self.size)]
+            with m.Else():
+                m.d.sync += [self.tail.eq(self.tail + 1), *self._until_end.step()]
         m.d.comb += [
             self._next.input.payload.eq(queue.r_data),
             self._next.input.valid.eq(queue.r_rdy & ~self.hold),

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_splitter import BurstSplitter, block_beats
 from openmxu.rtl.axi.channels import ReadChannelsSignature, address_layout, read_data_layout
-from openmxu.rtl.axi.register_slice import RegisterSlice
 from openmxu.rtl.interfaces import ReadPortSignature
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["ReadManager", "read_error_layout"]
@@ -53,7 +53,7 @@ class ReadManager(wiring.Component):
     errors
         Beats that came with an error; the client gets them like others.
     flush
-        While set, requests are forgotten, but for a burst that is offered already, and data that comes is dropped.
+        While set, requests are forgotten, but for bursts that wait to be asked for, and data that comes is dropped.
     idle
         Nothing is on its way.
     """
@@ -108,26 +108,32 @@ class ReadManager(wiring.Component):
         may_ask = Signal()
         asks = Signal()
         m.d.comb += may_ask.eq(addresses.ready & on_their_way.ready & (beats_left < self._beats_ahead))
+        taken = Const(0, 1)
         waits = Const(0, 1)
         for number, name in enumerate(self._clients):
             splitter = BurstSplitter(self._address_width, self._data_bytes)
             m.submodules[f"splitter_{name}"] = splitter
+            # Whose turn it is takes as long to find out as where a burst ends.
+            m.submodules[f"bursts_{name}"] = bursts = RegisterSlice(splitter.bursts.p.shape())
             connect(m, flipped(getattr(self, f"client_{name}").request), splitter.requests)
+            connect(m, splitter.bursts, bursts.input)
             mine = Signal(name=f"{name}_asks")
             m.d.comb += [
                 splitter.offset.eq(getattr(self, f"offset_{name}")),
                 splitter.flush.eq(self.flush),
-                mine.eq(splitter.bursts.valid & ~waits & may_ask),
-                splitter.bursts.ready.eq(mine),
+                mine.eq(bursts.output.valid & ~taken & may_ask),
+                bursts.output.ready.eq(mine),
             ]
             with m.If(mine):
+                m.d.comb += asks.eq(1)
+            with m.If(bursts.output.valid & ~taken):
                 m.d.comb += [
-                    asks.eq(1),
-                    addresses.p.addr.eq(splitter.bursts.p.addr),
-                    addresses.p.len.eq(splitter.bursts.p.len),
+                    addresses.p.addr.eq(bursts.output.p.addr),
+                    addresses.p.len.eq(bursts.output.p.len),
                     on_their_way.p.client.eq(number),
                 ]
-            waits = waits | splitter.bursts.valid
+            taken = taken | bursts.output.valid
+            waits = waits | splitter.bursts.valid | bursts.output.valid
         m.d.comb += [
             addresses.valid.eq(asks),
             on_their_way.valid.eq(asks),

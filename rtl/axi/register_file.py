@@ -124,6 +124,9 @@ class RegisterFile(wiring.Component):
             self.management.p.data.eq(Cat(low_half, request.data)),
         ]
         self._read(m, value, keeps_high, high_half)
+        # The choice among all registers takes a cycle of its own.
+        chosen, chosen_keeps_high = Signal.like(value, reset_less=True), Signal(reset_less=True)
+        m.d.sync += [chosen.eq(value), chosen_keeps_high.eq(keeps_high)]
         self._write(m, write, Cat(low_half, request.data))
 
         def answer(word: Value) -> None:
@@ -139,12 +142,15 @@ class RegisterFile(wiring.Component):
                         m.next = "WRITE_CORE"
                     with m.Elif(in_core & ~request.write & ~high):
                         m.next = "ASK_CORE"
+                    with m.Elif(request.write):
+                        m.d.comb += [self.requests.ready.eq(1), write.eq(1)]
                     with m.Else():
-                        m.d.comb += [self.requests.ready.eq(1), write.eq(request.write)]
-                        with m.If(~request.write):
-                            answer(value[:LITE_DATA_WIDTH])
-                            with m.If(keeps_high):
-                                m.d.sync += high_half.eq(value[LITE_DATA_WIDTH:])
+                        m.next = "READ_OWN"
+            with m.State("READ_OWN"):
+                m.d.comb += self.requests.ready.eq(1)
+                answer(chosen[:LITE_DATA_WIDTH])
+                with m.If(chosen_keeps_high):
+                    m.d.sync += high_half.eq(chosen[LITE_DATA_WIDTH:])
             with m.State("WRITE_CORE"):
                 m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
                 with m.If(self.management.ready):

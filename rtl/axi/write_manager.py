@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.axi.channels import WriteChannelsSignature, address_layout, response_layout, write_data_layout
-from openmxu.rtl.axi.register_slice import RegisterSlice
 from openmxu.rtl.interfaces import WritePortSignature
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["WriteManager", "write_error_layout"]
@@ -63,33 +63,35 @@ class WriteManager(wiring.Component):
         m = Module()
         burst = data.StructLayout({"last": 1, "addr": self._address_width})
         m.submodules.splitter = splitter = BurstSplitter(self._address_width, self._data_bytes)
+        m.submodules.bursts = bursts = RegisterSlice(splitter.bursts.p.shape())
         m.submodules.addresses = addresses = RegisterSlice(address_layout(self._address_width))
         m.submodules.lengths = lengths = StreamFIFO(8, self._outstanding)
         m.submodules.on_their_way = on_their_way = StreamFIFO(burst, self._outstanding)
         m.submodules.beats = beats = RegisterSlice(write_data_layout(self._data_bytes))
         m.submodules.replies = replies = RegisterSlice(response_layout())
         connect(m, flipped(self.port.request), splitter.requests)
+        connect(m, splitter.bursts, bursts.input)
         connect(m, addresses.output, flipped(self.bus.aw))
         connect(m, beats.output, flipped(self.bus.w))
         connect(m, flipped(self.bus.b), replies.input)
         m.d.comb += [
             splitter.offset.eq(self.offset),
             splitter.flush.eq(self.flush),
-            self.idle.eq(~on_their_way.output.valid & ~splitter.bursts.valid),
+            self.idle.eq(~on_their_way.output.valid & ~splitter.bursts.valid & ~bursts.output.valid),
         ]
 
         # A burst goes to the three queues in the same cycle.
         parts = (addresses.input, lengths.input, on_their_way.input)
         for part in parts:
             others = [other.ready for other in parts if other is not part]
-            m.d.comb += part.valid.eq(splitter.bursts.valid & others[0] & others[1])
+            m.d.comb += part.valid.eq(bursts.output.valid & others[0] & others[1])
         m.d.comb += [
-            splitter.bursts.ready.eq(addresses.input.ready & lengths.input.ready & on_their_way.input.ready),
-            addresses.input.p.addr.eq(splitter.bursts.p.addr),
-            addresses.input.p.len.eq(splitter.bursts.p.len),
-            lengths.input.payload.eq(splitter.bursts.p.len),
-            on_their_way.input.p.addr.eq(splitter.bursts.p.addr),
-            on_their_way.input.p.last.eq(splitter.bursts.p.last),
+            bursts.output.ready.eq(addresses.input.ready & lengths.input.ready & on_their_way.input.ready),
+            addresses.input.p.addr.eq(bursts.output.p.addr),
+            addresses.input.p.len.eq(bursts.output.p.len),
+            lengths.input.payload.eq(bursts.output.p.len),
+            on_their_way.input.p.addr.eq(bursts.output.p.addr),
+            on_their_way.input.p.last.eq(bursts.output.p.last),
         ]
         self._send(m, lengths.output, beats.input)
         self._finish(m, on_their_way.output, replies.output)

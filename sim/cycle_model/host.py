@@ -34,6 +34,7 @@ class HostReader(_Transfers):
     def __init__(self, waits: Waits, work: Work, latencies: Latencies, activation: Activation) -> None:
         super().__init__(waits, work, latencies)
         self._activation = activation
+        self._read_latency = latencies.read
         self._first = work.unified_buffer.first.tolist()
         # For each burst that may not have come yet the cycle of its last row.
         self._ahead: deque[int] = deque([-1] * ReaderHardware.runs_ahead, maxlen=ReaderHardware.runs_ahead)
@@ -44,10 +45,10 @@ class HostReader(_Transfers):
         rows, bursts = self._rows[number], 1
         if self._is_alternate[number]:
             rows, bursts = 1, rows
-        self._taken = asked = max(self._offered(place), self._asked)
+        self._taken = asked = max(self._offered(place), self._asked + 1)
         for _ in range(bursts):
             asked += 1
-            self._free = max(asked + self._latency, self._free) + rows * self._row
+            self._free = max(asked + self._read_latency, self._free) + rows * self._row
             # The next burst is asked for when this one has its place among those that are ahead.
             asked = max(asked, self._ahead[0] + 1)
             self._ahead.append(self._free - 1)
@@ -78,12 +79,15 @@ class HostWriter(_Transfers):
         self._banks = work.config.unified_buffer_banks
         # With several beats to a row there is time to wait for a cycle.
         self._reads = reads.all if self._row == 1 else reads.held
+        # For each burst whose data is not sent the cycle of its last row.
+        self._runs: deque[int] = deque([-1] * WriterHardware.runs_ahead, maxlen=WriterHardware.runs_ahead)
+        self._asked = -1
         # For each row that is ahead the cycle in which it has left, and when the next one may be read.
         self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)
 
     def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
-        taken = max(self._offered(place), self._taken + 1)
+        taken = max(self._offered(place), self._asked + 1)
         if place >= WriterHardware.transfers_ahead:
             taken = max(taken, self.done[place - WriterHardware.transfers_ahead] + 1)
         self._taken = taken
@@ -92,7 +96,15 @@ class HostWriter(_Transfers):
         if self._reads.any_between(begin, end):
             end = self._follow(begin, self._first[number], rows)
         self._free = end
+        self._ask(taken, end, rows if self._is_alternate[number] else 1)
         return taken, end - 1 + self._latency
+
+    def _ask(self, cycle: int, end: int, bursts: int) -> None:
+        """Follow the requests of a transfer that ends before cycle ``end``: the next one is taken behind the last."""
+        for left in reversed(range(bursts)):
+            cycle = max(cycle, self._runs[0]) + 1
+            self._runs.append(end - 1 - left * self._row)
+        self._asked = cycle
 
     def _follow(self, cycle: int, row: int, rows: int) -> int:
         """The end of the transfer of ``rows`` rows from ``row`` on, read one by one from ``cycle`` on."""

@@ -13,7 +13,7 @@ from openmxu.rtl.unified_buffer import UnifiedBuffer
 
 __all__ = ["DISPATCH", "PLANE", "Latencies"]
 
-DISPATCH = 4
+DISPATCH = 5
 """From an instruction taken to its hand-over, where nothing is in its way; the next one is taken a cycle later."""
 
 PLANE = 6
@@ -27,7 +27,9 @@ class Latencies:
     Attributes
     ----------
     memory
-        From a taken request to its first beat, and from a write's last beat to its response.
+        From a write's last beat to its response.
+    read
+        From a request made to its first beat: that of the memory, and a register each on the way there and back.
     tag
         From a row's turn in the matrix unit to the read of the first column of its sums.
     sums
@@ -39,6 +41,7 @@ class Latencies:
     """
 
     memory: int
+    read: int
     tag: int
     sums: int
     result: int
@@ -49,6 +52,7 @@ class Latencies:
         array = SystolicDataSetup.latency + SystolicArray.latency(config)
         return cls(
             memory=memory,
+            read=memory + 2,
             tag=UnifiedBuffer.read_latency + array - Accumulators.tag_lead,
             sums=config.size + 2,
             result=activation_datapath.latency(config) + 1,

@@ -16,11 +16,14 @@ from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Machine"]
 
-_EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE: 2}
+_EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE: 3}
 """Cycles that it takes to tell the host, which answers at once where it has to."""
 
 _HALT = 2
 """Cycles from the end of a program to the first instruction of the next one."""
+
+_SEEN = 3
+"""Cycles from the last one of an instruction to that in which dispatch goes on that has waited for it."""
 
 
 class Machine:
@@ -90,14 +93,15 @@ class Machine:
         """Hand over an instruction as soon as its unit's queue has room; returns the cycle."""
         behind = len(unit.numbers) - self._depth
         if behind >= 0:
-            cycle = max(cycle, unit.done_at(behind) + 2)
+            cycle = max(cycle, unit.done_at(behind) + _SEEN)
         unit.queue(number, cycle)
         return cycle
 
     def _finished(self, units: int, cycle: int) -> int:
         """The first cycle from ``cycle`` on in which all units of a Synchronize have finished."""
-        cycle = max(cycle, *(unit.last_done() + 2 for number, unit in self._units.items() if units >> number & 1), 0)
-        return self._weights.settled(cycle) if units >> Unit.WEIGHT & 1 else cycle
+        waited = (unit.last_done() + _SEEN for number, unit in self._units.items() if units >> number & 1)
+        cycle = max(cycle, *waited, 0)
+        return self._weights.settled(cycle - 1) + 1 if units >> Unit.WEIGHT & 1 else cycle
 
     def _idle(self) -> int:
         """The cycle in which all units have finished."""

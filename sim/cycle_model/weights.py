@@ -9,6 +9,9 @@ from openmxu.sim.cycle_model.latencies import Latencies
 
 __all__ = ["Weights"]
 
+_QUEUED = 3
+"""Cycles from the hand-over of a Read_Weights to its first request."""
+
 
 class Weights:
     """When each tile is where, in the order in which they are queued.
@@ -19,7 +22,7 @@ class Weights:
 
     def __init__(self, config: Config, latencies: Latencies) -> None:
         self._config = config
-        self._latency = latencies.memory
+        self._latency = latencies.read
         self._fetch = config.size * max(1, config.size // config.weight_data_bytes)
         # For each Read_Weights the number of tiles up to its end; for each tile the cycle from which on it may be asked
         # for, in which it is asked for, is in the FIFO, begins to shift, and is taken.
@@ -32,7 +35,7 @@ class Weights:
 
     def queue(self, tiles: int, cycle: int) -> None:
         """A Read_Weights is handed over."""
-        self._queued += [cycle + 1] * tiles
+        self._queued += [cycle + _QUEUED] * tiles
         self._ends.append(len(self._queued))
 
     def room(self) -> int:

@@ -37,6 +37,7 @@ class Splitting(Proof):
         waits, beats_left = Signal(), Signal(BEATS_WIDTH)
         beat = Signal(self._address_width - beat_bits)
         self.assume(m, ~unit.requests.valid | (unit.requests.p.beats != 0))
+        self.assume(m, unit.offset[: ceil_log2(PAGE_BYTES)] == 0)
         # A request in beats, and what is left of it.
         sent = unit.bursts.valid & unit.bursts.ready
         with m.If(unit.requests.valid & unit.requests.ready):
@@ -64,5 +65,9 @@ class Splitting(Proof):
         self.claim(m, "what is offered stays until it is taken, also when flushed", self.kept(m, unit.bursts))
         self.lemma(m, ~waits | (beats_left != 0))
         self.lemma(m, ~waits | (beats_left == self.inside("beats_left")))
+        room, block = self.inside("room"), block_beats(size)
+        place = unit.bursts.p.addr[beat_bits:][: ceil_log2(block)]
+        self.lemma(m, ~waits | (room == block - place))
+        self.lemma(m, ~waits | (self.inside("fits") == (beats_left <= room)))
         self.reach(m, sent & burst.last & (burst.len == block_beats(size) - 1))
         self.reach(m, sent & ~burst.last)

@@ -83,7 +83,8 @@ class RegisterAnswers(Proof):
         request = unit.requests
         self.lemma(m, (open_reads == 1) == (self.is_in("AWAIT_CORE") | self.is_in("ANSWER")))
         self.lemma(m, unit.responses.valid == self.is_in("ANSWER"))
-        self.lemma(m, ~self.is_in("ASK_CORE") | (request.valid & ~request.p.write))
+        for reading in ("ASK_CORE", "READ_OWN"):
+            self.lemma(m, ~self.is_in(reading) | (request.valid & ~request.p.write))
         self.lemma(m, ~self.is_in("WRITE_CORE") | (request.valid & request.p.write))
 
         before = Signal()
@@ -123,11 +124,16 @@ class Fetching(Proof):
 
         place, asked, word = self.inside("place"), self.inside("asked"), self.inside("word")
         state, available = self.inside("fsm_state"), self.inside("available")
-        looks, counts, asks = (self.is_in(name) for name in ("LOOK", "COUNT", "ASK"))
-        self.lemma(m, state <= 2)
+        looks, counts, asks, steps = (self.is_in(name) for name in ("LOOK", "COUNT", "ASK", "STEP"))
+        self.lemma(m, state <= 3)
         self.lemma(m, self.inside("stopping") | ((place < unit.size) & (unit.tail < unit.size)))
         self.lemma(m, ~counts | ((available != 0) & (place + available <= unit.size)))
         self.lemma(m, ~asks | ((asked != 0) & (place + asked <= unit.size) & (word == unit.base + place)))
+        self.lemma(m, ~steps | ((self.inside("end") == place + asked) & (place + asked <= unit.size)))
+        self.lemma(m, self.inside("has_asked") == steps)
+        until_end = self.inside("until_end_left")
+        self.lemma(m, self.inside("stopping") | (until_end + unit.tail == unit.size))
+        self.lemma(m, self.inside("stopping") | (self.inside("until_end_last") == (until_end == 1)))
         self.lemma(m, looks | unit.fetching)
         self._count_room(m, looks, asks, asked)
         with m.If(request.valid):
@@ -152,15 +158,15 @@ class Fetching(Proof):
             data.View(layout, self.stored("runs.queue.storage", (first + place)[: len(first)], layout.size)).rows
             for place in range(_DEPTH // _CHUNK)
         ]
-        count, room = self.inside("unpacker.count"), self.inside("room")
+        count, room = self.inside("unpacker.index"), self.inside("room")
         request_sent, run_sent = self.inside("request_sent"), self.inside("run_sent")
         level, has_output = self.inside("queue.level"), self.inside("queue.r_rdy")
         to_come = sum((Mux(place < runs, number, 0) for place, number in enumerate(rows)), Const(0)) - count
-        self.lemma(m, (level + to_come + room)[:8] == (_DEPTH + Mux(run_sent, asked, 0))[:8])
+        self.lemma(m, (level + to_come + room)[:8] == (_DEPTH + Mux(run_sent | self.inside("has_asked"), asked, 0))[:8])
         for place, number in enumerate(rows):
             self.lemma(m, (place >= runs) | ((number != 0) & (number <= _CHUNK)))
         self.lemma(m, Mux(runs == 0, count == 0, count < rows[0]))
         self.lemma(m, looks | (room >= _CHUNK))
         self.lemma(m, asks | ~(request_sent | run_sent))
-        self.lemma(m, ~asks | (asked <= _CHUNK))
+        self.lemma(m, ~(asks | self.inside("has_asked")) | (asked <= _CHUNK))
         self.lemma(m, has_output | (self.inside("queue.inner_level") <= 1))

@@ -8,7 +8,8 @@ from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
 from openmxu.arch.config import ceil_log2
-from openmxu.rtl.axi.channels import address_layout
+from openmxu.rtl.axi.burst_splitter import block_beats, split_burst_layout
+from openmxu.rtl.axi.channels import PAGE_BYTES, address_layout
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
 from tb.formal.bursts import is_legal
@@ -34,14 +35,20 @@ class _Addresses(Proof):
         self._first, self._end = self.any(m, "window_first", width), self.any(m, "window_end", width + 1)
         self.assume(m, self._end <= 1 << width)  # addresses behind the end of the address space would wrap
 
-    def follow(self, m: Module, requests: stream.Interface, offset: Value, splitter: str) -> None:
-        """Assume that requests stay in the window, and follow them through their splitter."""
+    def follow(self, m: Module, requests: stream.Interface, offset: Value, splitter: str, bursts: str) -> None:
+        """Assume that requests stay in the window, and follow them through their splitter and the slice behind it."""
+        self.assume(m, offset[: ceil_log2(PAGE_BYTES)] == 0)
         beat = (requests.p.address + offset)[_BEAT_BITS:_ADDRESS_WIDTH]
         self.assume(m, self.kept(m, requests))
         self.assume(m, ~requests.valid | ((requests.p.beats != 0) & self._contains(beat, requests.p.beats)))
         left = self.inside(f"{splitter}.beats_left")
         now = self.inside(f"{splitter}.bursts__payload")[_BEAT_BITS:_ADDRESS_WIDTH]
-        self.lemma(m, ~self.inside(f"{splitter}.active") | ((left != 0) & self._contains(now, left)))
+        room, block = self.inside(f"{splitter}.room"), block_beats(_DATA_BYTES)
+        with m.If(self.inside(f"{splitter}.active")):
+            self.lemma(m, (left != 0) & self._contains(now, left))
+            self.lemma(m, room == block - now[: ceil_log2(block)])
+            self.lemma(m, self.inside(f"{splitter}.fits") == (left <= room))
+        self._follow_slice(m, bursts, split_burst_layout(_ADDRESS_WIDTH))
 
     def claim_addresses(self, m: Module, name: str, channel: stream.Interface) -> None:
         """Make the claims about an address channel."""
@@ -51,11 +58,17 @@ class _Addresses(Proof):
             self.claim(m, f"{name}: a burst is aligned and does not cross 4 KiB", legal)
             self.claim(m, f"{name}: no burst reaches outside the window that requests stay in", self._is_inside(burst))
         self.claim(m, f"{name}: valid and payload stay until ready", self.kept(m, channel))
-        spare = data.View(address_layout(_ADDRESS_WIDTH), self.inside("addresses.spare"))
-        with m.If(~self.inside("addresses.has_room")):
-            self.lemma(m, self.inside("addresses.has_first"))
-            self.lemma(m, is_legal(spare.addr, spare.len, _DATA_BYTES) & self._is_inside(spare))
+        self._follow_slice(m, "addresses", address_layout(_ADDRESS_WIDTH))
         self.reach(m, channel.valid & channel.ready & (burst.len != 0))
+
+    def _follow_slice(self, m: Module, name: str, layout: data.StructLayout) -> None:
+        """What a register slice holds is a legal burst in the window."""
+        held = {"first": self.inside(f"{name}.has_first"), "spare": ~self.inside(f"{name}.has_room")}
+        self.lemma(m, held["first"] | ~held["spare"])
+        for place, is_held in held.items():
+            burst = data.View(layout, self.inside(f"{name}.{place}"))
+            with m.If(is_held):
+                self.lemma(m, is_legal(burst.addr, burst.len, _DATA_BYTES) & self._is_inside(burst))
 
     def _contains(self, beat: Value, beats: Value) -> Value:
         return (beat >= self._first) & (beat + beats <= self._end)
@@ -76,7 +89,7 @@ class Reading(_Addresses):
         self.choose_window(m)
         ports = [getattr(unit, f"client_{name}") for name in _CLIENTS]
         for name, port in zip(_CLIENTS, ports, strict=True):
-            self.follow(m, port.request, getattr(unit, f"offset_{name}"), f"splitter_{name}")
+            self.follow(m, port.request, getattr(unit, f"offset_{name}"), f"splitter_{name}", f"bursts_{name}")
         self.claim_addresses(m, "AR", unit.bus.ar)
         for port in ports:
             kept = self.kept(m, port.data)
@@ -98,7 +111,7 @@ class Writing(_Addresses):
     def state(self, m: Module) -> None:
         unit = self.unit
         self.choose_window(m)
-        self.follow(m, unit.port.request, unit.offset, "splitter")
+        self.follow(m, unit.port.request, unit.offset, "splitter", "bursts")
         self.claim_addresses(m, "AW", unit.bus.aw)
         self.claim(m, "W: valid and payload stay until ready", self.kept(m, unit.bus.w))
         kept = self.kept(m, unit.port.done)

@@ -82,7 +82,7 @@ def _is_legal(unit: Value, access: data.View) -> Value:
 class Soundness(Proof):
     """The scoreboard, for any two of its slots."""
 
-    depth = 1
+    depth = 3
 
     def __init__(self) -> None:
         super().__init__(lambda: Scoreboard(CONFIG), "Scoreboard")
@@ -92,7 +92,7 @@ class Soundness(Proof):
         self._follow_protocol(m)
         older, younger = self.any(m, "older", 3), self.any(m, "younger", 3)
         self.assume(m, older != younger)
-        valid, pending = self.inside("valid"), self.inside("pending")
+        valid, conflicts = self.inside("valid"), self.inside("conflicts")
         accesses = Array(self._access(index) for index in range(len(_SLOTS)))
         waits = Array(self.inside(f"waits_{unit_of.name.lower()}_{slot}") for unit_of, slot in _SLOTS)
         running = Array(self._keep_order(m, queued) for queued in QueuedUnit)
@@ -146,8 +146,7 @@ class Soundness(Proof):
             self.lemma(m, started == (place < running[younger[1:]]))
         with m.If(self._checked & held["older"]):
             compared = _conflict(older[1:], touches["older"], Value.cast(unit.unit), unit.access)
-            self.lemma(m, ~compared | pending.bit_select(older, 1))
-        self.lemma(m, (pending & ~valid) == 0)
+            self.lemma(m, ~compared | conflicts.bit_select(older, 1))
         self.reach(m, in_the_way & ~started & (older[1:] == QueuedUnit.HOST_WRITE))
         self.reach(m, starts & conflict & (older[1:] == younger[1:]))
 
@@ -155,18 +154,22 @@ class Soundness(Proof):
         """How the command queues use the scoreboard, and what the decoder says of legal instructions."""
         unit, access = self.unit, self.unit.access
         self._checked = Signal(name="checked")
+        allocated_before = Signal()
+        steady, was_steady = Signal(), Signal()
         before = Signal(Value.cast(access).shape(), name="access_before")
         unit_before = Signal(2, name="unit_before")
-        m.d.sync += [before.eq(Value.cast(access)), unit_before.eq(Value.cast(unit.unit))]
-        with m.If(unit.check):
-            m.d.sync += self._checked.eq(1)
-        with m.Elif(unit.allocate):
-            m.d.sync += self._checked.eq(0)
+        m.d.sync += [
+            before.eq(Value.cast(access)),
+            unit_before.eq(Value.cast(unit.unit)),
+            allocated_before.eq(unit.allocate),
+            was_steady.eq(steady),
+        ]
+        m.d.comb += [
+            steady.eq((Value.cast(access) == before) & (Value.cast(unit.unit) == unit_before) & ~allocated_before),
+            self._checked.eq(steady & was_steady),
+        ]
         full = unit.full.bit_select(Value.cast(unit.unit), 1)
-        self.assume(m, ~(unit.check & (self._checked | unit.allocate)))
         self.assume(m, ~unit.allocate | (self._checked & ~full))
-        with m.If(self._checked):
-            self.assume(m, (Value.cast(access) == before) & (Value.cast(unit.unit) == unit_before))
         self.assume(m, (unit.started & ~unit.startable) == 0)
 
         self.assume(m, _is_legal(Value.cast(unit.unit), access))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from openmxu.arch.config import ceil_log2
-from openmxu.rtl.axi.register_slice import RegisterSlice
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.stream_fifo import StreamFIFO
 from tb.formal.proof import Proof
 

@@ -44,8 +44,8 @@ def _window(proof: Proof, m: Module) -> tuple[Value, Value]:
 class LegalAccesses(Proof):
     """The instruction check, for instructions that access memory."""
 
-    bound = 10
-    reason = "one instruction, whose check takes up to 9 cycles; each check begins with loading its registers anew"
+    bound = 11
+    reason = "one instruction, whose check takes up to 10 cycles; each check begins with loading its registers anew"
 
     def __init__(self) -> None:
         super().__init__(lambda: InstructionCheck(CONFIG), "InstructionCheck, host transfers and Read_Weights")
@@ -116,6 +116,7 @@ class BurstsOfTransfers(Proof):
         with m.If(active):
             self.lemma(m, (rows != 0) & (bursts_left != 0) & ((rows == 1) | (bursts_left == 1)))
             self.lemma(m, (stride[0] == 0) | (bursts_left == 1))
+            self.lemma(m, self.inside("bursts_last") == (bursts_left == 1))
             self.lemma(m, (address >= base) & (address + rest <= limit) & (address[0] == 0))
         request = unit.requests
         with m.If(request.valid):
@@ -150,16 +151,14 @@ class TilesOfWeights(Proof):
         self.assume(m, self.kept(m, unit.commands))
         self.assume(m, self.kept(m, unit.memory.data))
 
-        asked, offset = self.inside("tiles_asked"), self.inside("offset")
-        with m.If(waits):
-            self.lemma(m, asked < command.tiles)
-        with m.Else():
-            self.lemma(m, asked == 0)
-        self.lemma(m, offset == (asked << ceil_log2(tile))[: len(offset)])
+        active, left, address = self.inside("active"), self.inside("tiles_left"), self.inside("address")
+        with m.If(active):
+            self.lemma(m, (left != 0) & (self.inside("tiles_last") == (left == 1)))
+            self.lemma(m, (address >= base) & (address + (left << ceil_log2(tile)) <= limit) & (address[:2] == 0))
         room = self.inside("room")
         self.assume(m, ~unit.tile_taken | (room < CONFIG.weight_fifo_tiles))
         self.lemma(m, room <= CONFIG.weight_fifo_tiles)
-        self.lemma(m, ~self.inside("committed") | (waits & (room != 0)))
+        self.lemma(m, ~self.inside("committed") | (active & (room != 0)))
         request = unit.memory.request
         with m.If(request.valid):
             last = request.p.address + ((request.p.beats - 1) << ceil_log2(beat))
@@ -170,4 +169,4 @@ class TilesOfWeights(Proof):
                 (request.p.address + beat > base) & (last < limit),
             )
         self.claim(m, "requests stay until they are taken, also when flushed", self.kept(m, request))
-        self.reach(m, request.valid & request.ready & (asked == 2))
+        self.reach(m, request.valid & request.ready & (left == 2))

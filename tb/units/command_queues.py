@@ -23,10 +23,10 @@ PORTS = {
 async def order_and_hazards(dut, stall):
     bench = await Bench.start(dut, "command_queues")
     rng = random_generator()
-    names = ("check", "unit", "access", "push")
+    names = ("unit", "access", "push")
     ports = {name: bench.port(name) for name in (*names, *set(PORTS.values()))}
     full, busy = bench.port("full"), bench.port("busy")
-    ports["check"].value = ports["push"].value = 0
+    ports["push"].value = 0
     units = Units(bench, stall)
     sent = {unit: [] for unit in QueuedUnit}
     waited = 0
@@ -36,10 +36,7 @@ async def order_and_hazards(dut, stall):
         payload = random.getrandbits(len(ports[name]))
         ports["unit"].value, ports["access"].value = access.unit.value, access.payload
         ports[name].value = payload
-        ports["check"].value = 1
-        await bench.step()
-        ports["check"].value = 0
-        await bench.step()
+        await bench.steps(3)
         # `full` falls when an instruction finishes, and nothing but a push makes it rise.
         while int(full.value) >> access.unit.value & 1:
             waited += 1

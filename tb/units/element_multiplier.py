@@ -14,8 +14,9 @@ _ELEMENTS = [0, 1, -1, 65535, -65535, 32767, -32768, 255, -255]
 
 
 @cocotb.test()
-async def products_wrap(dut):
-    bench = await Bench.start(dut, "element_multiplier")
+@cocotb.parametrize(form=["element_multiplier", "element_multiplier_ecp5"])
+async def products_wrap(dut, form):
+    bench = await Bench.start(dut, form)
     rng = random_generator()
     corners = np.array([(total, element) for total in _TOTALS for element in _ELEMENTS])
     totals = np.concatenate([corners[:, 0], rng.integers(-(2**31), 2**31, CYCLES)])

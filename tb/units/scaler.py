@@ -24,8 +24,9 @@ def corners():
 
 
 @cocotb.test()
-async def every_product_is_exact(dut):
-    bench = await Bench.start(dut, "scaler")
+@cocotb.parametrize(form=["scaler", "scaler_ecp5"])
+async def every_product_is_exact(dut, form):
+    bench = await Bench.start(dut, form)
     rng = random_generator()
     first_totals, first_scales = corners()
     totals = np.concatenate([first_totals, random_totals(rng, CYCLES)])

@@ -75,27 +75,30 @@ async def waits_for_what_it_must(dut, eagerness):
     """``eagerness``: how probably a unit starts or finishes what it can in a cycle."""
     bench = await Bench.start(dut, "scoreboard")
     rng = random_generator()
-    names = ("check", "allocate", "unit", "access", "started", "done")
+    names = ("allocate", "unit", "access", "started", "done")
     ports = {name: bench.port(name) for name in names}
     outputs = {name: bench.port(name) for name in ("full", "busy", "startable", "matrix_waits")}
     model = Model()
-    checked, stalls = False, 0
+    # Cycles for which the same access has been there; None when it has got its slot.
+    age, stalls = None, 0
     for cycle in range(CYCLES):
         expected = model.outputs()
         units = list(QueuedUnit)
         started = [u for u in units if expected["startable"] >> u.value & 1 and random.random() < eagerness]
         done = [u for u in units if any(i.started for i in model.flying[u]) and random.random() < eagerness / 2]
-        allocates = checked and not model.is_full(model.access.unit) and random.random() < 0.7
-        checks = random_access(rng) if not checked and random.random() < 0.8 else None
+        allocates = age is not None and age >= 2 and not model.is_full(model.access.unit) and random.random() < 0.7
+        checks = random_access(rng) if age is None and random.random() < 0.8 else None
         access = checks or model.access
         if access is not None:
             ports["unit"].value, ports["access"].value = access.unit.value, access.payload
-        ports["check"].value, ports["allocate"].value = int(checks is not None), int(allocates)
+        ports["allocate"].value = int(allocates)
         ports["started"].value = _bits(unit in started for unit in units)
         ports["done"].value = _bits(unit in done for unit in units)
         await RisingEdge(dut.clk)
         assert {name: int(port.value) for name, port in outputs.items()} == expected, cycle
         stalls += expected["startable"] == 0 and expected["busy"] != 0
         model.advance(checks, allocates, started, done)
-        checked = (checked or checks is not None) and not allocates
+        if checks is not None:
+            age = 0
+        age = None if allocates or age is None else age + 1
     assert stalls > 0

@@ -120,7 +120,8 @@ async def commands_queue_up_and_settle(dut):
     assert rows.received == expected[: CONFIG.weight_fifo_tiles * CONFIG.size]
     # The tiles in the FIFO belong to the first commands, of which the last may still have tiles to come.
     whole = np.cumsum([fetch.tiles for fetch in fetches]) <= CONFIG.weight_fifo_tiles
-    assert len(commands.sent) == whole.sum() + CONFIG.weight_queue_depth
+    # One more than the queue holds: the command that is executed.
+    assert len(commands.sent) == whole.sum() + 1 + CONFIG.weight_queue_depth
     assert int(bench.port("settled").value) == 1
     assert int(bench.port("busy").value) == 1
     consumer.enabled = True

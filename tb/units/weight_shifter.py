@@ -11,7 +11,7 @@ from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.payloads import pack_lanes, unpack_lanes
 
 TILES = 30
-LEAD = 3
+LEAD = WeightShifter.latency
 """Cycles from a row's grant to its lane 0 at the array's edge: unified buffer and systolic data setup."""
 
 

@@ -23,11 +23,11 @@ from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.program_fetcher import ProgramFetcher
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.register_file import RegisterFile
-from openmxu.rtl.axi.register_slice import RegisterSlice
 from openmxu.rtl.axi.shell import Shell
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.column_state import ColumnState
+from openmxu.rtl.command_queue import CommandQueue
 from openmxu.rtl.commands import activation_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.core import Core
@@ -46,6 +46,8 @@ from openmxu.rtl.plane_products import PlaneProducts
 from openmxu.rtl.plane_walker import PlaneWalker
 from openmxu.rtl.pooler import Pooler
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.product import Product
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.requantizer import Requantizer
 from openmxu.rtl.result_writer import ResultWriter
 from openmxu.rtl.row_packer import RowPacker
@@ -120,10 +122,12 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     RegisterFile: lambda config: RegisterFile(config, ShellKind.AXI),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
+    CommandQueue: lambda config: CommandQueue(OPERAND_WIDTH, config.command_queue_depth),
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
     ElementMultiplier: lambda config: ElementMultiplier(),
     PlaneProducts: lambda config: PlaneProducts(),
+    Product: lambda config: Product(signed(OPERAND_WIDTH), signed(OPERAND_WIDTH)),
     PlaneWalker: lambda config: PlaneWalker(activation_walk(config)),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Pooler: lambda config: Pooler(config.column_groups),
