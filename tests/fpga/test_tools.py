@@ -1,5 +1,6 @@
 """A small design through the tools."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.stream_fifo import StreamFIFO
-from openmxu.rtl.target import Target
+from openmxu.rtl.target import Family, Target
 from openmxu.rtl.verilog import to_verilog
 from scripts.fpga.errors import DoesNotFitError, MissingToolError, ToolError
 from scripts.fpga.implementation import Source, implement
@@ -63,6 +64,23 @@ def test_more_multipliers_than_a_part_has(folder):
     assert netlist.types["MULT18X18D"] == 29
     with pytest.raises(DoesNotFitError, match="MULT18X18D 29 of 28"):
         place(netlist, PART, seed=1, frequency=100.0)
+
+
+def test_blocks_that_are_named_stay_what_they_are(folder):
+    verilog = """
+        module top(input clk, input [15:0] a, b, output [31:0] p);
+          SB_MAC16 #(.MODE_8x8(1'b1), .TOP_8x8_MULT_REG(1'b1), .BOT_8x8_MULT_REG(1'b1)) block (
+            .CLK(clk), .CE(1'b1), .A(a), .B(b), .O(p)
+          );
+        endmodule
+    """
+    netlist = synthesize(verilog, "top", Family.ICE40, folder / "blocks")
+    (block,) = [
+        cell
+        for cell in json.loads((netlist.folder / netlist.json).read_text())["modules"]["top"]["cells"].values()
+        if cell["type"] == "SB_MAC16"
+    ]
+    assert int(block["parameters"]["MODE_8x8"], 2) == 1
 
 
 def test_verilog_that_is_wrong_is_told_in_one_line(folder):
