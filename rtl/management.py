@@ -61,8 +61,12 @@ class Management(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # One access at a time: where the host is slow, registers in the way of many wires cost nothing.
-        request = Signal(ManagementRequest, reset_less=True)
         offered = self.requests.p
+        # No register that is written is wider.
+        widest = max(field.width for _, field in MemoryWindows(self._config))
+        request = Signal(
+            data.StructLayout({"address": offered.address.shape(), "write": 1, "data": widest}), reset_less=True
+        )
         stages = Signal(2)
         taken = Signal()
         write = Signal()
@@ -73,7 +77,11 @@ class Management(wiring.Component):
         ]
         m.d.sync += stages.eq(Cat(taken, stages[0] & ~request.write))
         with m.If(taken):
-            m.d.sync += request.eq(offered)
+            m.d.sync += [
+                request.address.eq(offered.address),
+                request.write.eq(offered.write),
+                request.data.eq(offered.data),
+            ]
 
         is_command = write & (request.address == Address.COMMAND)
         clear = Signal()

@@ -74,12 +74,13 @@ class Scaler(wiring.Component):
             return value
 
         def round_to_24(name: str, value: Value, sticky: Value) -> tuple[Value, Value]:
-            """The upper 24 bits rounded to nearest even, with ``sticky`` for those below the first one that is cut off;
-            after a carry 1.000 with ``carry`` for the exponent."""
-            rest = len(value) - 24
-            increment = value[rest - 1] & (sticky | value[rest])
+            """The upper 24 of 25 bits rounded to nearest even, with ``sticky`` for those below.
+
+            After a carry 1.000, with ``carry`` for the exponent.
+            """
+            increment = value[0] & (sticky | value[1])
             rounded = Signal(25, name=name)
-            m.d.comb += rounded.eq(value[rest:] + increment)
+            m.d.comb += rounded.eq(value[1:] + increment)
             return Cat(rounded[:23], rounded[23] | rounded[24]), rounded[24]
 
         # 1: sign and magnitude, up to 2**31.
@@ -97,7 +98,7 @@ class Scaler(wiring.Component):
             leading = register(f"leading_{stage}", leading)
 
         # 5: float32(total); a carry reaches the exponent in the next stage.
-        mantissa, carry = round_to_24("rounded_sum", normalized, normalized[:7].any())
+        mantissa, carry = round_to_24("rounded_sum", normalized[7:], normalized[:7].any())
         mantissa = register("sum_mantissa", mantissa)
         carry = register("sum_carry", carry)
         leading = register("leading_5", leading)
@@ -121,7 +122,7 @@ class Scaler(wiring.Component):
         m.d.sync += self.negative.eq(negative)
 
         # 9: the leading one moves to bit 47.
-        aligned = register("aligned", Mux(product[47], product, product << 1)[:48])
+        aligned = register("aligned", Mux(product[47], product, product << 1)[23:48])
         sticky = register("sticky", product[:22].any() | (product[47] & product[22]))
         exponent = register("exponent_9", exponent + product[47], _EXPONENT)
 

@@ -18,19 +18,22 @@ CONFIG = Config(size=4, activation_lanes=2)
 
 IDLE_REGISTERS = {
     r"accumulators\.tag_6\[11\]": "the last tag only tells that an instruction ends, not whether it accumulated",
-    r"array\.element_\d_3\.(swap|shift)\[0\]": "the last column has no neighbour",
+    r"array\.element_\d_3\.(swap|shift|activation)(\$\d+)?\[\d\]": "the last column has no neighbour",
+    r"activation_unit\.datapath\.multiplier_\d\.low\.product\[3[2-4]\]": "what is multiplied wraps to 32 bits",
     r"accumulators\.tag_[56]\[1[23]\]": "the last column has shifted its sum before",
     r"dispatcher\.check\.format\.configuration\[(9|1[0-5]|2[6-9]|3[0-2])\]": (
         "zero points of bytes: the upper bits of a legal one are all alike"
     ),
     r"dispatcher\.check\.format\.word\[[0-7]\]": "the opcode is decoded beside the word",
-    r"dispatcher\.check\.ranges\.products\.pitch\[(1[3-9]|2[0-3])\]": "addresses wrap",
-    r"dispatcher\.check\.ranges\.products\.product\[33\]": "no product needs its last bit, a second sign",
+    r"dispatcher\.check\.ranges(\$\d+)?\.products\.pitch\[(1[3-9]|2[0-3])\]": "addresses wrap",
+    r"dispatcher\.check\.ranges(\$\d+)?\.products\.product\[33\]": "no product needs its last bit, a second sign",
     r"dispatcher\.queues\.scoreboard\.access_(host_read|host_write|matrix|activation)_\d\[\d+\]": (
         "all units' slots are alike, and no unit uses both host memory and accumulators"
     ),
     r"matrix_sequencer\.row\[15\]": "a tag counts when its row is granted, not before",
-    r"unified_buffer\.(granted_matrix|read_matrix__response__valid)\[0\]": "rows for the array travel with their tags",
+    r"unified_buffer\.(granted_matrix|arrived_matrix|read_matrix__response__valid)\[0\]": (
+        "rows for the array travel with their tags"
+    ),
 }
 IDLE_INPUTS = {
     r"host_write__done__payload\[0\]": "a token without a value",
