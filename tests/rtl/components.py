@@ -128,7 +128,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     ElementMultiplier: lambda config: ElementMultiplier(),
     PlaneProducts: lambda config: PlaneProducts(),
     Product: lambda config: Product(signed(OPERAND_WIDTH), signed(OPERAND_WIDTH)),
-    PlaneWalker: lambda config: PlaneWalker(activation_walk(config)),
+    PlaneWalker: lambda config: PlaneWalker(activation_walk(config), context=OPERAND_WIDTH),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Pooler: lambda config: Pooler(config.column_groups),
     Requantizer: lambda config: Requantizer(config.column_groups),

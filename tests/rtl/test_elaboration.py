@@ -91,6 +91,7 @@ def test_components_cover_the_package():
         "channels",
         "commands",
         "cores",
+        "countdown",
         "instruction_fields",
         "interfaces",
         "messages",
