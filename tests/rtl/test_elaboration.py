@@ -92,6 +92,7 @@ def test_components_cover_the_package():
         "commands",
         "cores",
         "countdown",
+        "ecp5_block",
         "instruction_fields",
         "interfaces",
         "messages",
