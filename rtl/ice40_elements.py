@@ -1,21 +1,13 @@
 """Two processing elements that share a multiplier block of an iCE40."""
 
-from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from openmxu.rtl.ice40_block import MAGNITUDE_WIDTH, products_block, signed_product
 from openmxu.rtl.processing_element import OPERAND_WIDTH, element_members
 
-__all__ = ["Ice40Elements", "sign_and_magnitude"]
-
-_MAGNITUDE = OPERAND_WIDTH - 1
-_PRODUCT = 2 * _MAGNITUDE
-
-
-def sign_and_magnitude(operand: Value) -> Value:
-    """An operand from -255 to 255 as its magnitude with its sign above."""
-    negative = operand[-1]
-    return Cat(Mux(negative, -operand, operand)[:_MAGNITUDE], negative)
+__all__ = ["Ice40Elements"]
 
 
 class Ice40Elements(wiring.Component):
@@ -56,15 +48,13 @@ class Ice40Elements(wiring.Component):
             swap = Signal(name=f"swap_{name}")
             shift = Signal(name=f"shift_{name}")
             is_negative = Signal(name=f"is_negative_{name}", reset_less=True)
-            product = Signal(_PRODUCT, name=f"product_{name}")
-            # What is negative and not zero is below -510: its upper half tells.
-            addend = Cat(product, is_negative & product[_MAGNITUDE:].any()).as_signed()
+            product = Signal(2 * MAGNITUDE_WIDTH, name=f"product_{name}")
             m.d.sync += [
                 activation.eq(element.activation_in),
                 swap.eq(element.swap_in),
                 shift.eq(element.shift_in),
                 is_negative.eq(activation[-1] ^ weight[-1]),
-                partial_sum.eq(element.partial_sum_in + addend),
+                partial_sum.eq(element.partial_sum_in + signed_product(product, is_negative)),
             ]
             with m.If(element.shift_in):
                 m.d.sync += next_weight.eq(element.weight_in)
@@ -77,43 +67,14 @@ class Ice40Elements(wiring.Component):
                 element.weight_out.eq(next_weight),
                 element.partial_sum_out.eq(partial_sum),
             ]
-            factors.append((activation[:_MAGNITUDE], weight[:_MAGNITUDE]))
+            factors.append((activation[:MAGNITUDE_WIDTH], weight[:MAGNITUDE_WIDTH]))
             negative.append(is_negative)
             products.append(product)
 
-        halves = {
-            f"p_{half}{name}": value
-            for half in ("TOP", "BOT")
-            # Zero plus or minus the registered product, with no carry.
-            for name, value in (
-                ("_8x8_MULT_REG", Const(1)),
-                ("OUTPUT_SELECT", Const(0, 2)),
-                ("ADDSUB_UPPERINPUT", Const(1)),
-                ("ADDSUB_LOWERINPUT", Const(1, 2)),
-                ("ADDSUB_CARRYSELECT", Const(0, 2)),
-            )
-        }
-        (upper, lower) = factors
-        m.submodules.block = Instance(
-            "SB_MAC16",
-            p_MODE_8x8=Const(1),
-            **halves,
-            i_CLK=ClockSignal(),
-            i_CE=Const(1),
-            i_A=Cat(lower[0], upper[0]),
-            i_B=Cat(lower[1], upper[1]),
-            i_C=Const(0, 16),
-            i_D=Const(0, 16),
-            i_ADDSUBTOP=negative[0],
-            i_ADDSUBBOT=negative[1],
-            **{f"i_{port}": Const(0) for port in _UNUSED},
-            o_O=Cat(products[1], products[0]),
+        m.submodules.block = products_block(
+            [activation for activation, _ in reversed(factors)],
+            [weight for _, weight in reversed(factors)],
+            negative[::-1],
+            products[::-1],
         )
         return m
-
-
-_UNUSED = (
-    *("AHOLD", "BHOLD", "CHOLD", "DHOLD", "IRSTTOP", "IRSTBOT", "ORSTTOP", "ORSTBOT"),
-    *("OLOADTOP", "OLOADBOT", "OHOLDTOP", "OHOLDBOT", "CI", "ACCUMCI", "SIGNEXTIN"),
-)
-"""Inputs of the block that nothing here needs."""

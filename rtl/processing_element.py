@@ -13,7 +13,7 @@ from openmxu.rtl.logic_multiplier import LogicMultiplier
 from openmxu.rtl.multiplier import OPERAND_WIDTH, Multiplier
 from openmxu.rtl.target import Family, Target
 
-__all__ = ["OPERAND_WIDTH", "ProcessingElement", "element_members"]
+__all__ = ["OPERAND_WIDTH", "ProcessingElement", "element_members", "multiplier_for"]
 
 
 def element_members(partial_sum_width: int) -> dict[str, wiring.Member]:
@@ -30,6 +30,13 @@ def element_members(partial_sum_width: int) -> dict[str, wiring.Member]:
         "partial_sum_in": In(signed(partial_sum_width)),
         "partial_sum_out": Out(signed(partial_sum_width)),
     }
+
+
+def multiplier_for(target: Target, *, in_logic: bool) -> Multiplier:
+    """A multiplier of the target, or one that does without its blocks."""
+    if in_logic:
+        return LogicMultiplier()
+    return Ecp5Multiplier() if target.family is Family.ECP5 else Multiplier()
 
 
 class ProcessingElement(wiring.Component):
@@ -90,7 +97,7 @@ class ProcessingElement(wiring.Component):
         shift = Signal()
 
         # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.
-        m.submodules.multiplier = multiplier = self._multiplier(Target.of(platform))
+        m.submodules.multiplier = multiplier = multiplier_for(Target.of(platform), in_logic=self.in_logic)
         m.d.comb += [
             multiplier.activation.eq(self.activation_in),
             multiplier.weight.eq(next_weight),
@@ -113,8 +120,3 @@ class ProcessingElement(wiring.Component):
             self.partial_sum_out.eq(partial_sum),
         ]
         return m
-
-    def _multiplier(self, target: Target) -> Multiplier:
-        if self.in_logic:
-            return LogicMultiplier()
-        return Ecp5Multiplier() if target.family is Family.ECP5 else Multiplier()

@@ -18,12 +18,17 @@ from openmxu.rtl.axi.read_manager import read_error_layout
 from openmxu.rtl.axi.register_file import RegisterFile
 from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.cores import core_for
+from openmxu.rtl.dense.bus_errors import DenseBusErrors
 from openmxu.rtl.dense.event_queue import DenseEventQueue
 from openmxu.rtl.dense.program_fetcher import DenseProgramFetcher
+from openmxu.rtl.dense.register_file import DenseRegisterFile
 from openmxu.rtl.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.watchdog import Watchdog
 
 __all__ = ["ShellCore"]
+
+_GRAIN = 1 << 16
+"""Of the watchdog of a core with few logic cells, in cycles."""
 
 
 class ShellCore(wiring.Component):
@@ -99,15 +104,9 @@ class ShellCore(wiring.Component):
         m = Module()
         config = self.config
         resets = self.resets
-        m.submodules.registers = self._registers = registers = RegisterFile(config, self._kind)
         core = core_for(config)
-        host = (config.host_address_width, config.host_data_bytes)
-        if config.features.is_sequential and config.host_data_bytes <= WORD_BYTES:
-            self._fetcher, self._events = DenseProgramFetcher(*host), DenseEventQueue()
-        else:
-            self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
-        self._errors = BusErrors(config)
-        self._watchdog = Watchdog()
+        self._make_units()
+        m.submodules.registers = registers = self._registers
         m.submodules.core = ResetInserter(resets)(core)
         m.submodules.fetcher = ResetInserter(resets)(self._fetcher)
         m.submodules.events = ResetInserter(resets)(self._events)
@@ -138,6 +137,20 @@ class ShellCore(wiring.Component):
         self._watch(m, core)
         self._report(m, core)
         return m
+
+    def _make_units(self) -> None:
+        """The smallest ones that do what the configuration asks for."""
+        config = self.config
+        host = (config.host_address_width, config.host_data_bytes)
+        is_sequential = config.features.is_sequential
+        fits = is_sequential and DenseRegisterFile.fits(config)
+        self._registers = (DenseRegisterFile if fits else RegisterFile)(config, self._kind)
+        if is_sequential and config.host_data_bytes <= WORD_BYTES:
+            self._fetcher, self._events = DenseProgramFetcher(*host), DenseEventQueue()
+        else:
+            self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
+        self._errors = (DenseBusErrors if is_sequential else BusErrors)(config)
+        self._watchdog = Watchdog(_GRAIN if is_sequential else 1)
 
     def _reset(self, m: Module) -> None:
         """Hold the core in reset until nothing is on its way from or to memory."""

@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.rtl.ice40_elements import Ice40Elements, sign_and_magnitude
+from openmxu.rtl.ice40_block import sign_and_magnitude
+from openmxu.rtl.ice40_elements import Ice40Elements
 from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.target import Family, Target
 

@@ -104,21 +104,32 @@ _MAC16_SETTINGS = {
     "TOPADDSUB_LOWERINPUT": 1,
     "BOTADDSUB_LOWERINPUT": 1,
 }
-"""The only ones that are modelled; all other parameters are 0."""
+"""The only ones that are modelled, besides registers for factors; all other parameters are 0."""
 
 
 def _sb_mac16(cell: Instance) -> Module:
-    """iCE40: twice 8 × 8 bits, unsigned, with registers for the products, which are added or subtracted."""
+    """iCE40: twice 8 × 8 bits, unsigned, with registers for the products, which are added or subtracted, and for the
+    factors if there are any."""
     m = Module()
     settings = {name: Const.cast(value).value for name, value in cell.parameters.items()}
-    if {name: value for name, value in settings.items() if value} != _MAC16_SETTINGS:
+    others = {name: value for name, value in settings.items() if value and name not in ("A_REG", "B_REG")}
+    if others != _MAC16_SETTINGS:
         raise UnknownCellError(f"no model of an SB_MAC16 with {settings}")
+    factors = []
+    for port in ("A", "B"):
+        factor = _input(cell, port)
+        if settings.get(f"{port}_REG"):
+            register = Signal(16, name=f"factor_{port.lower()}", reset_less=True)
+            with m.If(_input(cell, "CE") & ~_input(cell, f"{port}HOLD")):
+                m.d.sync += register.eq(factor)
+            factor = register
+        factors.append(factor)
     output = cell.ports["O"][0]
     for half, (name, port) in enumerate((("BOT", "D"), ("TOP", "C"))):
         product = Signal(16, name=f"product_{name.lower()}", reset_less=True)
-        factors = (_input(cell, factor).word_select(half, 8) for factor in ("A", "B"))
+        one, other = (factor.word_select(half, 8) for factor in factors)
         with m.If(_input(cell, "CE")):
-            m.d.sync += product.eq(next(factors) * next(factors))
+            m.d.sync += product.eq(one * other)
         addend = _input(cell, port)
         result = Mux(_input(cell, f"ADDSUB{name}"), addend - product, addend + product)
         m.d.comb += output[16 * half : 16 * half + 16].eq(result)

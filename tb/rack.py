@@ -30,6 +30,12 @@ from openmxu.rtl.commands import activation_walk, matrix_walk
 from openmxu.rtl.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.core import Core
 from openmxu.rtl.dense.accumulators import DenseAccumulators
+from openmxu.rtl.dense.array import DenseArray
+from openmxu.rtl.dense.bus_errors import DenseBusErrors
+from openmxu.rtl.dense.program_fetcher import DenseProgramFetcher
+from openmxu.rtl.dense.register_file import DenseRegisterFile
+from openmxu.rtl.dense.unified_buffer import DenseUnifiedBuffer
+from openmxu.rtl.dense.weights import DenseWeights
 from openmxu.rtl.dispatcher import Dispatcher
 from openmxu.rtl.element_fetcher import ElementFetcher
 from openmxu.rtl.element_multiplier import ElementMultiplier
@@ -84,6 +90,7 @@ __all__ = [
     "AXI_CLIENTS",
     "AXI_DATA_BYTES",
     "BEAT_BYTES",
+    "DENSE_FETCHER_BYTES",
     "EVENT_QUEUE_DEPTH",
     "FETCHER_DEPTH",
     "FIFO_DEPTHS",
@@ -94,6 +101,7 @@ __all__ = [
     "ROWS_IN_FLIGHT",
     "ROWS_WIDTH",
     "UART_DIVISORS",
+    "WATCHDOG_GRAIN",
     "WRITERS",
     "Rack",
 ]
@@ -125,11 +133,17 @@ AXI_DATA_BYTES = (4, 16, 64)
 AXI_CLIENTS = ("first", "second")
 """Clients of the read manager under test."""
 
+DENSE_FETCHER_BYTES = (4, 16)
+"""Bus widths that the program fetcher of the dense profile is tested with."""
+
 FETCHER_DEPTH = 8
 """Instructions that the program fetcher under test holds."""
 
 EVENT_QUEUE_DEPTH = 3
 """Events that the event queue under test holds."""
+
+WATCHDOG_GRAIN = 8
+"""Of the coarse watchdog under test, in cycles."""
 
 RETRANSMIT_CYCLES = 3000
 """Of the serial link under test."""
@@ -160,6 +174,13 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "systolic_data_setup": SystolicDataSetup(config),
         "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
         "unified_buffer_ice40": OnTarget(UnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)),
+        "dense_array": DenseArray(config),
+        "dense_array_ice40": OnTarget(DenseArray(config), Target(Family.ICE40)),
+        "dense_unified_buffer": DenseUnifiedBuffer(config, readers=READERS, writers=WRITERS),
+        "dense_unified_buffer_ice40": OnTarget(
+            DenseUnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)
+        ),
+        "dense_weights": DenseWeights(config),
         "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),
         "dense_accumulators": DenseAccumulators(config),
@@ -211,6 +232,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
         "management": Management(config),
         "scrubber": Scrubber(config),
         "watchdog": Watchdog(),
+        "coarse_watchdog": Watchdog(WATCHDOG_GRAIN),
     }
 
 
@@ -231,7 +253,15 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
         "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
         "register_file": RegisterFile(config, ShellKind.AXI),
+        "dense_register_file": DenseRegisterFile(
+            config.replace(host_address_width=AXI_ADDRESS_WIDTH, weight_address_width=AXI_ADDRESS_WIDTH), ShellKind.AXI
+        ),
         "bus_errors": BusErrors(config),
+        "dense_bus_errors": DenseBusErrors(config),
+        **{
+            f"dense_program_fetcher_{beat}": DenseProgramFetcher(width, beat, depth=FETCHER_DEPTH)
+            for beat in DENSE_FETCHER_BYTES
+        },
     }
 
 

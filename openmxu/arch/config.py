@@ -47,7 +47,8 @@ class Config:
         Instructions that may be in flight in each unit; a power of two from 2 to 16. A core of the dense profile has no
         queues.
     weight_queue_depth
-        Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64.
+        Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64, in the dense
+        profile 1.
     host_data_bytes, weight_data_bytes
         Width of one beat on the host and the weight memory ports, in bytes; a power of two from 4 to 64.
     host_address_width, weight_address_width
@@ -103,6 +104,10 @@ class Config:
         self._between("command_queue_depth", 2, 16)
         self._power_of_two("command_queue_depth")
         self._between("weight_queue_depth", 1, 64)
+        if self.features.is_sequential and self.weight_queue_depth != 1:
+            raise ValueError(
+                f"weight_queue_depth must be 1 in the profile {self.profile}, not {self.weight_queue_depth}"
+            )
         for name in ("host_data_bytes", "weight_data_bytes"):
             self._between(name, 4, 64)
             self._power_of_two(name)

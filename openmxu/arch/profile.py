@@ -94,7 +94,7 @@ _DENSE = Profile(
     tuple(_with_fields(f, _DENSE_FORMATS[f.opcode]) for f in FORMATS if f.opcode in _DENSE_FORMATS),
     tuple(_with_fields(r, _DENSE_REGISTERS[r.number]) for r in REGISTERS if r.number in _DENSE_REGISTERS),
     (Counter.CYCLES,),
-    40,
+    32,
     tuple(code for code in CORE_FAULTS if code not in (FaultCode.UNIMPLEMENTED, FaultCode.UNIFIED_BUFFER_OVERLAP)),
     is_sequential=True,
     has_scrubber=False,

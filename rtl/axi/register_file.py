@@ -179,6 +179,11 @@ class RegisterFile(wiring.Component):
                     m.next = "IDLE"
         return m
 
+    @staticmethod
+    def _written_word(register: DeviceRegister) -> int:
+        """Number of the word whose write takes effect."""
+        return register.offset // WORD_BYTES + register.is_wide
+
     def _port(self, register: DeviceRegister) -> Value:
         return Value.cast(getattr(self, register.name.lower()))
 
@@ -216,7 +221,7 @@ class RegisterFile(wiring.Component):
             if register.access is Access.READ:
                 continue
             port, low = self._port(register), ceil_log2(register.alignment)
-            word = register.offset // WORD_BYTES + register.is_wide
+            word = self._written_word(register)
             given = (both if register.is_wide else self.requests.p.data)[low : low + len(port)]
             written = Signal(name=f"{register.name.lower()}_written")
             m.d.comb += written.eq(write & (self.requests.p.word == word))

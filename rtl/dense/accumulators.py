@@ -15,33 +15,33 @@ class DenseAccumulators(wiring.Component):
     """S columns of int32 sums, each in a memory with one read and one write port.
 
     A row is read in one cycle and written in the next one, without a register between: what is slow here is small.
-    Rows travel from column to column, as the array's sums do. One instruction works at a time, so that nobody looks at
-    rows while they are added to, and no row is read while it is being written.
+    One instruction works at a time, so that nobody looks at rows while they are added to, and no row is read while it
+    is being written.
 
     Members
     -------
     tag
-        For the row whose column 0 comes ``tag_lead`` cycles later. Whether it accumulates, it tells until the end of
-        its instruction; it does not shift.
-    partial_sums
-        Of the array, skewed by column.
+        For the row whose sums come ``tag_lead`` cycles later. Whether it accumulates, it tells until the end of its
+        instruction; it does not shift.
+    sums
+        Of the array.
     done
-        Set for one cycle when the last row of an instruction has been written in all columns.
+        Set for one cycle when the last row of an instruction is written.
     row
         The one that is looked at, while no instruction is at work.
     columns
-        Its sums: column n from n + 1 cycles later on.
+        Its sums, from the next cycle on.
     """
 
     tag_lead = 1
-    """Cycles from a tag to column 0 of its sums."""
+    """Cycles from a tag to its sums."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(
             {
                 "tag": In(tag_layout(config)),
-                "partial_sums": In(data.ArrayLayout(signed(config.partial_sum_width), config.size)),
+                "sums": In(data.ArrayLayout(signed(config.partial_sum_width), config.size)),
                 "done": Out(1),
                 "row": In(config.accumulator_address_width),
                 "columns": Out(data.ArrayLayout(signed(32), config.size)),
@@ -56,23 +56,20 @@ class DenseAccumulators(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         row = Signal.like(self.row)
-        m.d.comb += row.eq(Mux(self.tag.valid, self.tag.row, self.row))
-        valid, last = self.tag.valid, self.tag.last
+        written = Signal.like(self.row, reset_less=True)
+        valid, last = Signal(), Signal(reset_less=True)
+        m.d.comb += [row.eq(Mux(self.tag.valid, self.tag.row, self.row)), self.done.eq(valid & last)]
+        m.d.sync += [written.eq(row), valid.eq(self.tag.valid), last.eq(self.tag.last)]
         for column in range(self.config.size):
             memory = Memory(shape=signed(32), depth=self.config.accumulator_rows, init=[])
             m.submodules[f"column_{column}"] = memory
             read, write = memory.read_port(), memory.write_port()
-            partial_sum = self.partial_sums[column]
-            m.d.comb += [read.addr.eq(row), read.en.eq(1), self.columns[column].eq(read.data)]
-
-            next_row = Signal.like(row, name=f"row_{column}", reset_less=True)
-            next_valid, next_last = Signal(name=f"valid_{column}"), Signal(name=f"last_{column}")
-            m.d.sync += [next_row.eq(row), next_valid.eq(valid), next_last.eq(last)]
-            row, valid, last = next_row, next_valid, next_last
             m.d.comb += [
-                write.addr.eq(row),
+                read.addr.eq(row),
+                read.en.eq(1),
+                self.columns[column].eq(read.data),
+                write.addr.eq(written),
                 write.en.eq(valid),
-                write.data.eq(Mux(self.tag.accumulate, read.data + partial_sum, partial_sum)),
+                write.data.eq(Mux(self.tag.accumulate, read.data + self.sums[column], self.sums[column])),
             ]
-        m.d.comb += self.done.eq(valid & last)
         return m

@@ -8,19 +8,17 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.rtl.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.dense.accumulators import DenseAccumulators
+from openmxu.rtl.dense.array import DenseArray
 from openmxu.rtl.dense.dispatcher import DenseDispatcher
 from openmxu.rtl.dense.host_reader import DenseHostReader
 from openmxu.rtl.dense.host_writer import DenseHostWriter
 from openmxu.rtl.dense.management import DenseManagement
 from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
+from openmxu.rtl.dense.unified_buffer import DenseUnifiedBuffer
+from openmxu.rtl.dense.weights import DenseWeights
 from openmxu.rtl.interfaces import CoreSignature
 from openmxu.rtl.scoreboard import QueuedUnit
-from openmxu.rtl.systolic_array import SystolicArray
-from openmxu.rtl.systolic_data_setup import SystolicDataSetup
-from openmxu.rtl.unified_buffer import UnifiedBuffer
-from openmxu.rtl.weight_fetcher import WeightFetcher
-from openmxu.rtl.weight_fifo import WeightFIFO
-from openmxu.rtl.weight_shifter import WeightShifter
+from openmxu.rtl.systolic_data_setup import operand_value
 
 __all__ = ["DenseCore"]
 
@@ -44,27 +42,23 @@ class DenseCore(wiring.Component):
         m = Module()
         config = self.config
         m.submodules.dispatcher = self._dispatcher = DenseDispatcher(config)
-        m.submodules.unified_buffer = self._unified_buffer = UnifiedBuffer(
+        m.submodules.unified_buffer = self._unified_buffer = DenseUnifiedBuffer(
             config, readers=("matrix", "activation", "host"), writers=("results", "host")
         )
         m.submodules.host_reader = self._host_reader = DenseHostReader(config)
         m.submodules.host_writer = self._host_writer = DenseHostWriter(config)
-        m.submodules.weight_fetcher = self._weight_fetcher = WeightFetcher(config)
-        m.submodules.weight_fifo = self._weight_fifo = WeightFIFO(config)
-        m.submodules.weight_shifter = self._weight_shifter = WeightShifter(config)
-        m.submodules.data_setup = self._data_setup = SystolicDataSetup(config)
-        m.submodules.array = self._array = SystolicArray(config)
+        m.submodules.weights = self._weights = DenseWeights(config)
+        m.submodules.array = self._array = DenseArray(config)
         m.submodules.accumulators = self._accumulators = DenseAccumulators(config)
         m.submodules.activation_unit = self._activation_unit = CompactActivationUnit(config)
         m.submodules.management = self._management = DenseManagement(config)
-        # A tag takes the time of its row through unified buffer, data setup and array, less the accumulators' lead.
-        latency = UnifiedBuffer.read_latency + self._data_setup.latency + self._array.latency(config)
+        # A tag takes the time of its row through unified buffer and array, less the accumulators' lead.
+        latency = DenseUnifiedBuffer.read_latency + DenseArray.latency(config)
         m.submodules.matrix_sequencer = self._sequencer = DenseMatrixSequencer(
             config, tag_delay=latency - DenseAccumulators.tag_lead
         )
 
         self._connect_streams(m)
-        self._connect_weights(m)
         self._connect_matrix(m)
         self._connect_control(m)
         return m
@@ -92,40 +86,30 @@ class DenseCore(wiring.Component):
             self._activation_unit.columns.eq(self._accumulators.columns),
         ]
 
-    def _connect_weights(self, m: Module) -> None:
-        fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
-        connect(m, self._dispatcher.weights, fetcher.commands)
-        connect(m, fetcher.memory, flipped(self.weights))
-        connect(m, fetcher.rows, fifo.rows)
-        m.d.comb += [
-            shifter.tiles.eq(fifo.tiles),
-            shifter.read_data.eq(fifo.read_data),
-            fifo.read_enable.eq(shifter.read_enable),
-            fifo.read_row.eq(shifter.read_row),
-            fifo.drop.eq(shifter.drop),
-            fetcher.tile_taken.eq(shifter.drop),
-            fetcher.flush.eq(self._dispatcher.flush_weights),
-            shifter.discard.eq(self._dispatcher.flush_weights),
-            self._dispatcher.weights_settled.eq(fetcher.settled),
-            self._dispatcher.weights_empty.eq(~fetcher.busy & (fifo.tiles == 0) & ~shifter.shifting & ~shifter.loaded),
-        ]
-
     def _connect_matrix(self, m: Module) -> None:
-        sequencer, setup, array, accumulators = self._sequencer, self._data_setup, self._array, self._accumulators
+        dispatcher, weights, sequencer = self._dispatcher, self._weights, self._sequencer
+        array, accumulators = self._array, self._accumulators
         read = self._unified_buffer.read_matrix
-        connect(m, self._dispatcher.matrix, sequencer.commands)
+        connect(m, dispatcher.weights, weights.commands)
+        connect(m, weights.memory, flipped(self.weights))
+        connect(m, dispatcher.matrix, sequencer.commands)
         connect(m, sequencer.request, read.request)
+        # The format stands in the command as long as the instruction takes.
+        for lane, byte in enumerate(read.response.payload):
+            m.d.comb += array.activations[lane].eq(operand_value(byte, dispatcher.matrix.p.format))
         m.d.comb += [
-            sequencer.tile_ready.eq(self._weight_shifter.tile_ready),
-            self._weight_shifter.take.eq(sequencer.take),
-            setup.row.eq(read.response.payload),
-            setup.format.eq(sequencer.format),
-            setup.swap.eq(sequencer.swap),
-            array.activations.eq(setup.activations),
-            array.swap.eq(setup.skewed_swap),
-            array.weights.eq(self._weight_shifter.weights),
-            array.shift.eq(self._weight_shifter.shift),
-            accumulators.partial_sums.eq(array.partial_sums),
+            weights.flush.eq(dispatcher.flush_weights),
+            dispatcher.has_tile.eq(weights.has_tile),
+            dispatcher.has_queued_tile.eq(weights.has_queued_tile),
+            dispatcher.weight_queue_full.eq(weights.queue_full),
+            dispatcher.weights_settled.eq(weights.settled),
+            dispatcher.weights_empty.eq(weights.empty),
+            weights.pair.eq(sequencer.pair),
+            weights.take.eq(sequencer.take),
+            sequencer.tile_ready.eq(weights.ready),
+            array.weights.eq(weights.operands),
+            array.load.eq(sequencer.load),
+            accumulators.sums.eq(array.sums),
             accumulators.tag.eq(sequencer.tag),
         ]
 
@@ -157,5 +141,5 @@ class DenseCore(wiring.Component):
 
     def _busy(self, unit: Unit) -> Signal:
         if unit is Unit.WEIGHT:
-            return self._weight_fetcher.busy
+            return ~self._weights.settled
         return self._dispatcher.busy[QueuedUnit[unit.name].value]

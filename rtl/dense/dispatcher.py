@@ -17,9 +17,11 @@ from openmxu.rtl.instruction_check import MemoryWindows
 from openmxu.rtl.instruction_fields import field_of, register_field
 from openmxu.rtl.interfaces import EventLayout
 from openmxu.rtl.scoreboard import QueuedUnit
-from openmxu.rtl.tile_ledger import TileLedger
 
-__all__ = ["DenseDispatcher"]
+__all__ = ["INDEX_WIDTH", "DenseDispatcher"]
+
+INDEX_WIDTH = 24
+"""Bits of the index of an instruction, for which a serial port would need hours."""
 
 _EVENTS = {
     Opcode.HALT: EventKind.HALT,
@@ -43,6 +45,8 @@ class DenseDispatcher(wiring.Component):
         Commands for the weight fetcher, which executes them while other instructions go on.
     done
         One bit for each :class:`~openmxu.rtl.scoreboard.QueuedUnit`: its instruction has finished.
+    has_tile, has_queued_tile, weight_queue_full
+        See :class:`~openmxu.rtl.dense.instruction_check.DenseInstructionCheck`.
     weights_settled, weights_empty, flush_weights
         Nothing is on its way from weight memory; nor is a tile anywhere before the array; empty all that.
     windows
@@ -52,7 +56,7 @@ class DenseDispatcher(wiring.Component):
     events
         For the host.
     index
-        Of the instruction, within its program.
+        Of the instruction, within its program; behind ``2**INDEX_WIDTH - 1`` comes 0.
     running, faulted, waiting
         From the first instruction to the end of Halt or a fault; after a fault; for ``acknowledge``.
     busy
@@ -73,6 +77,9 @@ class DenseDispatcher(wiring.Component):
                 "activation": Out(stream.Signature(activation_command(config))),
                 "weights": Out(stream.Signature(weight_command(config))),
                 "done": In(units),
+                "has_tile": In(1),
+                "has_queued_tile": In(1),
+                "weight_queue_full": In(1),
                 "weights_settled": In(1),
                 "weights_empty": In(1),
                 "flush_weights": Out(1),
@@ -98,18 +105,16 @@ class DenseDispatcher(wiring.Component):
         m = Module()
         m.submodules.check = self._check = DenseInstructionCheck(self.config)
         m.submodules.configuration = self._configuration = DenseConfiguration()
-        m.submodules.tiles = self._tiles = TileLedger(self.config)
         word = self.instructions.payload
         formats = self.config.features.formats
         self._is = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(formats)}
         m.d.comb += [
             self._check.word.eq(word),
             self._check.windows.eq(self.windows),
-            self._check.has_tile.eq(self._tiles.has_tile),
-            self._check.has_queued_tile.eq(self._tiles.has_queued_tile),
-            self._check.weight_queue_full.eq(self._tiles.queue_full),
+            self._check.has_tile.eq(self.has_tile),
+            self._check.has_queued_tile.eq(self.has_queued_tile),
+            self._check.weight_queue_full.eq(self.weight_queue_full),
             self._configuration.word.eq(word),
-            self._tiles.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
         ]
         number = field_of(word, Opcode.SET_CONFIGURATION, "register")
         self._is_load = self._is[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS)
@@ -169,7 +174,8 @@ class DenseDispatcher(wiring.Component):
 
     def _sequence(self, m: Module, word: Value) -> None:
         """Execute one instruction after the other."""
-        is_, check, tiles, index = self._is, self._check, self._tiles, self.index
+        is_, check = self._is, self._check
+        index = Signal(INDEX_WIDTH)
         faults, ends_program = Signal(), Signal()
         settling = Signal(range(check.latency))
         m.d.comb += [
@@ -178,6 +184,7 @@ class DenseDispatcher(wiring.Component):
             self.events.p.fault.eq(check.fault),
             self.events.p.tag.eq(Mux(ends_program, 0, field_of(word, Opcode.DEBUG_TAG, "tag"))),
             self.events.p.index.eq(index),
+            self.index.eq(index),
         ]
         for opcode, kind in _EVENTS.items():
             with m.If(is_[opcode]):
@@ -213,8 +220,8 @@ class DenseDispatcher(wiring.Component):
                     end()
             with m.State("DRAIN"):
                 with m.If(ends_program):
-                    m.d.comb += [self.flush_weights.eq(1), tiles.clear.eq(1)]
-                    with m.If(self.weights_empty & tiles.is_clear):
+                    m.d.comb += self.flush_weights.eq(1)
+                    with m.If(self.weights_empty):
                         # Before the event, so that the counters stand still when the host learns of it.
                         m.d.sync += self.running.eq(0)
                         m.next = "EVENT"
@@ -255,16 +262,15 @@ class DenseDispatcher(wiring.Component):
 
     def _execute(self, m: Module, word: Value, end: Callable[[], None]) -> None:
         """Give the instruction to its unit, or do what needs no unit."""
-        is_, tiles = self._is, self._tiles
+        is_ = self._is
         given = Signal()
         for output, condition in self._units().values():
             with m.If(condition):
                 m.d.comb += [output.valid.eq(1), given.eq(output.ready)]
         with m.If(given):
-            m.d.comb += tiles.take.eq(is_[Opcode.MATRIX_MULTIPLY] & field_of(word, Opcode.MATRIX_MULTIPLY, "next_tile"))
             m.next = "AWAIT"
         with m.If(is_[Opcode.READ_WEIGHTS]):
-            m.d.comb += [self.weights.valid.eq(1), tiles.enqueue.eq(self.weights.ready)]
+            m.d.comb += self.weights.valid.eq(1)
             with m.If(self.weights.ready):
                 end()
         with m.If(is_[Opcode.SET_CONFIGURATION] & ~self._is_load):

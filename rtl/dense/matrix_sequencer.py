@@ -1,20 +1,18 @@
 """Matrix sequencer of the dense profile."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.accumulators import tag_layout
 from openmxu.rtl.commands import matrix_command
-from openmxu.rtl.systolic_data_setup import OperandFormat
-from openmxu.rtl.unified_buffer import UnifiedBuffer
 
 __all__ = ["DenseMatrixSequencer"]
 
 
 class DenseMatrixSequencer(wiring.Component):
-    """Requests the rows of one MatrixMultiply.
+    """Loads the next tile if a MatrixMultiply wants it, and requests its rows.
 
     What the rows have in common stands in the command until all of it is done; only what begins and ends with each row
     travels with it.
@@ -32,10 +30,11 @@ class DenseMatrixSequencer(wiring.Component):
         Taken with the request of the last row; the payload stays as it is until the instruction is done.
     request
         Row addresses for the unified buffer.
-    tile_ready, take
-        From and to the weight shifter.
-    format, swap
-        Of the row whose turn was ``UnifiedBuffer.read_latency`` cycles ago.
+    tile_ready, pair, take
+        From and to the weights: a tile is there; which two rows of it are to be there in the next cycle; these are the
+        tile's last ones.
+    load
+        For the array: the rows that are there.
     tag
         What the accumulators do with the row whose turn was ``tag_delay`` cycles ago.
     """
@@ -48,9 +47,9 @@ class DenseMatrixSequencer(wiring.Component):
                 "commands": In(stream.Signature(matrix_command(config))),
                 "request": Out(stream.Signature(config.unified_buffer_address_width)),
                 "tile_ready": In(1),
+                "pair": Out(range(config.size // 2)),
                 "take": Out(1),
-                "format": Out(OperandFormat),
-                "swap": Out(1),
+                "load": Out(config.size // 2),
                 "tag": Out(tag_layout(config)),
             }
         )
@@ -63,24 +62,41 @@ class DenseMatrixSequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         command = self.commands.p
-        requested = Signal(range(self.config.accumulator_rows + 1))
-        first, last = Signal(), Signal()
+        pairs = self.config.size // 2
+        # Rows, or before them pairs of rows of the tile.
+        count = Signal(range(max(pairs, self.config.accumulator_rows + 1)))
+        last = Signal()
         granted = Signal()
         m.d.comb += [
-            first.eq(requested == 0),
-            last.eq(requested + 1 == command.walk.rows),
-            self.request.payload.eq(command.walk.address + requested),
-            self.request.valid.eq(self.commands.valid & (~first | ~command.next_tile | self.tile_ready)),
+            last.eq(count + 1 == command.walk.rows),
+            self.request.payload.eq(command.walk.address + count),
+            self.pair.eq(count),
             granted.eq(self.request.valid & self.request.ready),
             self.commands.ready.eq(granted & last),
-            self.take.eq(granted & first & command.next_tile),
-            self.format.eq(command.format),
         ]
-        with m.If(granted):
-            m.d.sync += requested.eq(requested + 1)
-            with m.If(last):
-                m.d.sync += requested.eq(0)
-        m.d.comb += self.swap.eq(self._delay(m, "swap", self.take, UnifiedBuffer.read_latency))
+        reads = Signal()
+        m.d.sync += self.load.eq(Cat(reads & (self.pair == pair) for pair in range(pairs)))
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.sync += count.eq(0)
+                with m.If(self.commands.valid):
+                    m.next = "ROWS"
+                    with m.If(command.next_tile):
+                        m.next = "TILE"
+            with m.State("TILE"):
+                with m.If(self.tile_ready):
+                    m.d.comb += reads.eq(1)
+                    m.d.sync += count.eq(count + 1)
+                    with m.If(self.pair == pairs - 1):
+                        m.d.comb += self.take.eq(1)
+                        m.d.sync += count.eq(0)
+                        m.next = "ROWS"
+            with m.State("ROWS"):
+                m.d.comb += self.request.valid.eq(1)
+                with m.If(granted):
+                    m.d.sync += count.eq(count + 1)
+                    with m.If(last):
+                        m.next = "IDLE"
 
         arrived = Signal(self.config.accumulator_address_width)
         m.d.comb += [

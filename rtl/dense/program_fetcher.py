@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
@@ -13,17 +13,17 @@ __all__ = ["DenseProgramFetcher"]
 
 
 class DenseProgramFetcher(wiring.Component):
-    """:class:`~openmxu.rtl.axi.program_fetcher.ProgramFetcher` with a queue as wide as a beat, which becomes an
-    instruction only when it is given out. A beat is as long as an instruction or shorter.
+    """:class:`~openmxu.rtl.axi.program_fetcher.ProgramFetcher` without registers for instructions: the one that is
+    given out is what its memory puts out. A beat is as long as an instruction or shorter.
 
-    It asks for all of its queue at most, and when that is empty.
+    It asks for as many instructions as the memory holds at most, and when all of them have been taken.
 
     Parameters
     ----------
     address_width, data_bytes
         Of the memory port.
     depth
-        Instructions that the queue holds; a power of two.
+        Instructions that the memory holds; a power of two.
 
     Members
     -------
@@ -42,7 +42,7 @@ class DenseProgramFetcher(wiring.Component):
     instructions
         For the core.
     fetching
-        Instructions are asked for or wait in the queue.
+        Instructions are asked for or wait in the memory.
     """
 
     def __init__(self, address_width: int, data_bytes: int, *, depth: int = 16) -> None:
@@ -68,66 +68,74 @@ class DenseProgramFetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        depth = self._depth
         beat_bits = ceil_log2(self._data_bytes)
         parts = WORD_BYTES // self._data_bytes
-        m.submodules.queue = queue = SyncFIFOBuffered(width=8 * self._data_bytes, depth=self._depth * parts)
-        is_empty = self._give(m, queue, parts)
-
-        available = Signal.like(self.size)
-        asked = Signal(range(self._depth + 1))
-        left = Signal(range(self._depth * parts + 1))
-        end = Signal(len(self.tail) + 1)
+        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=depth, init=[], attrs={"ram_style": "block"})
+        write = memory.write_port(granularity=8 * self._data_bytes)
+        part = Signal(range(parts))
+        asked = Signal(range(depth + 1))
+        fetched = Signal(range(depth + 1))  # of those, the ones that are there
+        given = Signal(range(depth + 1))  # and those that have been taken
+        is_empty = Signal()
+        end = Signal.like(self.tail)
         stopping = Signal(init=1)
         request = self.memory.request
         m.d.comb += [
-            end.eq(self.tail + asked),
+            is_empty.eq(given == fetched),
             request.p.address.eq(Cat(Const(0, ceil_log2(WORD_BYTES)), (self.base + self.tail)[: len(self.base)])),
             request.p.beats.eq(asked << (ceil_log2(WORD_BYTES) - beat_bits)),
-            queue.w_data.eq(self.memory.data.payload),
+            write.addr.eq(fetched),
+            write.data.eq(self.memory.data.payload.replicate(parts)),
         ]
         with m.If(~self.enable):
             m.d.sync += stopping.eq(1)
         with m.FSM() as fsm:
             with m.State("LOOK"):
-                m.d.sync += available.eq(Mux(self.head >= self.tail, self.head, self.size) - self.tail)
+                m.d.sync += [end.eq(self.tail), asked.eq(0)]
                 with m.If(stopping | ~self.enable):
                     m.d.sync += [self.tail.eq(0), stopping.eq(~self.enable)]
                 with m.Elif((self.head != self.tail) & (self.head < self.size) & is_empty):
+                    m.d.sync += [fetched.eq(0), given.eq(0)]
                     m.next = "COUNT"
             with m.State("COUNT"):
-                m.d.sync += asked.eq(Mux(available < self._depth, available, self._depth))
-                m.next = "ASK"
+                # As far as the program goes, or the ring, or the memory.
+                with m.If(~self.enable):
+                    m.next = "LOOK"
+                with m.Elif((end == self.head) | (end == self.size) | (asked == depth)):
+                    m.next = "ASK"
+                with m.Else():
+                    m.d.sync += [end.eq(end + 1), asked.eq(asked + 1)]
             with m.State("ASK"):
                 m.d.comb += request.valid.eq(1)
-                m.d.sync += left.eq(request.p.beats)
                 with m.If(request.ready):
                     m.next = "TAKE"
             with m.State("TAKE"):
-                m.d.comb += [self.memory.data.ready.eq(1), queue.w_en.eq(self.memory.data.valid)]
+                m.d.comb += self.memory.data.ready.eq(1)
                 with m.If(self.memory.data.valid):
-                    m.d.sync += left.eq(left - 1)
-                    with m.If(left == 1):
-                        m.d.sync += self.tail.eq(Mux(end == self.size, 0, end))
-                        m.next = "LOOK"
+                    m.d.comb += write.en.eq(Cat(part == place for place in range(parts)))
+                    m.d.sync += part.eq(part + 1)
+                    with m.If(part == parts - 1):
+                        m.d.sync += fetched.eq(fetched + 1)
+                        with m.If(fetched + 1 == asked):
+                            m.d.sync += self.tail.eq(Mux(end == self.size, 0, end))
+                            m.next = "LOOK"
         m.d.comb += self.fetching.eq(~fsm.ongoing("LOOK") | ~is_empty)
+        self._give(m, memory, given, is_empty)
         return m
 
-    def _give(self, m: Module, queue: SyncFIFOBuffered, parts: int) -> Signal:
-        """Join beats to instructions; returns whether none of them is left."""
-        is_empty = Signal()
-        place = Signal(range(parts))
-        held = Signal(8 * self._data_bytes * (parts - 1), reset_less=True)
-        complete = Signal()
-        offered = Signal()
+    def _give(self, m: Module, memory: Memory, given: Signal, is_empty: Signal) -> None:
+        """Offer what the memory puts out, once that is the next instruction."""
+        read = memory.read_port()
+        shown, offered, taken = Signal(), Signal(), Signal()
         m.d.comb += [
-            complete.eq(queue.r_rdy & (place == parts - 1)),
-            self.instructions.payload.eq(Cat(held, queue.r_data)),
+            read.en.eq(1),
+            read.addr.eq(given),
+            self.instructions.payload.eq(read.data),
             # What has been offered is not withdrawn.
-            self.instructions.valid.eq(complete & (offered | ~self.hold)),
-            queue.r_en.eq(Mux(complete, self.instructions.valid & self.instructions.ready, 1)),
-            is_empty.eq(~queue.r_rdy & (queue.level == 0) & (place == 0)),
+            self.instructions.valid.eq(shown & (offered | ~self.hold)),
+            taken.eq(self.instructions.valid & self.instructions.ready),
         ]
-        m.d.sync += offered.eq(self.instructions.valid & ~self.instructions.ready)
-        with m.If(queue.r_rdy & queue.r_en):
-            m.d.sync += [place.eq(place + 1), held.eq(Cat(held, queue.r_data)[8 * self._data_bytes :])]
-        return is_empty
+        m.d.sync += [shown.eq(~is_empty & ~taken), offered.eq(self.instructions.valid & ~self.instructions.ready)]
+        with m.If(taken):
+            m.d.sync += given.eq(given + 1)

@@ -15,8 +15,9 @@ ROUNDS = 40
 
 
 @cocotb.test()
-async def the_first_is_kept(dut):
-    bench = await Bench.start(dut, "bus_errors")
+@cocotb.parametrize(unit=["bus_errors", "dense_bus_errors"])
+async def the_first_is_kept(dut, unit):
+    bench = await Bench.start(dut, unit)
     host, weights = CONFIG.host_address_width, CONFIG.weight_address_width
     sources = {
         "host_reads": (read_error_layout(host, len(HOST_CLIENTS)), host, list(HOST_CLIENTS.values())),

@@ -8,9 +8,15 @@ import numpy as np
 from openmxu.arch.isa import WORD_BYTES
 from tb.bench import STALLS, Agent, Bench
 from tb.memories import ReadMemory
-from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES
+from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES, DENSE_FETCHER_BYTES
 
 INSTRUCTIONS = 80
+
+UNITS = [
+    *(("program_fetcher", data_bytes) for data_bytes in AXI_DATA_BYTES),
+    *(("dense_program_fetcher", data_bytes) for data_bytes in DENSE_FETCHER_BYTES),
+]
+"""Names and widths of the units under test."""
 
 
 class Driver(Agent):
@@ -66,9 +72,10 @@ def words(count: int) -> list[int]:
 
 @cocotb.test()
 @STALLS
-@cocotb.parametrize(data_bytes=AXI_DATA_BYTES, size=[2, 7, 61])
-async def instructions_in_order(dut, data_bytes, size, idle, backpressure):
-    bench = await Bench.start(dut, f"program_fetcher_{data_bytes}")
+@cocotb.parametrize(kind=UNITS, size=[2, 7, 61])
+async def instructions_in_order(dut, kind, size, idle, backpressure):
+    name, data_bytes = kind
+    bench = await Bench.start(dut, f"{name}_{data_bytes}")
     base = random.randrange(1000)
     driver, reads, instructions = make(bench, data_bytes, base, size, idle, backpressure)
     expected = words(INSTRUCTIONS)
@@ -86,10 +93,11 @@ async def instructions_in_order(dut, data_bytes, size, idle, backpressure):
 
 @cocotb.test()
 @STALLS
-@cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
-async def stop_and_go(dut, data_bytes, idle, backpressure):
+@cocotb.parametrize(kind=UNITS)
+async def stop_and_go(dut, kind, idle, backpressure):
     """Stopped at any time, it gives out what it has asked for, and begins anew at the ring's beginning."""
-    bench = await Bench.start(dut, f"program_fetcher_{data_bytes}")
+    name, data_bytes = kind
+    bench = await Bench.start(dut, f"{name}_{data_bytes}")
     driver, reads, instructions = make(bench, data_bytes, 5, 20, idle, backpressure)
     for _ in range(6):
         expected = words(INSTRUCTIONS)
@@ -114,9 +122,10 @@ async def stop_and_go(dut, data_bytes, idle, backpressure):
 
 @cocotb.test()
 @STALLS
-async def hold(dut, idle, backpressure):
+@cocotb.parametrize(name=["program_fetcher", "dense_program_fetcher"])
+async def hold(dut, name, idle, backpressure):
     """While held, nothing but what is offered already is given out."""
-    bench = await Bench.start(dut, "program_fetcher_16")
+    bench = await Bench.start(dut, f"{name}_16")
     driver, _, instructions = make(bench, 16, 0, 50, idle, backpressure)
     expected = words(INSTRUCTIONS)
     driver.rest = expected.copy()
@@ -132,10 +141,11 @@ async def hold(dut, idle, backpressure):
 
 
 @cocotb.test()
-async def a_head_outside_the_ring_fetches_nothing(dut):
-    bench = await Bench.start(dut, "program_fetcher_16")
+@cocotb.parametrize(name=["program_fetcher", "dense_program_fetcher"])
+async def a_head_outside_the_ring_fetches_nothing(dut, name):
+    bench = await Bench.start(dut, f"{name}_16")
     _, reads, instructions = make(bench, 16, 0, 8, 0.0, 0.0)
-    for head in (8, 9, (1 << 28) - 1):
+    for head in (8, 9, (1 << len(bench.port("head"))) - 1):
         bench.port("head").value = head
         await bench.steps(30)
     assert reads.bursts == []

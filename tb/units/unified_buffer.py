@@ -5,6 +5,7 @@ from itertools import pairwise
 import cocotb
 import numpy as np
 
+from openmxu.rtl.dense.unified_buffer import DenseUnifiedBuffer
 from openmxu.rtl.unified_buffer import UnifiedBuffer
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.payloads import row_of
@@ -12,6 +13,14 @@ from tb.rack import READERS, WRITERS
 
 REQUESTS = 250
 FEW_ROWS = 12
+
+LATENCIES = {
+    "unified_buffer": UnifiedBuffer.read_latency,
+    "unified_buffer_ice40": UnifiedBuffer.read_latency,
+    "dense_unified_buffer": DenseUnifiedBuffer.read_latency,
+    "dense_unified_buffer_ice40": DenseUnifiedBuffer.read_latency,
+}
+"""Of each unit under test."""
 
 
 def write_payload(address, row):
@@ -21,7 +30,7 @@ def write_payload(address, row):
 
 @cocotb.test()
 @STALLS
-@cocotb.parametrize(unit=["unified_buffer", "unified_buffer_ice40"])
+@cocotb.parametrize(unit=list(LATENCIES))
 async def every_row_comes_back(dut, idle, backpressure, unit):
     """``backpressure``: how rare reads are; the unified buffer's own consumers never wait.
 
@@ -45,7 +54,7 @@ async def every_row_comes_back(dut, idle, backpressure, unit):
     for source in readers.values():
         source.send(*rng.integers(0, FEW_ROWS, REQUESTS).tolist())
     await bench.until(lambda: all(source.is_empty for source in (*writers.values(), *readers.values())))
-    await bench.steps(UnifiedBuffer.read_latency + 2)
+    await bench.steps(LATENCIES[unit] + 2)
 
     mask = (1 << CONFIG.unified_buffer_address_width) - 1
     for source in writers.values():
@@ -53,7 +62,7 @@ async def every_row_comes_back(dut, idle, backpressure, unit):
             history[payload & mask].append((cycle, payload & ~mask))
     for name, source in readers.items():
         sink = responses[name]
-        assert sink.times == [cycle + UnifiedBuffer.read_latency for cycle in source.times], name
+        assert sink.times == [cycle + LATENCIES[unit] for cycle in source.times], name
         for cycle, address, row in zip(source.times, source.sent, sink.received, strict=True):
             writes = sorted(history[address])
             before = [content for when, content in writes if when < cycle]

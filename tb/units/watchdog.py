@@ -3,6 +3,7 @@
 import cocotb
 
 from tb.bench import Bench, random_generator
+from tb.rack import WATCHDOG_GRAIN
 
 CYCLES = 2_000
 LATENCY = 2
@@ -26,6 +27,20 @@ async def expires_in_time(dut, limit):
         expected.append(int(too_many))
     assert any(expected)
     assert expired == [0] * LATENCY + expected[:-LATENCY]
+
+
+@cocotb.test()
+@cocotb.parametrize(limit=[1, 7, 30])
+async def expires_soon_after_with_a_grain(dut, limit):
+    bench = await Bench.start(dut, "coarse_watchdog")
+    cycles = limit + WATCHDOG_GRAIN + 1 + LATENCY
+    for runs in range(3):
+        await bench.reset()
+        works = ([1] * limit + [0]) * runs + [1] * cycles
+        inputs = {"works": works, "goes_on": [0] * len(works), "limit": [limit] * len(works)}
+        expired = (await bench.play(inputs, ["expired"]))["expired"]
+        first = expired.index(1) - runs * (limit + 1) - LATENCY
+        assert limit <= first < limit + WATCHDOG_GRAIN
 
 
 @cocotb.test()

@@ -17,7 +17,11 @@ from tests.compiler.small_networks import residual_block
 DENSE = openmxu.Config.preset("icebreaker")
 
 
-@pytest.mark.parametrize("config", [DENSE, openmxu.Config(profile="dense")], ids=["icebreaker", "default sizes"])
+@pytest.mark.parametrize(
+    "config",
+    [DENSE, openmxu.Config(profile="dense", weight_queue_depth=1)],
+    ids=["icebreaker", "default sizes"],
+)
 @pytest.mark.parametrize("batch", [1, 37, 360])
 def test_digits_are_those_of_onnx_runtime(config: openmxu.Config, batch: int) -> None:
     images, _ = digits_test_split()

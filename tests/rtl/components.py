@@ -34,8 +34,11 @@ from openmxu.rtl.core import Core
 from openmxu.rtl.dense.configuration import DenseConfiguration
 from openmxu.rtl.dense.core import DenseCore
 from openmxu.rtl.dense.event_queue import DenseEventQueue
+from openmxu.rtl.dense.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
 from openmxu.rtl.dense.program_fetcher import DenseProgramFetcher
+from openmxu.rtl.dense.register_file import DenseRegisterFile
+from openmxu.rtl.dense.unified_buffer import DenseUnifiedBuffer
 from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.element_multiplier import ElementMultiplier
 from openmxu.rtl.ice40_bank import Ice40Bank
@@ -89,6 +92,10 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
     ),
     DenseEventQueue: lambda config: DenseEventQueue(),
+    DenseRegisterFile: lambda config: DenseRegisterFile(config, ShellKind.AXI),
+    DenseUnifiedBuffer: lambda config: DenseUnifiedBuffer(
+        config, readers=("first", "second"), writers=("first", "second")
+    ),
     DenseConfiguration: lambda config: DenseConfiguration(),
     DenseMatrixSequencer: lambda config: DenseMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
@@ -144,6 +151,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Multiplier: lambda config: Multiplier(),
     Ecp5Multiplier: lambda config: Ecp5Multiplier(),
     Ice40Elements: lambda config: Ice40Elements(config.partial_sum_width),
+    Ice40Multipliers: lambda config: Ice40Multipliers(),
     LogicMultiplier: lambda config: LogicMultiplier(),
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
@@ -151,7 +159,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 """How to make those components that need more, or less, than a configuration."""
 
 
-ON_BLOCKS = (Ecp5Multiplier, Ice40Bank, Ice40Elements)
+ON_BLOCKS = (Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
 SYSTEMS = (Core, DenseCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
@@ -178,5 +186,5 @@ def component_classes() -> list[type[wiring.Component]]:
 def make(component: type[wiring.Component], config: Config) -> wiring.Component:
     """One component for ``config``, or for the same sizes in the profile that it is for."""
     if component.__module__.startswith("openmxu.rtl.dense."):
-        config = config.replace(profile="dense")
+        config = config.replace(profile="dense", weight_queue_depth=1)
     return _FACTORIES.get(component, component)(config)

@@ -48,6 +48,8 @@ def test_lanes(size, lanes):
 @pytest.mark.parametrize("profile", ["full", "dense"])
 @pytest.mark.parametrize("parameters", ODD.values(), ids=ODD)
 def test_odd_sizes(parameters, profile):
+    if profile == "dense":
+        parameters = {**parameters, "weight_queue_depth": 1}
     assert elaborate(core_for(Config(size=2, activation_lanes=1, profile=profile, **parameters)))
 
 
@@ -93,6 +95,7 @@ def test_components_cover_the_package():
         "cores",
         "countdown",
         "ecp5_block",
+        "ice40_block",
         "instruction_fields",
         "interfaces",
         "messages",
