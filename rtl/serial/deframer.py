@@ -2,10 +2,10 @@
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.crc.catalog import CRC32_ISO_HDLC
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.serial import CRC_BYTES, ESCAPE, ESCAPE_MASK, FLAG
+from openmxu.rtl.serial.checksum import Checksum
 
 __all__ = ["Deframer"]
 
@@ -36,7 +36,7 @@ class Deframer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.checksum = crc = CRC32_ISO_HDLC(8).create()
+        m.submodules.checksum = crc = Checksum()
         # The last bytes of a frame are its checksum: a byte is passed on once as many have come behind it.
         held = [Signal(8, name=f"held_{index}", reset_less=True) for index in range(CRC_BYTES)]
         count = Signal(range(CRC_BYTES + 1))
@@ -49,7 +49,7 @@ class Deframer(wiring.Component):
                 m.d.comb += crc.start.eq(1)
                 m.d.sync += [
                     self.end.eq((count != 0) | escaped),
-                    self.good.eq(crc.match_detected & (count == CRC_BYTES) & ~escaped),
+                    self.good.eq(crc.matches & (count == CRC_BYTES) & ~escaped),
                     count.eq(0),
                     escaped.eq(0),
                 ]

@@ -2,10 +2,10 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.crc.catalog import CRC32_ISO_HDLC
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.serial import CRC_BYTES, ESCAPE, ESCAPE_MASK, FLAG
+from openmxu.rtl.serial.checksum import Checksum
 from openmxu.rtl.serial.messages import byte_stream
 
 __all__ = ["Framer"]
@@ -27,7 +27,7 @@ class Framer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.checksum = crc = CRC32_ISO_HDLC(8).create()
+        m.submodules.checksum = crc = Checksum()
         may_push = Signal()
         escaped = Signal()
         whole = Signal()
@@ -66,7 +66,8 @@ class Framer(wiring.Component):
                         m.next = "CHECKSUM"
             with m.State("CHECKSUM"):
                 with m.If(may_push):
-                    push_escaped(crc.crc.word_select(place, 8))
+                    push_escaped(crc.low)
+                    m.d.comb += crc.shift.eq(whole)
                     with m.If(whole):
                         m.d.sync += place.eq(place + 1)
                         with m.If(place == CRC_BYTES - 1):

@@ -57,6 +57,7 @@ from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.scaler import Scaler
+from openmxu.rtl.serial.checksum import Checksum
 from openmxu.rtl.serial.deframer import Deframer
 from openmxu.rtl.serial.framer import Framer
 from openmxu.rtl.serial.link import Link
@@ -103,6 +104,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         config.host_address_width, config.host_data_bytes, clients=("first", "second")
     ),
     WriteManager: lambda config: WriteManager(config.host_address_width, config.host_data_bytes),
+    Checksum: lambda config: Checksum(),
     Framer: lambda config: Framer(),
     Deframer: lambda config: Deframer(),
     Receiver: lambda config: Receiver(),
