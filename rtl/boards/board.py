@@ -77,7 +77,7 @@ BOARDS = {
             part="iCE40UP5K-SG48",
             leds=(("faulted",), ("running", "active")),  # a red one and a green one
             config=Config.preset("icebreaker"),
-            frequency=20.0,
+            frequency=21.0,
         ),
         Board(
             name="tang_nano_9k",

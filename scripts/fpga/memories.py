@@ -10,11 +10,11 @@ from scripts.fpga.yosys import Netlist
 
 __all__ = ["MEMORIES", "blocks_of_memories", "errors_of_memories"]
 
-_EVERY = ("unified_buffer", "accumulators", "weight_fifo")
+_EVERY = ("unified_buffer", "accumulators")
 
 MEMORIES = {
-    "full": (*_EVERY, "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
-    "dense": (*_EVERY, "activation_unit.biases", "activation_unit.scales"),
+    "full": (*_EVERY, "weight_fifo", "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
+    "dense": (*_EVERY, "weights", "activation_unit.biases", "activation_unit.scales"),
 }
 """What the names of the memories begin with that must be blocks, from the core on, for each profile."""
 
