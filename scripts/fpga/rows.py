@@ -73,6 +73,8 @@ ROWS = {
         *(Row(name, board.config, board=name) for name, board in BOARDS.items()),
         Row("icebreaker_full", Config.preset("tiny"), board="icebreaker"),
         Row("tang_nano_9k_full", Config.preset("tiny"), board="tang_nano_9k"),
+        # With as many rows as leave block RAM for the rest.
+        Row("tang_nano_9k_s8", Config.preset("icebreaker", size=8, unified_buffer_rows=1024), board="tang_nano_9k"),
     )
 }
 """Every row, by its name, in the order of the table."""
