@@ -1,5 +1,8 @@
 """Accumulators: int32 sums in per-column block RAM, addressed with the skew of the array."""
 
+from functools import reduce
+from operator import or_
+
 import numpy as np
 from amaranth.hdl import Array, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
@@ -130,7 +133,7 @@ class Accumulators(wiring.Component):
     update_latency = 4
     """Cycles until a row that is read for an update may be read again."""
 
-    tag_lead = 1
+    tag_lead = 2
     """Cycles from a tag to column 0 of its sums."""
 
     def __init__(self, config: Config) -> None:
@@ -160,11 +163,12 @@ class Accumulators(wiring.Component):
         m = Module()
         size, lanes, groups = self.config.size, self.config.activation_lanes, self.config.column_groups
 
-        # tags[n] is the tag of the row that column n reads in this cycle.
-        tags = [self.tag]
-        for index in range(1, size + 3):
+        # tags[n] is the tag of the row that column n reads in this cycle, and `coming` that of the next cycle.
+        coming = self.tag
+        tags = []
+        for index in range(size + 3):
             tag = Signal(tag_layout(self.config), name=f"tag_{index}")
-            m.d.sync += tag.eq(tags[-1])
+            m.d.sync += tag.eq(tags[-1] if tags else coming)
             tags.append(tag)
         m.d.comb += self.done.eq(tags[size + 2].valid & tags[size + 2].last)
 
@@ -184,16 +188,20 @@ class Accumulators(wiring.Component):
         # Lane l reads column l·groups + j in the j-th cycle after a row is taken. The tag that then is at this column
         # is now at column l·groups, for all j: one look now tells for the whole row. With one column per lane, odd
         # lanes read a cycle later, so that all look at even columns.
-        conflict = 0
+        # It is taken a cycle ahead, for rows of either bank.
+        updates = Signal(2)
+        looks = []
         for lane in range(lanes):
-            tag = tags[lane * groups - (lane % 2 if groups == 1 else 0)]
-            conflict = conflict | (tag.valid & tag.accumulate & (tag.row[0] == self.read.payload[0]))
+            index = lane * groups - (lane % 2 if groups == 1 else 0)
+            tag = tags[index - 1] if index else coming
+            looks.append(Mux(tag.valid & tag.accumulate, Mux(tag.row[0], 0b10, 0b01), 0))
+        m.d.sync += updates.eq(reduce(or_, looks))
         started = Signal()
         step = Signal(range(max(2, groups)))
         running = Signal()
         row = Signal(self.config.accumulator_address_width, reset_less=True)
         m.d.comb += [
-            self.read.ready.eq(~running & ~conflict),
+            self.read.ready.eq(~running & ~updates.bit_select(self.read.payload[0], 1)),
             started.eq(self.read.valid & self.read.ready),
         ]
         with m.If(started):

@@ -63,7 +63,7 @@ class ActivationUnit(wiring.Component):
     @property
     def rows_in_flight(self) -> int:
         """Results that may be on their way: enough for one every S/L cycles."""
-        return 2 + -(-(activation_datapath.latency(self.config) + 4) // self.config.column_groups)
+        return 2 + -(-(activation_datapath.latency(self.config) + 5) // self.config.column_groups)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -85,14 +85,17 @@ class ActivationUnit(wiring.Component):
         m.d.comb += [
             is_activate.eq(self.commands.valid & (command.kind == ActivationKind.ACTIVATE)),
             begins.eq(is_activate & ~has_begun & (in_flight != config.command_queue_depth)),
-            walker.walks.valid.eq(is_activate & has_begun),
+            # Only an Activate begins, and it stands until it is taken.
+            walker.walks.valid.eq(has_begun),
             walker.walks.payload.eq(command.walk),
-            loads.eq(self.commands.valid & ~is_activate & (in_flight == 0)),
             loaded.eq(loader.loads.valid & loader.loads.ready),
             self.commands.ready.eq((walker.walks.valid & walker.walks.ready) | loaded),
             self.done.eq(writer.done | loaded),
         ]
-        m.d.sync += in_flight.eq(in_flight + begins - writer.done)
+        m.d.sync += [
+            in_flight.eq(in_flight + begins - writer.done),
+            loads.eq(self.commands.valid & ~is_activate & (in_flight == 0) & ~loaded),
+        ]
         with m.If(begins):
             m.d.sync += has_begun.eq(1)
         with m.Elif(self.commands.ready):
@@ -143,9 +146,7 @@ class ActivationUnit(wiring.Component):
             datapath.parameters.eq(loader.parameters),
             datapath.table.eq(loader.table),
         ]
-        loading = Signal()
-        m.d.sync += loading.eq(loads & ~loaded)
-        self._share_rows(m, loading, loader, fetcher)
+        self._share_rows(m, loader, fetcher)
         return m
 
     def _queue(
@@ -157,23 +158,24 @@ class ActivationUnit(wiring.Component):
         connect(m, queue.output, output)
         return queue.input.payload
 
-    def _share_rows(self, m: Module, loading: Signal, loader: RowLoader, fetcher: ElementFetcher) -> None:
+    def _share_rows(self, m: Module, loader: RowLoader, fetcher: ElementFetcher) -> None:
         """The read port is the loader's while it works; the fetcher then has nothing to do."""
-        with m.If(loading):
-            m.d.comb += [
-                self.rows.request.payload.eq(loader.rows.request.payload),
-                self.rows.request.valid.eq(loader.rows.request.valid),
-                loader.rows.request.ready.eq(self.rows.request.ready),
-                loader.rows.response.valid.eq(self.rows.response.valid),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.rows.request.payload.eq(fetcher.rows.request.payload),
-                self.rows.request.valid.eq(fetcher.rows.request.valid),
-                fetcher.rows.request.ready.eq(self.rows.request.ready),
-                fetcher.rows.response.valid.eq(self.rows.response.valid),
-            ]
+        request, response = self.rows.request, self.rows.response
+        loading, fetching = loader.rows.request, fetcher.rows.request
         m.d.comb += [
-            loader.rows.response.payload.eq(self.rows.response.payload),
-            fetcher.rows.response.payload.eq(self.rows.response.payload),
+            request.valid.eq(loading.valid | fetching.valid),
+            request.payload.eq(Mux(loading.valid, loading.payload, fetching.payload)),
+            loading.ready.eq(request.ready),
+            fetching.ready.eq(request.ready & ~loading.valid),
+        ]
+        is_loader = Signal()
+        with m.If(loading.valid):
+            m.d.sync += is_loader.eq(1)
+        with m.Elif(fetching.valid):
+            m.d.sync += is_loader.eq(0)
+        m.d.comb += [
+            loader.rows.response.valid.eq(response.valid & is_loader),
+            loader.rows.response.payload.eq(response.payload),
+            fetcher.rows.response.valid.eq(response.valid & ~is_loader),
+            fetcher.rows.response.payload.eq(response.payload),
         ]

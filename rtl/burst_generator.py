@@ -8,7 +8,7 @@ from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.commands import host_command
 from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import burst_layout
-from openmxu.rtl.row_unpacker import run_layout
+from openmxu.rtl.run_walker import run_layout
 
 __all__ = ["BurstGenerator"]
 

@@ -76,10 +76,12 @@ class CommandQueues(wiring.Component):
             queue = CommandQueue(command.shape(), self._config.command_queue_depth)
             m.submodules[f"queue_{name}"] = queue
             starts = Signal(name=f"starts_{name}")
+            is_unit = Signal(name=f"is_{name}")
+            m.d.sync += is_unit.eq(self.unit == unit)
             m.d.comb += [
                 queue.command.eq(command),
                 queue.offer.eq(self.unit == unit),
-                queue.push.eq(self.push & queue.offer),
+                queue.push.eq(self.push & is_unit),
                 starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
                 queue.output.ready.eq(starts),
             ]

@@ -1,6 +1,6 @@
 """Configuration registers: their values at the place in the program that dispatch has reached."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -28,7 +28,7 @@ class ConfigurationRegisters(wiring.Component):
     Members
     -------
     write, word
-        A legal Set_Configuration.
+        A legal Set_Configuration; the word has stood for a cycle or more.
     clear
         All become 0.
     values
@@ -40,13 +40,15 @@ class ConfigurationRegisters(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        with m.If(self.write):
-            with m.Switch(field_of(self.word, Opcode.SET_CONFIGURATION, "register")):
-                for register in _STORED:
-                    with m.Case(register.number):
-                        for field in register.fields:
-                            target = self.values[register.name.lower()][field.name]
-                            m.d.sync += target.eq(register_field(self.word, register.number, field.name))
+        number = field_of(self.word, Opcode.SET_CONFIGURATION, "register")
+        for register in _STORED:
+            name = register.name.lower()
+            is_register = Signal(name=f"is_{name}")
+            m.d.sync += is_register.eq(number == register.number)
+            with m.If(self.write & is_register):
+                for field in register.fields:
+                    target = self.values[name][field.name]
+                    m.d.sync += target.eq(register_field(self.word, register.number, field.name))
         with m.If(self.clear):
             m.d.sync += self.values.eq(0)
         return m

@@ -74,9 +74,15 @@ class Core(wiring.Component):
     def _connect_streams(self, m: Module) -> None:
         dispatcher, buffer = self._dispatcher, self._unified_buffer
         connect(m, flipped(self.instructions), self._scrubber.instructions)
-        connect(m, self._scrubber.dispatched, dispatcher.instructions)
+        # A register slice: where an instruction comes from does not matter to what follows from taking it.
+        m.submodules.instruction = self._instruction = instruction = RegisterSlice(self.instructions.p.shape())
+        connect(m, self._scrubber.dispatched, instruction.input)
+        connect(m, instruction.output, dispatcher.instructions)
         connect(m, dispatcher.events, self._scrubber.happened)
-        connect(m, self._scrubber.events, flipped(self.events))
+        # Here, too: much follows from an event.
+        m.submodules.event = event = RegisterSlice(self.events.p.shape())
+        connect(m, self._scrubber.events, event.input)
+        connect(m, event.output, flipped(self.events))
         connect(m, flipped(self.management), self._management.requests)
         connect(m, self._management.responses, flipped(self.management_response))
 
@@ -174,7 +180,7 @@ class Core(wiring.Component):
             dispatcher.acknowledge.eq(management.acknowledge),
             dispatcher.scrubs.eq(scrubber.scrubs),
             dispatcher.clear_registers.eq(scrubber.clear),
-            scrubber.idle.eq(dispatcher.idle),
+            scrubber.idle.eq(dispatcher.idle & ~self._instruction.output.valid),
             scrubber.request.eq(management.scrub),
             management.scrubbing.eq(scrubber.pending),
             management.running.eq(dispatcher.running),

@@ -27,10 +27,15 @@ class Countdown:
         self._left = Signal(shape, name=f"{name}_left", reset_less=True)
         self.last = Signal(name=f"{name}_last", reset_less=True)
 
+    @property
+    def is_second_last(self) -> Value:
+        """The next step is the last one."""
+        return self._left == 2
+
     def start(self, steps: Value) -> list:
         """What makes the next step the first one of ``steps``."""
         return [self._left.eq(steps), self.last.eq(steps == 1)]
 
     def step(self) -> list:
         """What leads to the next step."""
-        return [self._left.eq(self._left - 1), self.last.eq(self._left == 2)]
+        return [self._left.eq(self._left - 1), self.last.eq(self.is_second_last)]

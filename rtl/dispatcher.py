@@ -29,6 +29,31 @@ _DRAINING = {
 """Instructions that wait for all units, and what they tell the host then."""
 
 
+class _Verdicts:
+    """What an instruction does, in registers: its word is older than the result of its check, and what follows from it
+    goes far.
+
+    Attributes
+    ----------
+    queues
+        Its unit has room for it.
+    takes, takes_two
+        It has, and takes the next tile; or the next two.
+    reads_weights, configures
+        It is a Read_Weights; it sets a register that no unit reads.
+    ends
+        It has nothing to wait for, or nothing more.
+    """
+
+    def __init__(self) -> None:
+        self.queues = Signal(name="may_queue")
+        self.takes = Signal(name="takes_tile")
+        self.takes_two = Signal(name="takes_two_tiles")
+        self.reads_weights = Signal(name="reads_weights")
+        self.configures = Signal(name="configures")
+        self.ends = Signal(name="may_end")
+
+
 class Dispatcher(wiring.Component):
     """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
 
@@ -157,14 +182,21 @@ class Dispatcher(wiring.Component):
         """Execute one instruction after the other."""
         check, queues, tiles = self._check, self._queues, self._tiles
         index = self.index
+        self._takes_another = Signal(name="takes_another")
         event = Signal(EventKind)
         accept = Signal()
         take = Signal()
         ends_program = Signal()
-        units_idle = Signal()
-        has_room, has_synchronized = self._watch_units(m)
+        verdicts = self._prepare(m, is_)
+        # A cycle old, like the verdicts: units only get free while an instruction waits.
+        drained = Signal()
+        flushes = Signal()
+        is_flushed = Signal()
+        m.d.sync += [
+            drained.eq(~queues.busy.any() & self.weights_settled),
+            is_flushed.eq(~queues.busy.any() & self.weights_empty & tiles.is_clear),
+        ]
         m.d.comb += [
-            units_idle.eq(~queues.busy.any()),
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),
             take.eq(self.instructions.valid & self.instructions.ready & ~self.faulted),
             check.start.eq(take),
@@ -172,42 +204,49 @@ class Dispatcher(wiring.Component):
             self.events.p.fault.eq(Mux(event == EventKind.FAULT, check.fault, FaultCode.NONE)),
             self.events.p.tag.eq(Mux(ends_program, 0, field_of(check.word, Opcode.DEBUG_TAG, "tag"))),
             self.events.p.index.eq(index),
+            self.flush_weights.eq(flushes),
+            tiles.clear.eq(flushes),
         ]
         with m.If(take):
             m.d.sync += self.running.eq(1)
+        m.d.sync += [tiles.take.eq(self._takes_another), self._takes_another.eq(0), tiles.enqueue.eq(0)]
+
+        # From a word to its end, in one register; what ends by an event has nothing to execute.
+        dispatches = Signal()
+        with m.If(dispatches & check.legal):
+            self._execute(m, verdicts, accept)
 
         with m.FSM():
             with m.State("FETCH"):
                 m.d.comb += [self.instructions.ready.eq(1), self.idle.eq(~self.running)]
                 with m.If(take):
+                    m.d.sync += dispatches.eq(1)
                     m.next = "DISPATCH"
 
             with m.State("DISPATCH"):
-                with m.If(check.done):
-                    with m.If(~check.legal):
-                        m.d.sync += event.eq(EventKind.FAULT)
-                        m.next = "DRAIN"
-                    with m.Else():
-                        self._execute(m, is_, accept, has_room, has_synchronized)
-                        for opcode, kind in _DRAINING.items():
-                            with m.If(is_[opcode]):
-                                m.d.sync += event.eq(kind)
-                                m.next = "DRAIN"
-                        with m.If(is_[Opcode.DEBUG_TAG]):
-                            m.d.sync += event.eq(EventKind.DEBUG_TAG)
-                            m.next = "EVENT"
+                with m.If(check.legal):
+                    for opcode, kind in _DRAINING.items():
+                        with m.If(is_[opcode]):
+                            m.d.sync += event.eq(kind)
+                            m.next = "DRAIN"
+                    with m.If(is_[Opcode.DEBUG_TAG]):
+                        m.d.sync += event.eq(EventKind.DEBUG_TAG)
+                        m.next = "EVENT"
+                with m.Elif(check.done):
+                    m.d.sync += event.eq(EventKind.FAULT)
+                    m.next = "DRAIN"
                 with m.If(accept):
-                    m.d.sync += index.eq(index + 1)
+                    m.d.sync += [index.eq(index + 1), dispatches.eq(0)]
                     m.next = "FETCH"
 
             with m.State("DRAIN"):
                 with m.If(ends_program):
-                    m.d.comb += [self.flush_weights.eq(units_idle), tiles.clear.eq(units_idle)]
-                    with m.If(units_idle & self.weights_empty & tiles.is_clear):
+                    m.d.sync += flushes.eq(~queues.busy.any())
+                    with m.If(flushes & is_flushed):
                         # Before the event, so that the counters stand still when the host learns of it.
-                        m.d.sync += self.running.eq(0)
+                        m.d.sync += [self.running.eq(0), flushes.eq(0)]
                         m.next = "EVENT"
-                with m.Elif(units_idle & self.weights_settled):
+                with m.Elif(drained):
                     m.next = "EVENT"
 
             with m.State("EVENT"):
@@ -232,44 +271,40 @@ class Dispatcher(wiring.Component):
                 with m.If(self.clear_fault):
                     m.next = "FETCH"
 
-    def _watch_units(self, m: Module) -> tuple[Signal, Signal]:
-        """Whether the instruction's unit has room for it, and whether all units are idle that a Synchronize names.
-
-        Both are a cycle old: units only get free while an instruction waits, and it takes longer than that to get here.
-        """
-        queues = self._queues
-        has_room, has_synchronized = Signal(), Signal()
-        waits_for = Signal(len(UNITS))
+    def _prepare(self, m: Module, is_: dict) -> _Verdicts:
+        """Find out what the instruction will do if it is legal."""
+        queues, multiplication = self._queues, self._queues.multiplication
+        verdicts = _Verdicts()
         unit_busy = Cat(
             ~self.weights_settled if unit is Unit.WEIGHT else queues.busy[QueuedUnit[unit.name].value] for unit in UNITS
         )
-        m.d.comb += waits_for.eq(field_of(self._check.word, Opcode.SYNCHRONIZE, "units"))
+        has_synchronized = ~(unit_busy & field_of(self._check.word, Opcode.SYNCHRONIZE, "units")).any()
+        sets_register = is_[Opcode.SET_CONFIGURATION] & ~self._decoder.is_queued
+        takes = (is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]) & multiplication.next_tile
+        may_queue = self._decoder.is_queued & ~queues.full.bit_select(queues.unit, 1)
         m.d.sync += [
-            has_room.eq(~queues.full.bit_select(queues.unit, 1)),
-            has_synchronized.eq(~(unit_busy & waits_for).any()),
+            verdicts.queues.eq(may_queue),
+            verdicts.takes.eq(may_queue & takes),
+            verdicts.takes_two.eq(may_queue & takes & multiplication.wide_weights),
+            verdicts.reads_weights.eq(is_[Opcode.READ_WEIGHTS]),
+            verdicts.configures.eq(sets_register),
+            verdicts.ends.eq(sets_register | is_[Opcode.NOP] | (is_[Opcode.SYNCHRONIZE] & has_synchronized)),
         ]
-        return has_room, has_synchronized
+        return verdicts
 
-    def _execute(self, m: Module, is_: dict, accept: Signal, has_room: Signal, has_synchronized: Signal) -> None:
+    def _execute(self, m: Module, verdicts: _Verdicts, accept: Signal) -> None:
         """Queue the instruction, or do what needs no unit; ``accept`` when that is done."""
-        registers, queues, tiles = self._registers, self._queues, self._tiles
-        with m.If(self._decoder.is_queued):
-            m.d.comb += [accept.eq(has_room), queues.push.eq(accept)]
-            is_matrix = is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]
-            with m.If(is_matrix & queues.multiplication.next_tile):
-                m.d.comb += [
-                    tiles.take.eq(accept & ~queues.multiplication.wide_weights),
-                    tiles.take_two.eq(accept & queues.multiplication.wide_weights),
-                ]
-        with m.Elif(is_[Opcode.READ_WEIGHTS]):
-            m.d.comb += [
-                self._weights.input.valid.eq(1),
-                accept.eq(self._weights.input.ready),
-                tiles.enqueue.eq(accept),
-            ]
-        with m.Elif(is_[Opcode.SET_CONFIGURATION]):
-            m.d.comb += [registers.write.eq(1), accept.eq(1), self.retired_other.eq(1)]
-        with m.Elif(is_[Opcode.SYNCHRONIZE]):
-            m.d.comb += [accept.eq(has_synchronized), self.retired_other.eq(accept)]
-        with m.Elif(is_[Opcode.NOP]):
-            m.d.comb += [accept.eq(1), self.retired_other.eq(1)]
+        # The ledger has more time: its outputs matter to the check of the next instruction, and the word still stands.
+        tiles, weights = self._tiles, self._weights.input
+        m.d.comb += [
+            accept.eq(verdicts.queues | verdicts.ends | (verdicts.reads_weights & weights.ready)),
+            self._queues.push.eq(verdicts.queues),
+            weights.valid.eq(verdicts.reads_weights),
+            self._registers.write.eq(verdicts.configures),
+            self.retired_other.eq(verdicts.ends),
+        ]
+        m.d.sync += [
+            tiles.take.eq(verdicts.takes),
+            self._takes_another.eq(verdicts.takes_two),
+            tiles.enqueue.eq(verdicts.reads_weights & weights.ready),
+        ]

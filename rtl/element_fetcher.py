@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from openmxu.arch.config import Config
 from openmxu.rtl import unified_buffer
@@ -84,7 +84,7 @@ class ElementFetcher(wiring.Component):
     """
 
     passes_ahead = 8
-    """Passes whose rows are requested ahead: at one pass per cycle the unified buffer takes six to answer."""
+    """Passes whose rows are requested ahead: at one pass per cycle the unified buffer takes seven to answer."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -103,26 +103,37 @@ class ElementFetcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        # A row's place is free because its pass is put into the queue together with its request.
+        # A row's place is free because its pass is put into the queue together with its request, and a slice behind the
+        # queue holds two more.
         m.submodules.queue = queue = StreamFIFO(pass_layout(config), self.passes_ahead)
-        m.submodules.low = low = StreamFIFO(row_layout(config), self.passes_ahead)
-        m.submodules.high = high = StreamFIFO(row_layout(config), self.passes_ahead)
+        m.submodules.low = low = StreamFIFO(row_layout(config), self.passes_ahead + 2)
+        m.submodules.high = high = StreamFIFO(row_layout(config), self.passes_ahead + 2)
 
         requests = self._fetch(m, self._make_passes(m), queue)
         self._read(m, requests, low, high)
 
-        head = queue.output.p
+        # A pass and its rows leave the queues together; whoever takes it decides late in a cycle.
+        m.submodules.heads = heads = RegisterSlice(pass_layout(config))
+        connect(m, queue.output, heads.input)
+        head = heads.output.p
         is_wide = head.from_elements & head.format.wide
+        offered = data.StructLayout({"content": head.shape(), "low": row_layout(config), "high": row_layout(config)})
+        m.submodules.offered = offered = RegisterSlice(offered)
         m.d.comb += [
-            self.low.eq(low.output.payload),
-            self.high.eq(high.output.payload),
-            self.passes.payload.eq(head),
-            self.passes.valid.eq(
-                queue.output.valid & (~head.from_elements | low.output.valid) & (~is_wide | high.output.valid)
+            offered.input.p.low.eq(low.output.payload),
+            offered.input.p.high.eq(high.output.payload),
+            offered.input.p.content.eq(head),
+            offered.input.valid.eq(
+                heads.output.valid & (~head.from_elements | low.output.valid) & (~is_wide | high.output.valid)
             ),
-            queue.output.ready.eq(self.passes.valid & self.passes.ready),
-            low.output.ready.eq(queue.output.ready & head.from_elements),
-            high.output.ready.eq(queue.output.ready & is_wide),
+            heads.output.ready.eq(offered.input.valid & offered.input.ready),
+            self.low.eq(offered.output.p.low),
+            self.high.eq(offered.output.p.high),
+            self.passes.payload.eq(offered.output.p.content),
+            self.passes.valid.eq(offered.output.valid),
+            offered.output.ready.eq(self.passes.ready),
+            low.output.ready.eq(heads.output.ready & head.from_elements),
+            high.output.ready.eq(heads.output.ready & is_wide),
         ]
         return m
 
@@ -131,54 +142,50 @@ class ElementFetcher(wiring.Component):
         config = self._config
         width = config.unified_buffer_address_width
         layout = data.StructLayout({"content": pass_layout(config), "address": width})
-        passes = stream.Signature(layout).create(path=("made",))
+        m.submodules.made = slice_ = RegisterSlice(layout)
+        passes = slice_.input
         step, command, made = self.steps.p, self.commands.p, passes.p.content
         has_operand = Signal()
         is_operand = Signal()
-        has_step = Signal()
         proceeds = Signal()
         offset = Signal(width)
         m.d.comb += [
             has_operand.eq(step.ends & (command.operand != Operand.NONE)),
-            has_step.eq(self.steps.valid & self.commands.valid),
-            proceeds.eq(~passes.valid | passes.ready),
-            self.steps.ready.eq(proceeds & self.commands.valid & (is_operand | ~has_operand)),
+            passes.valid.eq(self.steps.valid & self.commands.valid),
+            proceeds.eq(passes.valid & passes.ready),
+            self.steps.ready.eq(passes.ready & self.commands.valid & (is_operand | ~has_operand)),
             self.commands.ready.eq(self.steps.valid & self.steps.ready & step.last),
+            made.row.eq(step.address),
+            made.repeat.eq(step.repeat),
         ]
-        with m.If(proceeds):
-            m.d.sync += [
-                passes.valid.eq(has_step),
-                made.row.eq(step.address),
-                made.repeat.eq(step.repeat),
+        with m.If(is_operand):
+            m.d.comb += [
+                passes.p.address.eq(command.operand_address + offset),
+                made.from_accumulators.eq(0),
+                made.from_elements.eq(1),
+                made.format.eq(command.operand_format),
+                made.operand.eq(command.operand),
+                made.begins.eq(1),
+                made.completes.eq(1),
+                made.last.eq(step.last),
             ]
-            with m.If(is_operand):
-                m.d.sync += [
-                    passes.p.address.eq(command.operand_address + offset),
-                    made.from_accumulators.eq(0),
-                    made.from_elements.eq(1),
-                    made.format.eq(command.operand_format),
-                    made.operand.eq(command.operand),
-                    made.begins.eq(1),
-                    made.completes.eq(1),
-                    made.last.eq(step.last),
-                ]
-            with m.Else():
-                m.d.sync += [
-                    passes.p.address.eq(step.address),
-                    made.from_accumulators.eq(step.inside & ~command.from_unified_buffer),
-                    made.from_elements.eq(step.inside & command.from_unified_buffer),
-                    made.format.eq(command.source_format),
-                    made.operand.eq(Operand.NONE),
-                    made.begins.eq(step.begins),
-                    made.completes.eq(step.ends & ~has_operand),
-                    made.last.eq(step.last & ~has_operand),
-                ]
-        with m.If(proceeds & has_step):
+        with m.Else():
+            m.d.comb += [
+                passes.p.address.eq(step.address),
+                made.from_accumulators.eq(step.inside & ~command.from_unified_buffer),
+                made.from_elements.eq(step.inside & command.from_unified_buffer),
+                made.format.eq(command.source_format),
+                made.operand.eq(Operand.NONE),
+                made.begins.eq(step.begins),
+                made.completes.eq(step.ends & ~has_operand),
+                made.last.eq(step.last & ~has_operand),
+            ]
+        with m.If(proceeds):
             m.d.sync += is_operand.eq(has_operand & ~is_operand)
             # All bytes of a result use the same element.
             with m.If(is_operand & (step.repeat == command.repeats)):
                 m.d.sync += offset.eq(Mux(step.last, 0, offset + Mux(command.operand_format.wide, 2, 1)))
-        return passes
+        return slice_.output
 
     def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> stream.Interface:
         """Requests for the rows of each pass; the pass is queued together with its first request."""

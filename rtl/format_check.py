@@ -24,7 +24,7 @@ class FormatCheck(wiring.Component):
     configuration
         The configuration registers.
     fault
-        Two cycles later; ``NONE`` if the fields are legal by themselves.
+        Three cycles later; ``NONE`` if the fields are legal by themselves.
     """
 
     def __init__(self, config: Config) -> None:
@@ -43,11 +43,20 @@ class FormatCheck(wiring.Component):
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
         unknown, reserved, unimplemented, illegal = Signal(), Signal(), Signal(), Signal()
         illegal_values = self._illegal_values()
+
+        def kept(name: str, format: Format, condition: Value) -> Value:
+            """Whether the condition holds for a word of this format. Words are long: a register before the opcode."""
+            holds = Signal(name=f"{name}_{format.opcode.name.lower()}")
+            m.d.sync += holds.eq(condition)
+            return opcode_is[format.opcode] & holds
+
         m.d.sync += [
             unknown.eq(~self.opcode_is.any()),
-            reserved.eq(_any(opcode_is[f.opcode] & self._has_reserved_bits(f) for f in FORMATS)),
-            unimplemented.eq(_any(opcode_is[f.opcode] & self._is_unimplemented(f) for f in FORMATS)),
-            illegal.eq(_any(opcode_is[opcode] & _any(conditions) for opcode, conditions in illegal_values.items())),
+            reserved.eq(_any(kept("reserved", f, self._has_reserved_bits(f)) for f in FORMATS)),
+            unimplemented.eq(_any(kept("unimplemented", f, self._is_unimplemented(f)) for f in FORMATS)),
+            illegal.eq(
+                _any(kept("illegal", f, _any(illegal_values[f.opcode])) for f in FORMATS if f.opcode in illegal_values)
+            ),
         ]
         with m.If(unknown):
             m.d.sync += self.fault.eq(FaultCode.UNKNOWN_OPCODE)

@@ -11,6 +11,7 @@ from openmxu.rtl.commands import host_command
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["HostReader"]
@@ -58,10 +59,9 @@ class HostReader(wiring.Component):
         config = self.config
         rows_width = Shape.cast(host_command(config)["rows"].shape).width
         m.submodules.bursts = bursts = BurstGenerator(config)
-        m.submodules.unpacker = unpacker = RowUnpacker(
-            row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
-        )
-        m.submodules.runs = runs = StreamFIFO(unpacker.runs.p.shape(), self.runs_ahead)
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
+        m.submodules.places = places = RunWalker(rows_width, len(unpacker.places.p.lane))
+        m.submodules.runs = runs = StreamFIFO(places.runs.p.shape(), self.runs_ahead)
         m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
         m.submodules.destinations = destinations = StreamFIFO(walker.ranges.p.shape(), self.runs_ahead)
 
@@ -76,7 +76,8 @@ class HostReader(wiring.Component):
         ]
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
-        connect(m, runs.output, unpacker.runs)
+        connect(m, runs.output, places.runs)
+        connect(m, places.places, unpacker.places)
         connect(m, flipped(self.memory.data), unpacker.beats)
         connect(m, destinations.output, walker.ranges)
 

@@ -8,9 +8,12 @@ from openmxu.arch.config import Config
 from openmxu.rtl import unified_buffer
 from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.commands import host_command
+from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import WritePortSignature
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["HostWriter"]
@@ -31,8 +34,8 @@ class HostWriter(wiring.Component):
         Set for one cycle when the memory has acknowledged the last burst of a transfer.
     """
 
-    rows_ahead = 7
-    """Rows read before they are sent; covers the latency of the unified buffer at one row per cycle."""
+    rows_ahead = 9
+    """Rows read before they are sent; covers the time that the unified buffer takes to answer at one row per cycle."""
 
     runs_ahead = 4
     """Bursts asked for before their data is sent."""
@@ -65,10 +68,9 @@ class HostWriter(wiring.Component):
         m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
         m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead)
         m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
-        m.submodules.packer = packer = RowPacker(
-            row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
-        )
-        m.submodules.runs = runs = StreamFIFO(packer.runs.p.shape(), self.runs_ahead)
+        m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
+        m.submodules.places = places = RunWalker(rows_width, len(packer.places.p.lane))
+        m.submodules.runs = runs = StreamFIFO(places.runs.p.shape(), self.runs_ahead)
         m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead)
 
         # A command goes to the three parts in the same cycle.
@@ -90,7 +92,8 @@ class HostWriter(wiring.Component):
         connect(m, to_read.output, walker.ranges)
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
-        connect(m, runs.output, packer.runs)
+        connect(m, runs.output, places.runs)
+        connect(m, places.places, packer.places)
         connect(m, buffer.output, packer.rows)
         connect(m, packer.beats, flipped(self.memory.data))
 
@@ -105,11 +108,14 @@ class HostWriter(wiring.Component):
         next_room = Signal.like(room)
         requested = Signal()
         left = Signal()
+        # Whether the unified buffer has time for this reader, the last of all, is known late in a cycle.
+        m.submodules.requests = requests = RegisterSlice(self.rows.request.p.shape())
+        connect(m, requests.output, flipped(self.rows.request))
         m.d.comb += [
-            self.rows.request.payload.eq(addresses.p.address),
-            self.rows.request.valid.eq(addresses.valid & has_room),
-            addresses.ready.eq(self.rows.request.ready & has_room),
-            requested.eq(self.rows.request.valid & self.rows.request.ready),
+            requests.input.payload.eq(addresses.p.address),
+            requests.input.valid.eq(addresses.valid & has_room),
+            addresses.ready.eq(requests.input.ready & has_room),
+            requested.eq(requests.input.valid & requests.input.ready),
             buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
             buffer.input.valid.eq(self.rows.response.valid),
             left.eq(buffer.output.valid & buffer.output.ready),
@@ -119,17 +125,16 @@ class HostWriter(wiring.Component):
 
     def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
         """Count the acknowledgements of one transfer after the other."""
-        count = Signal.like(bursts.payload)
-        last = Signal()
+        left = Countdown(bursts.payload.shape(), "unacknowledged")
+        active = Signal()
         acknowledged = Signal()
         m.d.comb += [
-            self.memory.done.ready.eq(bursts.valid),
-            acknowledged.eq(self.memory.done.valid & bursts.valid),
-            last.eq(count + 1 == bursts.payload),
-            bursts.ready.eq(acknowledged & last),
-            self.done.eq(acknowledged & last),
+            self.memory.done.ready.eq(active),
+            acknowledged.eq(self.memory.done.valid & active),
+            bursts.ready.eq(~active),
+            self.done.eq(acknowledged & left.last),
         ]
-        with m.If(acknowledged):
-            m.d.sync += count.eq(count + 1)
-            with m.If(last):
-                m.d.sync += count.eq(0)
+        with m.If(~active):
+            m.d.sync += [active.eq(bursts.valid), *left.start(bursts.payload)]
+        with m.Elif(acknowledged):
+            m.d.sync += [active.eq(~left.last), *left.step()]

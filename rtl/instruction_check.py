@@ -55,7 +55,7 @@ class InstructionCheck(wiring.Component):
     done
         The check is over and ``legal`` and ``fault`` tell its result, until the next ``start``.
     legal, fault
-        Whether there is no fault; :class:`openmxu.arch.faults.FaultCode`.
+        Whether it is over and there is no fault; :class:`openmxu.arch.faults.FaultCode`.
     """
 
     def __init__(self, config: Config) -> None:
@@ -73,8 +73,8 @@ class InstructionCheck(wiring.Component):
                 "has_two_queued_tiles": In(1),
                 "weight_queue_full": In(1),
                 "done": Out(1),
-                "fault": Out(FaultCode),
                 "legal": Out(1),
+                "fault": Out(FaultCode),
                 "ranges": Out(ranges_layout(config)),
             }
         )
@@ -104,18 +104,18 @@ class InstructionCheck(wiring.Component):
                 unit.opcode_is.eq(self.opcode_is),
                 unit.configuration.eq(self.configuration),
             ]
-        m.d.comb += self.ranges.eq(ranges.ranges)
+        m.d.comb += [
+            ranges.take.eq(self.start),
+            ranges.new_word.eq(self.new_word),
+            self.ranges.eq(ranges.ranges),
+        ]
         range_faults = self._range_faults(m, opcode_is)
         found = Signal(len(range_faults), reset_less=True)
-        format_fault = Signal(FaultCode, reset_less=True)
         fault = Signal(FaultCode)
         for index, code in reversed(list(enumerate(range_faults))):
             with m.If(found[index]):
                 m.d.comb += fault.eq(code)
-        m.d.sync += [
-            self.legal.eq(~found.any() & (format_fault == FaultCode.NONE)),
-            self.fault.eq(Mux(format_fault != FaultCode.NONE, format_fault, fault)),
-        ]
+        m.d.sync += self.fault.eq(Mux(format_.fault != FaultCode.NONE, format_.fault, fault))
 
         # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that,
         # comparisons in RANGE.
@@ -130,13 +130,14 @@ class InstructionCheck(wiring.Component):
                 with m.If(ranges.done):
                     m.next = "RANGE"
             with m.State("RANGE"):
-                m.d.sync += [found.eq(Cat(range_faults.values())), format_fault.eq(format_.fault)]
+                m.d.sync += found.eq(Cat(range_faults.values()))
                 m.next = "JUDGE"
             with m.State("JUDGE"):
+                m.d.sync += [self.done.eq(1), self.legal.eq(~found.any() & (format_.fault == FaultCode.NONE))]
                 m.next = "DONE"
             with m.State("DONE"):
-                m.d.comb += self.done.eq(1)
                 with m.If(self.start):
+                    m.d.sync += [self.done.eq(0), self.legal.eq(0)]
                     m.next = "DECODE"
         return m
 
@@ -146,16 +147,30 @@ class InstructionCheck(wiring.Component):
     def _range_faults(self, m: Module, opcode_is: dict[Opcode, Value]) -> dict[FaultCode, Value]:
         """The faults that depend on sizes, windows and queued tiles, the first one first."""
         config = self.config
+
+        def flag(name: str, condition: Value) -> Signal:
+            """What the word alone tells, in a register: a comparison follows."""
+            kept = Signal(name=name, reset_less=True)
+            m.d.sync += kept.eq(condition)
+            return kept
+
         is_alternate = opcode_is[Opcode.READ_HOST_MEMORY_ALTERNATE] | opcode_is[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
-        is_transfer = is_alternate | opcode_is[Opcode.READ_HOST_MEMORY] | opcode_is[Opcode.WRITE_HOST_MEMORY]
+        transfers = is_alternate | opcode_is[Opcode.READ_HOST_MEMORY] | opcode_is[Opcode.WRITE_HOST_MEMORY]
         number = self._field(Opcode.SET_CONFIGURATION, "register")
-        loads_parameters = opcode_is[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS)
+        loads = opcode_is[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS)
         loads_table = opcode_is[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_TABLE)
-        is_matrix = opcode_is[Opcode.MATRIX_MULTIPLY] | opcode_is[Opcode.CONVOLVE]
-        is_activate = opcode_is[Opcode.ACTIVATE]
-        reads_source = is_activate & self._field(Opcode.ACTIVATE, "from_unified_buffer")
-        reads_operand = is_activate & (self._field(Opcode.ACTIVATE, "operand") != Operand.NONE)
-        uses_accumulators = is_matrix | (is_activate & ~self._field(Opcode.ACTIVATE, "from_unified_buffer"))
+        multiplies = opcode_is[Opcode.MATRIX_MULTIPLY] | opcode_is[Opcode.CONVOLVE]
+        activates = opcode_is[Opcode.ACTIVATE]
+        from_unified_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
+        has_operand = self._field(Opcode.ACTIVATE, "operand") != Operand.NONE
+        is_transfer = flag("is_transfer", transfers)
+        is_matrix = flag("is_matrix", multiplies)
+        is_activate = flag("is_activate", activates)
+        loads_parameters = flag("loads_parameters", loads)
+        reads_source = flag("reads_source", activates & from_unified_buffer)
+        reads_operand = flag("reads_operand", activates & has_operand)
+        uses_accumulators = flag("uses_accumulators", multiplies | (activates & ~from_unified_buffer))
+        touches_buffer = flag("touches_buffer", transfers | multiplies | activates | loads | loads_table)
 
         tiles = self._field(Opcode.READ_WEIGHTS, "tiles")
         weights = self._field(Opcode.READ_WEIGHTS, "weights")
@@ -184,7 +199,6 @@ class InstructionCheck(wiring.Component):
         takes_tile = self._field(Opcode.CONVOLVE, "next_tile")
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
         rows = config.unified_buffer_rows
-        touches_buffer = is_transfer | is_matrix | is_activate | loads_parameters | loads_table
         return {
             FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & (self.ranges.unified_buffer_end > rows))
             | (reads_source & (self.ranges.source_end > rows))

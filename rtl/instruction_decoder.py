@@ -98,7 +98,7 @@ class InstructionDecoder(wiring.Component):
 
         access = self.access
         from_unified_buffer = field_of(word, Opcode.ACTIVATE, "from_unified_buffer")
-        m.d.comb += [
+        m.d.sync += [
             access.writes.eq(~(is_write | is_matrix | is_load)),
             access.uses_accumulators.eq(is_matrix | (is_activate & ~from_unified_buffer)),
             access.reads_source.eq(is_activate & from_unified_buffer),

@@ -1,6 +1,9 @@
 """Instruction ranges: which rows and bytes an instruction touches."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -79,8 +82,11 @@ class InstructionRanges(wiring.Component):
     -------
     word, opcode_is, configuration
         The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers.
+    take, new_word
+        The word comes in the next cycle; this is it.
     start, done
-        The word is new; its ranges are there from the cycle after ``done`` on, ``origin`` one cycle later.
+        The word is new; ``done``, which counts from the next cycle on, tells that its ranges will be there in the cycle
+        after it, ``origin`` one cycle later.
     ranges
         See :func:`ranges_layout`.
     """
@@ -92,6 +98,8 @@ class InstructionRanges(wiring.Component):
                 "word": In(isa.WORD_BITS),
                 "opcode_is": In(len(FORMATS)),
                 "configuration": In(configuration_layout()),
+                "take": In(1),
+                "new_word": In(isa.WORD_BITS),
                 "start": In(1),
                 "done": Out(1),
                 "ranges": Out(ranges_layout(config)),
@@ -108,20 +116,20 @@ class InstructionRanges(wiring.Component):
         m.submodules.products = products = PlaneProducts()
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
         is_convolve = opcode_is[Opcode.CONVOLVE]
-        is_pooled = opcode_is[Opcode.ACTIVATE] & (self._field(Opcode.ACTIVATE, "pooling") != Pooling.NONE)
+        is_plane, is_kind = self._find_kind(m)
         extent, extent_done = self._host_extent(m, opcode_is)
         m.d.comb += [
-            self.ranges.is_plane.eq(is_convolve | is_pooled),
-            products.start.eq(self.start & self.ranges.is_plane),
+            self.ranges.is_plane.eq(is_plane),
+            products.start.eq(self.start & is_plane),
             self.ranges.pitch.eq(products.pitch),
             self.ranges.outputs.eq(
                 Mux(is_convolve, products.outputs, self._field(Opcode.MATRIX_MULTIPLY, "rows")),
             ),
-            self.done.eq(~self.start & products.done & extent_done),
+            self.done.eq(products.done & extent_done),
         ]
         self._connect_plane(m, products, is_convolve)
-        self._unified_buffer_rows(m, opcode_is, products)
-        self._source_rows(m, opcode_is, products, is_pooled)
+        self._unified_buffer_rows(m, is_kind, products)
+        self._source_rows(m, opcode_is, products)
 
         operand = self.configuration.operand_address.unified_buffer
         operand_rows = _twice_if(self.configuration.operand_format.wide, self._field(Opcode.ACTIVATE, "rows"))
@@ -163,38 +171,74 @@ class InstructionRanges(wiring.Component):
                 factors.stride_y.eq(window.stride_y),
             ]
 
-    def _unified_buffer_rows(self, m: Module, opcode_is: dict[Opcode, Value], products: PlaneProducts) -> None:
-        first, rows = Signal(24), Signal(35)
-        m.d.comb += first.eq(self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer"))
-        with m.If(opcode_is[Opcode.MATRIX_MULTIPLY]):
-            is_wide = self._field(Opcode.MATRIX_MULTIPLY, "wide_input")
-            m.d.comb += rows.eq(_twice_if(is_wide, self._field(Opcode.MATRIX_MULTIPLY, "rows")))
-        with m.Elif(opcode_is[Opcode.CONVOLVE]):
-            m.d.comb += rows.eq(_twice_if(self._field(Opcode.CONVOLVE, "wide_input"), products.positions))
-        with m.Elif(opcode_is[Opcode.ACTIVATE]):
-            results = self._field(Opcode.ACTIVATE, "rows")
-            with m.Switch(self._field(Opcode.ACTIVATE, "output")):
-                with m.Case(OutputFormat.INT32):
-                    m.d.comb += rows.eq(results << 2)
-                with m.Case(OutputFormat.WORD):
-                    m.d.comb += rows.eq(results << 1)
-                with m.Default():
-                    m.d.comb += rows.eq(results)
-        with m.Elif(opcode_is[Opcode.SET_CONFIGURATION]):
-            # Both loads have the address at the same place.
-            m.d.comb += first.eq(register_field(self.word, Register.LOAD_TABLE, "unified_buffer"))
-            with m.If(self._field(Opcode.SET_CONFIGURATION, "register") == Register.LOAD_TABLE):
-                m.d.comb += rows.eq(table_rows(self.config.size))
-            with m.Else():
-                count = register_field(self.word, Register.LOAD_PARAMETERS, "count")
-                m.d.comb += rows.eq(count << ceil_log2(PARAMETER_ROWS))
-        with m.Else():
-            m.d.comb += rows.eq(self._field(Opcode.READ_HOST_MEMORY, "rows"))
-        m.d.sync += [self.ranges.unified_buffer.eq(first), self.ranges.unified_buffer_end.eq(first + rows)]
+    def _find_kind(self, m: Module) -> tuple[Signal, dict[str, Signal]]:
+        """Whether the instruction walks over a plane, and which one of the ways to count unified buffer rows is its.
 
-    def _source_rows(
-        self, m: Module, opcode_is: dict[Opcode, Value], products: PlaneProducts, is_pooled: Value
-    ) -> None:
+        Registers that are set with the word: this takes as long as what follows from it.
+        """
+        new, code = self.new_word, self.new_word[:8]
+        activates, sets = code == Opcode.ACTIVATE, code == Opcode.SET_CONFIGURATION
+        output = field_of(new, Opcode.ACTIVATE, "output")
+        number = field_of(new, Opcode.SET_CONFIGURATION, "register")
+        pools = activates & (field_of(new, Opcode.ACTIVATE, "pooling") != Pooling.NONE)
+        is_int32, is_word = output == OutputFormat.INT32, output == OutputFormat.WORD
+        kinds = {
+            "multiplies": code == Opcode.MATRIX_MULTIPLY,
+            "convolves": code == Opcode.CONVOLVE,
+            "makes_int32": activates & is_int32,
+            "makes_words": activates & is_word,
+            "makes_bytes": activates & ~is_int32 & ~is_word,
+            "loads_table": sets & (number == Register.LOAD_TABLE),
+            "loads_parameters": sets & (number != Register.LOAD_TABLE),
+        }
+        is_plane = Signal()
+        is_kind = {name: Signal(name=name) for name in kinds} | {"transfers": Signal(name="transfers")}
+        with m.If(self.take):
+            m.d.sync += [
+                is_plane.eq((code == Opcode.CONVOLVE) | pools),
+                *(is_kind[name].eq(condition) for name, condition in kinds.items()),
+                is_kind["transfers"].eq(~Cat(kinds.values()).any()),
+            ]
+        return is_plane, is_kind
+
+    def _unified_buffer_rows(self, m: Module, is_kind: dict[str, Signal], products: PlaneProducts) -> None:
+        first, rows = Signal(24), Signal(35)
+        results = self._field(Opcode.ACTIVATE, "rows")
+        multiplied = self._field(Opcode.MATRIX_MULTIPLY, "rows")
+        count = register_field(self.word, Register.LOAD_PARAMETERS, "count")
+        counts = {
+            "multiplies": _twice_if(self._field(Opcode.MATRIX_MULTIPLY, "wide_input"), multiplied),
+            "convolves": _twice_if(self._field(Opcode.CONVOLVE, "wide_input"), products.positions),
+            "makes_int32": results << 2,
+            "makes_words": results << 1,
+            "makes_bytes": results,
+            "loads_table": Const(table_rows(self.config.size)),
+            "loads_parameters": count << ceil_log2(PARAMETER_ROWS),
+            "transfers": self._field(Opcode.READ_HOST_MEMORY, "rows"),
+        }
+        loads = is_kind["loads_table"] | is_kind["loads_parameters"]
+        m.d.comb += [
+            # One of them is; no choice goes through another.
+            rows.eq(reduce(or_, (Mux(is_kind[name], value, 0) for name, value in counts.items()))),
+            # Both loads have the address at the same place, and so have all others.
+            first.eq(
+                Mux(
+                    loads,
+                    register_field(self.word, Register.LOAD_TABLE, "unified_buffer"),
+                    self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer"),
+                )
+            ),
+        ]
+        # How many rows there are is found in one cycle, and where they end in the next; the products that matter here
+        # come before the last one.
+        rows_found = Signal.like(rows, reset_less=True)
+        m.d.sync += [
+            rows_found.eq(rows),
+            self.ranges.unified_buffer.eq(first),
+            self.ranges.unified_buffer_end.eq(self.ranges.unified_buffer + rows_found),
+        ]
+
+    def _source_rows(self, m: Module, opcode_is: dict[Opcode, Value], products: PlaneProducts) -> None:
         first, rows = Signal(24), Signal(33)
         origin_base = Signal(24)
         is_wide = Signal()
@@ -203,7 +247,7 @@ class InstructionRanges(wiring.Component):
             m.d.comb += [
                 first.eq(self._field(Opcode.ACTIVATE, "source")),
                 is_wide.eq(self._field(Opcode.ACTIVATE, "from_unified_buffer") & self.configuration.source_format.wide),
-                rows.eq(_twice_if(is_wide, Mux(is_pooled, products.positions, results))),
+                rows.eq(_twice_if(is_wide, Mux(self.ranges.is_plane, products.positions, results))),
                 origin_base.eq(first),
             ]
         with m.Else():
@@ -213,10 +257,12 @@ class InstructionRanges(wiring.Component):
                 rows.eq(self.ranges.outputs),
                 origin_base.eq(self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer")),
             ]
+        rows_found = Signal.like(rows, reset_less=True)
         offset = Signal(source_width(self.config), reset_less=True)
         m.d.sync += [
             self.ranges.source.eq(first),
-            self.ranges.source_end.eq(first + rows),
+            rows_found.eq(rows),
+            self.ranges.source_end.eq(self.ranges.source + rows_found),
             offset.eq(Mux(self.ranges.is_plane, products.first_row + self.ranges.plane_x, 0)),
             self.ranges.origin.eq(origin_base + _twice_if(is_wide, offset)),
         ]
@@ -229,14 +275,18 @@ class InstructionRanges(wiring.Component):
         extent = Signal(host_end_width(self.config))
         left = Signal(_rows_width(self.config))
         weight = Signal(host_end_width(self.config))
-        m.d.comb += done.eq(~is_alternate | (left == 0))
+        # Whether a bit is left is looked for in one cycle, and counts in the next.
+        has_more = Signal()
+        m.d.sync += has_more.eq(left != 0)
+        m.d.comb += done.eq(~is_alternate | ~has_more)
         with m.If(self.start):
             m.d.sync += [
-                left.eq(rows - 1),
+                has_more.eq(1),
+                left.eq(Mux(is_alternate, rows - 1, 0)),
                 weight.eq(self.configuration.host_stride.stride),
                 extent.eq(Mux(is_alternate, self.config.size, rows << ceil_log2(self.config.size))),
             ]
-        with m.Elif(~done):
+        with m.Elif(has_more):
             m.d.sync += [left.eq(left >> 1), weight.eq(weight << 1)]
             with m.If(left[0]):
                 m.d.sync += extent.eq(extent + weight)

@@ -71,11 +71,13 @@ class Management(wiring.Component):
         taken = Signal()
         write = Signal()
         m.d.comb += [
-            self.requests.ready.eq((stages == 0) & ~self.responses.valid),
             taken.eq(self.requests.valid & self.requests.ready),
             write.eq(stages[0] & request.write),
         ]
-        m.d.sync += stages.eq(Cat(taken, stages[0] & ~request.write))
+        m.d.sync += [
+            stages.eq(Cat(taken, stages[0] & ~request.write)),
+            self.requests.ready.eq((stages == 0) & ~self.responses.valid & ~taken),
+        ]
         with m.If(taken):
             m.d.sync += [
                 request.address.eq(offered.address),
@@ -85,21 +87,22 @@ class Management(wiring.Component):
 
         is_command = write & (request.address == Address.COMMAND)
         clear = Signal()
-        m.d.comb += [
-            clear.eq(is_command & request.data[Command.CLEAR_COUNTERS]),
+        was_scrubbing = Signal()
+        # In registers, because they go far.
+        m.d.sync += [
+            was_scrubbing.eq(self.scrubbing),
+            clear.eq((is_command & request.data[Command.CLEAR_COUNTERS]) | (was_scrubbing & ~self.scrubbing)),
             self.clear_fault.eq(is_command & request.data[Command.CLEAR_FAULT]),
             self.acknowledge.eq(is_command & request.data[Command.ACKNOWLEDGE]),
             self.scrub.eq(is_command & request.data[Command.SCRUB]),
         ]
-        was_scrubbing = Signal()
-        m.d.sync += was_scrubbing.eq(self.scrubbing)
         increments = Signal(increments_layout())
         m.d.sync += increments.eq(self.increments)
         counters = []
         for counter in Counter:
             value = Signal(64, name=counter.name.lower())
             m.d.sync += value.eq(value + increments[counter.name.lower()])
-            with m.If(clear | (was_scrubbing & ~self.scrubbing)):
+            with m.If(clear):
                 m.d.sync += value.eq(0)
             counters.append(value)
 

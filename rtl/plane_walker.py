@@ -104,6 +104,13 @@ def _rows(positions: Value, walk: data.View) -> Value:
     return Mux(walk.wide, positions << 1, positions)
 
 
+def _is_inside(position: data.View, walk: data.View) -> Value:
+    """Whether a position lies inside the plane of its walk."""
+    return ~walk.is_plane | (
+        (position.y.as_unsigned() < walk.plane_height) & (position.x.as_unsigned() < walk.plane_width)
+    )
+
+
 class PlaneWalker(wiring.Component):
     """Walks row by row over outputs, and for each of them row by row over its window; walk after walk without a gap.
 
@@ -117,7 +124,8 @@ class PlaneWalker(wiring.Component):
     Members
     -------
     walks
-        Taken when their first position comes next; it leaves two cycles later at the earliest.
+        Taken when their first position comes next; it leaves two cycles later at the earliest, four with
+        windows.
     context
         Of the walk that is offered.
     steps
@@ -136,29 +144,48 @@ class PlaneWalker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        # Whoever takes the steps decides late in a cycle whether it does.
+        m.submodules.steps = steps = RegisterSlice(self.steps.p.shape())
+        connect(m, steps.output, flipped(self.steps))
+        if self._windows:
+            m.submodules.outputs = outputs = RegisterSlice(self._output_layout())
+            self._walk_outputs(m, outputs.input)
+            self._walk_windows(m, outputs.output, steps.input)
+        else:
+            self._walk_outputs(m, steps.input)
+        return m
+
+    def _output_layout(self) -> data.StructLayout:
+        """An output, with all that the walk over its window needs."""
+        walk = self._layout.members
+        names = ("address", "y", "x", "wide", "is_plane", "plane_height", "plane_width")
+        names += ("window_height", "window_width", "repeats")
+        return data.StructLayout({name: walk[name] for name in names} | {"last": 1})
+
+    def _walk_outputs(self, m: Module, outputs: stream.Interface) -> None:
+        """One output after the other: steps of their own, or with windows what follows from them."""
         new = self.walks.p
         # Where it begins in y, and how many outputs it has, is only asked when it begins.
         kept = {name: field.shape for name, field in self._layout if name not in ("y", "rows")}
         walk = Signal(data.StructLayout(kept), reset_less=True)
-        valid = Signal()
-        proceeds = Signal()
-        finishes = Signal()
-        # Whoever takes the steps decides late in a cycle whether it does.
-        m.submodules.steps = steps = RegisterSlice(self.steps.p.shape())
-        connect(m, steps.output, flipped(self.steps))
-
-        # The output that is walked; `walk` keeps where the current row of outputs began.
         context = Signal(0 if self._context is None else self._context, reset_less=True)
+        valid = Signal()
+        moves = Signal()
+        ends = Signal()
         rows = Countdown(new.rows.shape(), "rows")
         columns = Countdown(walk.width.shape(), "columns")
+        # `walk` keeps where the current row of outputs began.
         output = Signal(
             data.StructLayout({name: self._layout.members[name] for name in ("address", "y", "x")}), reset_less=True
         )
         following = Signal.like(output)
         ends_row = Signal()
         m.d.comb += [
-            proceeds.eq(valid & steps.input.ready),
-            self.walks.ready.eq(~valid | (steps.input.ready & finishes)),
+            # While there is no walk, registers take whatever stands in `walks`: whether there is one decides over
+            # `valid` alone.
+            moves.eq(~valid | outputs.ready),
+            ends.eq(~valid | rows.last),
+            self.walks.ready.eq(moves & ends),
             ends_row.eq(walk.is_plane & columns.last),
         ]
         with m.If(ends_row):
@@ -173,17 +200,9 @@ class PlaneWalker(wiring.Component):
                 following.y.eq(output.y),
                 following.x.eq(output.x + walk.stride_x),
             ]
-
-        step = steps.input.p
-        if self._windows:
-            position, output_done = self._walk_window(m, walk, output, following, proceeds, step)
-        else:
-            position, output_done = output, 1
-        m.d.comb += finishes.eq(output_done & rows.last)
-
-        with m.If(self.walks.valid & self.walks.ready):
+        with m.If(moves & ends):
             m.d.sync += [
-                valid.eq(1),
+                valid.eq(self.walks.valid),
                 *(walk[name].eq(new[name]) for name in kept),
                 *rows.start(new.rows),
                 *columns.start(new.width),
@@ -191,88 +210,99 @@ class PlaneWalker(wiring.Component):
                 output.y.eq(new.y),
                 output.x.eq(new.x),
             ]
-            if self._windows:
-                m.d.sync += [position.address.eq(new.address), position.y.eq(new.y), position.x.eq(new.x)]
             if self._context is not None:
                 m.d.sync += context.eq(self.context)
-        with m.Elif(proceeds & finishes):
-            m.d.sync += valid.eq(0)
-        with m.Elif(proceeds & output_done):
+        with m.Elif(moves):
             m.d.sync += [*rows.step(), output.eq(following)]
             with m.If(ends_row):
                 m.d.sync += [*columns.start(walk.width), walk.address.eq(following.address)]
             with m.Else():
                 m.d.sync += columns.step()
 
-        m.d.comb += [
-            steps.input.valid.eq(valid),
-            step.address.eq(position.address),
-            step.inside.eq(
-                ~walk.is_plane
-                | ((position.y.as_unsigned() < walk.plane_height) & (position.x.as_unsigned() < walk.plane_width))
-            ),
-            step.last.eq(finishes),
-        ]
+        payload = outputs.p
+        m.d.comb += [outputs.valid.eq(valid), payload.address.eq(output.address), payload.last.eq(rows.last)]
+        if self._windows:
+            others = (name for name, _ in self._output_layout() if name not in ("address", "y", "x", "last"))
+            m.d.comb += [payload.y.eq(output.y), payload.x.eq(output.x)]
+            m.d.comb += [payload[name].eq(walk[name]) for name in others]
+        else:
+            m.d.comb += payload.inside.eq(_is_inside(output, walk))
         if self._context is not None:
-            m.d.comb += step.context.eq(context)
-        return m
+            m.d.comb += payload.context.eq(context)
 
-    def _walk_window(
-        self, m: Module, walk: data.View, output: data.View, following: data.View, proceeds: Signal, step: data.View
-    ) -> tuple[data.View, Signal]:
+    def _walk_windows(self, m: Module, outputs: stream.Interface, steps: stream.Interface) -> None:
         """Step through the window of each output, as often as it is repeated."""
-        position = Signal.like(output, name="position", reset_less=True)
-        row_address = Signal.like(output.address, reset_less=True)
-        rows = Countdown(walk.window_height.shape(), "window_rows")
-        columns = Countdown(walk.window_width.shape(), "window_columns")
-        repeat = Signal(2)
-        is_last_repeat = Signal()
-        begins = Signal()
-        ends_window, output_done = Signal(), Signal()
+        new, step = outputs.p, steps.p
+        output = Signal(self._output_layout(), name="window", reset_less=True)
+        place = {name: self._layout.members[name] for name in ("address", "y", "x")}
+        position = Signal(data.StructLayout(place), reset_less=True)
+        row_address = Signal.like(position.address, reset_less=True)
+        rows = Countdown(output.window_height.shape(), "window_rows")
+        columns = Countdown(output.window_width.shape(), "window_columns")
+        repeat = Signal(2, reset_less=True)
+        is_last_repeat = Signal(reset_less=True)
+        begins = Signal(reset_less=True)
+        valid = Signal()
+        moves = Signal()
+        # Whether this is the window's last position, for which its last column and its last row are too late.
+        ends_window = Signal(reset_less=True)
+        has_one_column, has_one_row = Signal(reset_less=True), Signal(reset_less=True)
+        ends = Signal()
         next_row = Signal.like(row_address)
         m.d.comb += [
-            ends_window.eq(columns.last & rows.last),
-            output_done.eq(ends_window & is_last_repeat),
-            next_row.eq(row_address + _rows(walk.plane_width, walk)),
+            moves.eq(~valid | steps.ready),
+            ends.eq(~valid | (ends_window & is_last_repeat)),
+            outputs.ready.eq(moves & ends),
+            next_row.eq(row_address + _rows(output.plane_width, output)),
+            steps.valid.eq(valid),
+            step.address.eq(position.address),
+            step.inside.eq(_is_inside(position, output)),
+            step.last.eq(output.last & ends_window & is_last_repeat),
             step.begins.eq(begins),
             step.ends.eq(ends_window),
             step.repeat.eq(repeat),
         ]
-        with m.If(proceeds):
+        with m.If(moves & ends):
+            m.d.sync += [
+                valid.eq(outputs.valid),
+                output.eq(new),
+                *(position[name].eq(new[name]) for name in place),
+                row_address.eq(new.address),
+                *rows.start(new.window_height),
+                *columns.start(new.window_width),
+                repeat.eq(0),
+                is_last_repeat.eq(new.repeats == 0),
+                begins.eq(1),
+                has_one_column.eq(new.window_width == 1),
+                has_one_row.eq(new.window_height == 1),
+                ends_window.eq((new.window_width == 1) & (new.window_height == 1)),
+            ]
+        with m.Elif(moves):
             m.d.sync += begins.eq(ends_window)
             with m.If(~columns.last):
                 m.d.sync += [
                     *columns.step(),
-                    position.address.eq(position.address + _rows(Const(1), walk)),
+                    ends_window.eq(columns.is_second_last & rows.last),
+                    position.address.eq(position.address + _rows(Const(1), output)),
                     position.x.eq(position.x + 1),
                 ]
             with m.Else():
-                m.d.sync += columns.start(walk.window_width)
+                m.d.sync += columns.start(output.window_width)
                 with m.If(~rows.last):
                     m.d.sync += [
                         *rows.step(),
+                        ends_window.eq(has_one_column & rows.is_second_last),
                         row_address.eq(next_row),
                         position.address.eq(next_row),
                         position.y.eq(position.y + 1),
                         position.x.eq(output.x),
                     ]
                 with m.Else():
-                    next_repeat = Mux(is_last_repeat, 0, repeat + 1)[:2]
                     m.d.sync += [
-                        *rows.start(walk.window_height),
-                        repeat.eq(next_repeat),
-                        is_last_repeat.eq(next_repeat == walk.repeats),
-                        position.eq(Mux(is_last_repeat, following, output)),
-                        row_address.eq(Mux(is_last_repeat, following.address, output.address)),
+                        *rows.start(output.window_height),
+                        ends_window.eq(has_one_column & has_one_row),
+                        *(position[name].eq(output[name]) for name in place),
+                        row_address.eq(output.address),
+                        repeat.eq(repeat + 1),
+                        is_last_repeat.eq(repeat + 1 == output.repeats),
                     ]
-        with m.If(self.walks.valid & self.walks.ready):
-            new = self.walks.p
-            m.d.sync += [
-                begins.eq(1),
-                repeat.eq(0),
-                is_last_repeat.eq(new.repeats == 0),
-                *rows.start(new.window_height),
-                *columns.start(new.window_width),
-                row_address.eq(new.address),
-            ]
-        return position, output_done

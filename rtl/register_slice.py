@@ -1,6 +1,6 @@
 """Register slice: payload, valid and ready of a stream each come out of a register."""
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -38,12 +38,9 @@ class RegisterSlice(wiring.Component):
         ]
         with m.If(has_room):
             m.d.sync += spare.eq(self.input.payload)
-        with m.If(~has_first | self.output.ready):
-            m.d.sync += [has_first.eq(self.input.valid | ~has_room), has_room.eq(1)]
-            with m.If(has_room):
-                m.d.sync += first.eq(self.input.payload)
-            with m.Else():
-                m.d.sync += first.eq(spare)
-        with m.Elif(self.input.valid):
-            m.d.sync += has_room.eq(0)
+        moves = Signal()
+        m.d.comb += moves.eq(~has_first | self.output.ready)
+        m.d.sync += has_room.eq(moves | (has_room & ~self.input.valid))
+        with m.If(moves):
+            m.d.sync += [has_first.eq(self.input.valid | ~has_room), first.eq(Mux(has_room, self.input.payload, spare))]
         return m

@@ -68,11 +68,18 @@ class ResultWriter(wiring.Component):
         with m.If(ends_row):
             m.d.sync += count.eq(Mux(self.bytes.ends_walk, 0, count + 1))
 
+        # A register before the queue: the lanes' bytes come from far.
+        row = Signal(result, reset_less=True)
+        has_row = Signal()
+        m.d.sync += [
+            has_row.eq(ends_row),
+            row.address.eq(self.addresses.payload + count),
+            row.last.eq(self.bytes.ends_walk),
+            Value.cast(row.row).eq(Cat(columns)),
+        ]
         m.d.comb += [
-            rows.input.valid.eq(ends_row),
-            rows.input.p.address.eq(self.addresses.payload + count),
-            rows.input.p.last.eq(self.bytes.ends_walk),
-            Value.cast(rows.input.p.row).eq(Cat(columns)),
+            rows.input.valid.eq(has_row),
+            rows.input.payload.eq(row),
             self.addresses.ready.eq(ends_row & self.bytes.ends_walk),
             self.results.request.p.address.eq(rows.output.p.address),
             self.results.request.p.row.eq(rows.output.p.row),

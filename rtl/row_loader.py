@@ -2,12 +2,13 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.rtl import unified_buffer
 from openmxu.rtl.parameter_memory import parameter_write_layout
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.table_memory import table_word_bytes, table_write_layout
 from openmxu.rtl.unified_buffer import row_layout
 
@@ -64,21 +65,25 @@ class RowLoader(wiring.Component):
         address = Signal(config.unified_buffer_address_width, reset_less=True)
         set_number = Signal(config.parameter_set_width, reset_less=True)
         sets_left = Signal.like(load.count, reset_less=True)
+        is_table = Signal(reset_less=True)
         row = Signal(range(max(PARAMETER_ROWS, table_rows(config.size))))
         beat = Signal(range(max(2, groups, words)))
         held = Signal(row_layout(config), reset_less=True)
         held_bits = Value.cast(held)
         writes, ends_row, ends_block, ends_load = Signal(), Signal(), Signal(), Signal()
+        # Whether the unified buffer has time is known late in a cycle.
+        m.submodules.requests = requests = RegisterSlice(address.shape())
+        connect(m, requests.output, flipped(self.rows.request))
         m.d.comb += [
-            self.rows.request.payload.eq(address),
-            ends_row.eq(beat == Mux(load.is_table, words - 1, groups - 1)),
-            ends_block.eq(row == Mux(load.is_table, table_rows(config.size) - 1, PARAMETER_ROWS - 1)),
-            ends_load.eq(ends_block & (load.is_table | (sets_left == 1))),
+            requests.input.payload.eq(address),
+            ends_row.eq(beat == Mux(is_table, words - 1, groups - 1)),
+            ends_block.eq(row == Mux(is_table, table_rows(config.size) - 1, PARAMETER_ROWS - 1)),
+            ends_load.eq(ends_block & (is_table | (sets_left == 1))),
             self.loads.ready.eq(writes & ends_row & ends_load),
-            self.parameters.enable.eq(writes & ~load.is_table),
+            self.parameters.enable.eq(writes & ~is_table),
             self.parameters.address.eq((set_number << ceil_log2(groups)) | beat),
             self.parameters.byte.eq(row),
-            self.table.enable.eq(writes & load.is_table),
+            self.table.enable.eq(writes & is_table),
             self.table.address.eq((row << ceil_log2(words)) | beat),
         ]
         for lane in range(config.activation_lanes):
@@ -88,12 +93,17 @@ class RowLoader(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [address.eq(load.unified_buffer), set_number.eq(load.first), sets_left.eq(load.count)]
+                m.d.sync += [
+                    address.eq(load.unified_buffer),
+                    set_number.eq(load.first),
+                    sets_left.eq(load.count),
+                    is_table.eq(load.is_table),
+                ]
                 with m.If(self.loads.valid):
                     m.next = "REQUEST"
             with m.State("REQUEST"):
-                m.d.comb += self.rows.request.valid.eq(1)
-                with m.If(self.rows.request.ready):
+                m.d.comb += requests.input.valid.eq(1)
+                with m.If(requests.input.ready):
                     m.d.sync += address.eq(address + 1)
                     m.next = "RESPONSE"
             with m.State("RESPONSE"):
@@ -104,7 +114,7 @@ class RowLoader(wiring.Component):
                 m.d.comb += writes.eq(1)
                 # The next column of each lane, or the next word, moves to the first place.
                 m.d.sync += [
-                    held_bits.eq(Mux(load.is_table, held_bits >> (8 * word_bytes), held_bits >> 8)),
+                    held_bits.eq(Mux(is_table, held_bits >> (8 * word_bytes), held_bits >> 8)),
                     beat.eq(beat + 1),
                 ]
                 with m.If(ends_row):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.interfaces import write_beat_layout
-from openmxu.rtl.row_unpacker import run_layout
+from openmxu.rtl.run_walker import place_layout
 
 __all__ = ["RowPacker"]
 
@@ -18,56 +18,40 @@ class RowPacker(wiring.Component):
     ----------
     row_bytes, beat_bytes
         Powers of two.
-    rows_width
-        Bits of the number of rows of a run.
 
     Members
     -------
-    runs
-        For each burst the rows in it; a run is taken with its last row.
+    places
+        For each row its place, see :func:`~openmxu.rtl.run_walker.place_layout`; taken with the row.
     rows
         The rows of all runs.
-    index
-        Number of the next row within its run.
     beats
         Data, strobes, and ``last`` with the last beat of a run.
     """
 
-    def __init__(self, *, row_bytes: int, beat_bytes: int, rows_width: int) -> None:
+    def __init__(self, *, row_bytes: int, beat_bytes: int) -> None:
         self._row_bytes = row_bytes
         self._beat_bytes = beat_bytes
         self._lane_width = ceil_log2(max(1, beat_bytes // row_bytes))
         super().__init__(
             {
-                "runs": In(stream.Signature(run_layout(rows_width, self._lane_width))),
+                "places": In(stream.Signature(place_layout(self._lane_width))),
                 "rows": In(stream.Signature(8 * row_bytes)),
-                "index": Out(rows_width),
                 "beats": Out(stream.Signature(write_beat_layout(beat_bytes))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        count = self.index
-        last = Signal()
         transfer = Signal()
-        m.d.comb += [
-            last.eq(count + 1 == self.runs.p.rows),
-            transfer.eq(self.rows.valid & self.rows.ready),
-            self.runs.ready.eq(transfer & last),
-        ]
-        with m.If(transfer):
-            m.d.sync += count.eq(count + 1)
-            with m.If(last):
-                m.d.sync += count.eq(0)
-
+        m.d.comb += [transfer.eq(self.rows.valid & self.rows.ready), self.places.ready.eq(transfer)]
         if self._row_bytes > self._beat_bytes:
-            self._cut(m, last)
+            self._cut(m)
         else:
-            self._join(m, count, last, transfer)
+            self._join(m, transfer)
         return m
 
-    def _cut(self, m: Module, last: Signal) -> None:
+    def _cut(self, m: Module) -> None:
         parts = self._row_bytes // self._beat_bytes
         place = Signal(range(parts))
         final = Signal()
@@ -76,27 +60,26 @@ class RowPacker(wiring.Component):
             final.eq(place == parts - 1),
             beat.p.data.eq(self.rows.payload.word_select(place, 8 * self._beat_bytes)),
             beat.p.strobe.eq(~0),
-            beat.p.last.eq(last & final),
-            beat.valid.eq(self.runs.valid & self.rows.valid),
-            self.rows.ready.eq(self.runs.valid & beat.ready & final),
+            beat.p.last.eq(self.places.p.last & final),
+            beat.valid.eq(self.places.valid & self.rows.valid),
+            self.rows.ready.eq(self.places.valid & beat.ready & final),
         ]
         with m.If(beat.valid & beat.ready):
             m.d.sync += place.eq(place + 1)
 
-    def _join(self, m: Module, count: Signal, last: Signal, transfer: Signal) -> None:
+    def _join(self, m: Module, transfer: Signal) -> None:
         per_beat = self._beat_bytes // self._row_bytes
         width = 8 * self._row_bytes
         beat = self.beats
         held = Signal(max(0, per_beat - 1) * width, reset_less=True)
         strobes = Signal(max(0, per_beat - 1) * self._row_bytes)
-        lane = Signal(self._lane_width)
+        lane, last = self.places.p.lane, self.places.p.last
         complete = Signal()
         m.d.comb += [
-            lane.eq(count + self.runs.p.lane),
             complete.eq(last | (lane == per_beat - 1)),
-            beat.valid.eq(self.runs.valid & self.rows.valid & complete),
+            beat.valid.eq(self.places.valid & self.rows.valid & complete),
             beat.p.last.eq(last),
-            self.rows.ready.eq(self.runs.valid & (~complete | beat.ready)),
+            self.rows.ready.eq(self.places.valid & (~complete | beat.ready)),
         ]
         # The rows of earlier lanes wait in `held`, each at its place; the row that completes the beat bypasses it.
         for index in range(per_beat):

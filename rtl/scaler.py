@@ -44,10 +44,10 @@ class Scaler(wiring.Component):
         and saturates to 2**18; below 2**-14 it is 0.
     """
 
-    scale_delay = 5
+    scale_delay = 7
     """Cycles from a total to its scale."""
 
-    latency = 13
+    latency = 15
     """Cycles from a total to its product."""
 
     def __init__(self) -> None:
@@ -84,27 +84,24 @@ class Scaler(wiring.Component):
             return Cat(rounded[:23], rounded[23] | rounded[24]), rounded[24]
 
         # 1: sign and magnitude, up to 2**31.
-        sum_negative = delay("sum_negative", self.total[31], 5)
+        sum_negative = delay("sum_negative", self.total[31], 7)
         normalized = register("magnitude_1", Mux(self.total[31], -self.total, self.total)[:32])
 
-        # 2 to 4: the leading one moves to bit 31; `leading` is its place.
-        leading = Const(31, 5)
-        for stage, shifts in ((2, (16,)), (3, (8, 4)), (4, (2, 1))):
-            for shift in shifts:
-                is_low = normalized[32 - shift :] == 0
-                normalized = Mux(is_low, normalized << shift, normalized)[:32]
-                leading = Mux(is_low, leading - shift, leading)[:5]
-            normalized = register(f"normalized_{stage}", normalized)
-            leading = register(f"leading_{stage}", leading)
+        # 2 to 6: the leading one moves to bit 31; `leading` is its place.
+        leading = Const(0, 0)
+        for stage, shift in enumerate((16, 8, 4, 2, 1), 2):
+            is_low = normalized[32 - shift :] == 0
+            normalized = register(f"normalized_{stage}", Mux(is_low, normalized << shift, normalized)[:32])
+            leading = register(f"leading_{stage}", Cat(~is_low, leading))
 
-        # 5: float32(total); a carry reaches the exponent in the next stage.
+        # 7: float32(total); a carry reaches the exponent in the next stage.
         mantissa, carry = round_to_24("rounded_sum", normalized[7:], normalized[:7].any())
         mantissa = register("sum_mantissa", mantissa)
         carry = register("sum_carry", carry)
-        leading = register("leading_5", leading)
-        is_zero = register("is_zero_5", ~normalized[31])
+        leading = register("leading_7", leading)
+        is_zero = register("is_zero_7", ~normalized[31])
 
-        # 6 to 8: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
+        # 8 to 10: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
         scale_mantissa = Cat(self.scale[:23], Const(1, 1))
         scale_exponent = self.scale[23:31]
         low_low = self._multiply(m, "low_low", mantissa[:12], scale_mantissa[:12])
@@ -114,19 +111,19 @@ class Scaler(wiring.Component):
         middle = register("middle", low_high + high_low)
         outer = register("outer", Cat(low_low, high_high))
         product = register("product", outer + (middle << 12), unsigned(48))
-        leading = register("leading_6", leading + carry)
-        exponent = register("exponent_6", scale_exponent - 127, _EXPONENT)
-        exponent = delay("exponent_7", register("exponent_7", exponent + leading, _EXPONENT), 1)
-        is_zero = delay("is_zero_6", is_zero | (scale_exponent == 0), 6)
-        negative = delay("negative_6", sum_negative ^ self.scale[31], 7)
+        leading = register("leading_8", leading + carry)
+        exponent = register("exponent_8", scale_exponent - 127, _EXPONENT)
+        exponent = delay("exponent_9", register("exponent_9", exponent + leading, _EXPONENT), 1)
+        is_zero = delay("is_zero_8", is_zero | (scale_exponent == 0), 6)
+        negative = delay("negative_8", sum_negative ^ self.scale[31], 7)
         m.d.sync += self.negative.eq(negative)
 
-        # 9: the leading one moves to bit 47.
+        # 11: the leading one moves to bit 47.
         aligned = register("aligned", Mux(product[47], product, product << 1)[23:48])
         sticky = register("sticky", product[:22].any() | (product[47] & product[22]))
-        exponent = register("exponent_9", exponent + product[47], _EXPONENT)
+        exponent = register("exponent_11", exponent + product[47], _EXPONENT)
 
-        # 10: the float32 product. What follows from the exponent is worked out for both values that it may have.
+        # 12: the float32 product. What follows from the exponent is worked out for both values that it may have.
         mantissa, carry = round_to_24("rounded_product", aligned, sticky)
         mantissa = register("product_mantissa", mantissa)
         carry = register("product_carry", carry)
@@ -138,15 +135,15 @@ class Scaler(wiring.Component):
             vanishes = exponent < _SMALLEST_EXPONENT - increment
             placed.append(register(f"placed_{increment}", Cat(shift, saturates, vanishes)))
 
-        # 11 to 13: fixed point. What leaves to the right is truncated.
-        placed = register("placed_11", Mux(carry, placed[1], placed[0]))
+        # 13 to 15: fixed point. What leaves to the right is truncated.
+        placed = register("placed_13", Mux(carry, placed[1], placed[0]))
         shift, saturates, vanishes = placed[:5], placed[5], placed[6]
-        fixed = register("fixed_11", Cat(Const(0, _FIXED_WIDTH - 24), mantissa))
+        fixed = register("fixed_13", Cat(Const(0, _FIXED_WIDTH - 24), mantissa))
         fixed = Mux(shift[4], fixed >> 16, fixed)
-        fixed = register("fixed_12", Mux(shift[3], fixed >> 8, fixed))
-        shift = register("shift_12", shift[:3])
-        counts = register("counts_12", ~(saturates | vanishes | is_zero))
-        saturates = register("saturates_12", saturates & ~is_zero)
+        fixed = register("fixed_14", Mux(shift[3], fixed >> 8, fixed))
+        shift = register("shift_14", shift[:3])
+        counts = register("counts_14", ~(saturates | vanishes | is_zero))
+        saturates = register("saturates_14", saturates & ~is_zero)
         for place in (2, 1, 0):
             fixed = Mux(shift[place], fixed >> (1 << place), fixed)
         m.d.sync += self.magnitude.eq(Cat(Mux(counts, fixed, 0), saturates))

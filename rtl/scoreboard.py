@@ -120,7 +120,10 @@ class Scoreboard(wiring.Component):
             oldest_slot = Signal(pointer, name=f"oldest_{name}")
             to_start = Signal(range(depth + 1), name=f"to_start_{name}")
             allocates = Signal(name=f"allocates_{name}")
-            m.d.comb += allocates.eq(self.allocate & (self.unit == unit))
+            # The unit stands long before.
+            is_unit = Signal(name=f"is_{name}")
+            m.d.sync += is_unit.eq(self.unit == unit)
+            m.d.comb += allocates.eq(self.allocate & is_unit)
             allocated[unit], oldest[unit] = (allocates, newest_slot), oldest_slot
 
             with m.If(allocates):

@@ -1,6 +1,6 @@
 """Scrubber: clears the memories between one user's programs and the next one's."""
 
-from amaranth.hdl import Array, Const, Module, Signal
+from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -64,31 +64,35 @@ class Scrubber(wiring.Component):
         with m.If(self.dispatched.valid & self.dispatched.ready):
             m.d.sync += between_programs.eq(self.dispatched.payload[:8] == Opcode.HALT)
         # A word that has been offered is not withdrawn: its program runs first.
-        m.d.comb += holds.eq(self.pending & ~offered & (between_programs | self.idle))
+        # A word that has left in the same cycle is not seen by the dispatcher yet.
+        is_idle = Signal()
+        m.d.sync += is_idle.eq(self.idle & ~(self.dispatched.valid & self.dispatched.ready))
+        m.d.comb += holds.eq(self.pending & ~offered & (between_programs | is_idle))
         with m.If(self.request):
             m.d.sync += self.pending.eq(1)
+        m.d.comb += self.dispatched.payload.eq(Mux(self.scrubs, words[step], self.instructions.payload))
         with m.FSM():
             with m.State("PASS"):
                 with m.If(~holds):
-                    connect(m, flipped(self.instructions), flipped(self.dispatched))
-                with m.Elif(self.idle):
+                    m.d.comb += [
+                        self.dispatched.valid.eq(self.instructions.valid),
+                        self.instructions.ready.eq(self.dispatched.ready),
+                    ]
+                with m.Elif(is_idle):
                     m.d.comb += self.clear.eq(1)
+                    m.d.sync += self.scrubs.eq(1)
                     m.next = "CLEAR"
                 connect(m, flipped(self.happened), flipped(self.events))
             with m.State("CLEAR"):
-                m.d.comb += [
-                    self.scrubs.eq(1),
-                    self.dispatched.valid.eq(1),
-                    self.dispatched.payload.eq(words[step]),
-                ]
+                m.d.comb += self.dispatched.valid.eq(1)
                 with m.If(self.dispatched.ready):
                     m.d.sync += step.eq(step + 1)
                     with m.If(step == len(words) - 1):
                         m.d.sync += step.eq(0)
                         m.next = "END"
             with m.State("END"):
-                m.d.comb += [self.scrubs.eq(1), self.happened.ready.eq(1)]
+                m.d.comb += self.happened.ready.eq(1)
                 with m.If(self.happened.valid):
-                    m.d.sync += self.pending.eq(0)
+                    m.d.sync += [self.pending.eq(0), self.scrubs.eq(0)]
                     m.next = "PASS"
         return m

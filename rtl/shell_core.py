@@ -169,8 +169,11 @@ class ShellCore(wiring.Component):
             fetcher.base.eq(registers.ring_base),
             fetcher.size.eq(registers.ring_size),
             fetcher.head.eq(registers.ring_head),
-            fetcher.hold.eq(self._errors.pending | self._watchdog.expired),
             registers.ring_tail.eq(fetcher.tail),
+        ]
+        # A cycle later than it may be: these go far, and accesses are further apart.
+        m.d.sync += [
+            fetcher.hold.eq(self._errors.pending | self._watchdog.expired),
             registers.ring_busy.eq(registers.control.enable | fetcher.fetching),
         ]
 
@@ -201,15 +204,18 @@ class ShellCore(wiring.Component):
         had_expired = Signal()
         reached = Signal(32)
         m.d.sync += [was_empty.eq(ring_empty), was_pending.eq(errors.pending), had_expired.eq(expired)]
-        with m.If(~(errors.pending | expired)):
+        has_stopped = Signal()
+        m.d.sync += has_stopped.eq(errors.pending | expired)
+        with m.If(~has_stopped):
             m.d.sync += reached.eq(core.index)
-        with m.If(errors.pending | expired):
-            m.d.comb += [
-                registers.fault.code.eq(Mux(errors.pending, FaultCode.BUS_ERROR, FaultCode.TIME_OUT)),
+        # In registers: what the host reads later goes far.
+        with m.If(has_stopped):
+            m.d.sync += [
+                registers.fault.code.eq(Mux(was_pending, FaultCode.BUS_ERROR, FaultCode.TIME_OUT)),
                 registers.fault_index.eq(reached),
             ]
         with m.Else():
-            m.d.comb += [registers.fault.code.eq(events.fault), registers.fault_index.eq(events.fault_index)]
+            m.d.sync += [registers.fault.code.eq(events.fault), registers.fault_index.eq(events.fault_index)]
         m.d.sync += [
             self.running.eq(core.busy | self._fetcher.fetching),
             self.faulted.eq(Value.cast(registers.fault.code).any()),

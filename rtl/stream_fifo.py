@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Shape, ShapeLike, Value
-from amaranth.lib import fifo, stream, wiring
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["StreamFIFO"]
@@ -12,7 +13,8 @@ __all__ = ["StreamFIFO"]
 class StreamFIFO(wiring.Component):
     """First in, first out; a payload leaves in the cycle after it came, at the earliest.
 
-    Storage is read asynchronously: distributed RAM or registers, for queues of a few entries.
+    Storage is read asynchronously: distributed RAM or registers, for queues of a few entries. ``input.ready`` and
+    ``output.valid`` come out of registers: much follows from them in the units around.
 
     Parameters
     ----------
@@ -48,15 +50,29 @@ class StreamFIFO(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        width = Shape.cast(self.input.p.shape()).width
-        m.submodules.queue = queue = fifo.SyncFIFO(width=width, depth=self.depth)
+        shape = Shape.cast(self.input.p.shape())
+        m.submodules.storage = storage = Memory(shape=shape, depth=self.depth, init=[])
+        write, read = storage.write_port(), storage.read_port(domain="comb")
+        has_room = Signal(init=1)
+        has_any = Signal()
+        pushes, pops = Signal(), Signal()
         m.d.comb += [
-            queue.w_data.eq(Value.cast(self.input.payload)),
-            queue.w_en.eq(self.input.valid),
-            self.input.ready.eq(queue.w_rdy),
-            Value.cast(self.output.payload).eq(queue.r_data),
-            self.output.valid.eq(queue.r_rdy),
-            queue.r_en.eq(self.output.ready),
-            self.level.eq(queue.level),
+            pushes.eq(self.input.valid & has_room),
+            pops.eq(has_any & self.output.ready),
+            self.input.ready.eq(has_room),
+            self.output.valid.eq(has_any),
+            write.data.eq(Value.cast(self.input.payload)),
+            write.en.eq(pushes),
+            Value.cast(self.output.payload).eq(read.data),
         ]
+        m.d.sync += [
+            self.level.eq(self.level + pushes - pops),
+            has_any.eq(pushes | (has_any & ~(pops & (self.level == 1)))),
+            has_room.eq(pops | (has_room & ~(pushes & (self.level == self.depth - 1)))),
+        ]
+        for port, moves in ((write, pushes), (read, pops)):
+            place = Signal.like(port.addr, name="produce" if port is write else "consume")
+            m.d.comb += port.addr.eq(place)
+            with m.If(moves):
+                m.d.sync += place.eq(Mux(place == self.depth - 1, 0, place + 1))
         return m

@@ -19,10 +19,7 @@ class TileLedger(wiring.Component):
     enqueue, tiles
         A Read_Weights of ``tiles`` tiles is dispatched; not while ``queue_full``.
     take
-        A matrix instruction that takes the next tile is dispatched; only while ``has_queued_tile``.
-    take_two
-        One that takes the next two tiles is dispatched, whatever ``take``; only while ``has_two_queued_tiles``. The
-        outputs are right again, and inputs may be set again, in the cycle after the next one.
+        A matrix instruction takes the next tile; only while ``has_queued_tile``.
     clear, is_clear
         Forget everything; ``clear`` is held until ``is_clear``.
     has_queued_tile, has_two_queued_tiles, has_tile, queue_full
@@ -37,7 +34,6 @@ class TileLedger(wiring.Component):
                 "enqueue": In(1),
                 "tiles": In(24),
                 "take": In(1),
-                "take_two": In(1),
                 "clear": In(1),
                 "is_clear": Out(1),
                 "has_queued_tile": Out(1),
@@ -55,13 +51,9 @@ class TileLedger(wiring.Component):
         left = Countdown(Shape(24), "oldest")
         has_oldest = Signal()
         entries = Signal(range(depth + 1))
-        take_another = Signal()
-        takes = Signal()
         frees = Signal()
-        m.d.sync += take_another.eq(self.take_two)
         m.d.comb += [
-            takes.eq(self.take | self.take_two | take_another),
-            frees.eq((takes & left.last) | (self.clear & has_oldest)),
+            frees.eq((self.take & left.last) | (self.clear & has_oldest)),
             counts.input.payload.eq(self.tiles),
             counts.input.valid.eq(self.enqueue & (counts.output.valid | (has_oldest & ~frees))),
             counts.output.ready.eq(frees),
@@ -76,10 +68,10 @@ class TileLedger(wiring.Component):
                 has_oldest.eq(counts.output.valid | self.enqueue),
                 left.start(Mux(counts.output.valid, counts.output.payload, self.tiles)),
             ]
-        with m.Elif(takes):
+        with m.Elif(self.take):
             m.d.sync += left.step()
         with m.If(self.clear):
             m.d.sync += self.has_tile.eq(0)
-        with m.Elif(takes):
+        with m.Elif(self.take):
             m.d.sync += self.has_tile.eq(1)
         return m

@@ -64,8 +64,10 @@ class UnifiedBuffer(wiring.Component):
         One for each reader and each writer, see :class:`ReadPortSignature` and :class:`WritePortSignature`.
     """
 
-    read_latency = 3
-    """Cycles from a request taken to its response: what comes out of block RAM goes into registers first."""
+    read_latency = 4
+    """Cycles from a request taken to its response: what goes into block RAM, and what comes out of it, is in registers.
+
+    Arbitration takes much of a cycle, block RAM is slow, and both are far from where requests come from."""
 
     def __init__(self, config: Config, *, readers: tuple[str, ...], writers: tuple[str, ...]) -> None:
         self._config = config
@@ -94,62 +96,59 @@ class UnifiedBuffer(wiring.Component):
 
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         for index, bank in enumerate(banks):
+            write = Signal(writers[0].p.shape(), name=f"write_{index}", reset_less=True)
+            m.d.sync += write.eq(writers[-1].payload)
             taken = Const(0)
-            for writer in reversed(writers):
-                with m.If(writer.valid & (writer.p.address[:select_width] == index)):
-                    m.d.comb += [
-                        bank.write_address.eq(writer.p.address[select_width:]),
-                        bank.write_data.eq(writer.p.row),
-                        bank.write_enable.eq(1),
-                    ]
             for writer in writers:
                 wanted = Signal()
                 m.d.comb += wanted.eq(writer.valid & (writer.p.address[:select_width] == index))
                 with m.If(wanted & ~taken):
                     m.d.comb += writer.ready.eq(1)
+                    m.d.sync += write.eq(writer.payload)
                 taken = taken | wanted
+            m.d.sync += bank.write_enable.eq(taken)
+            m.d.comb += [
+                bank.write_address.eq(write.address[select_width:]),
+                bank.write_data.eq(write.row),
+            ]
 
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         for index, bank in enumerate(banks):
+            read = Signal(config.unified_buffer_address_width, name=f"read_{index}", reset_less=True)
+            m.d.sync += read.eq(readers[-1].request.payload)
             taken = Const(0)
-            for reader in reversed(readers):
-                with m.If(reader.request.valid & (reader.request.payload[:select_width] == index)):
-                    m.d.comb += [
-                        bank.read_address.eq(reader.request.payload[select_width:]),
-                        bank.read_enable.eq(1),
-                    ]
             for reader in readers:
                 wanted = Signal()
                 m.d.comb += wanted.eq(reader.request.valid & (reader.request.payload[:select_width] == index))
                 with m.If(wanted & ~taken):
                     m.d.comb += reader.request.ready.eq(1)
+                    m.d.sync += read.eq(reader.request.payload)
                 taken = taken | wanted
+            m.d.sync += bank.read_enable.eq(taken)
+            m.d.comb += bank.read_address.eq(read[select_width:])
 
         outputs = Array(Signal(8 * config.size, name=f"output_{index}", reset_less=True) for index in range(len(banks)))
         m.d.sync += [output.eq(bank.read_data) for output, bank in zip(outputs, banks, strict=True)]
         for name, reader in zip(self._readers, readers, strict=True):
-            granted = Signal(name=f"granted_{name}")
-            select = Signal(max(1, select_width), name=f"select_{name}", reset_less=True)
-            arrived = Signal(name=f"arrived_{name}")
-            arrived_select = Signal.like(select, name=f"arrived_select_{name}", reset_less=True)
-            valid = Signal(name=f"valid_{name}")
+            select = reader.request.payload[:select_width] if select_width else Const(0, 1)
+            valid = reader.request.valid & reader.request.ready
+            for stage in ("granted", "read", "arrived"):
+                following = Signal.like(select, name=f"{stage}_select_{name}", reset_less=True)
+                following_valid = Signal(name=f"{stage}_{name}")
+                m.d.sync += [following.eq(select), following_valid.eq(valid)]
+                select, valid = following, following_valid
             row = Signal(row_layout(config), name=f"row_{name}", reset_less=True)
-            m.d.sync += [
-                granted.eq(reader.request.valid & reader.request.ready),
-                select.eq(reader.request.payload[:select_width] if select_width else 0),
-                arrived.eq(granted),
-                arrived_select.eq(select),
-                valid.eq(arrived),
-                row.eq(outputs[arrived_select]),
-            ]
-            m.d.comb += [reader.response.valid.eq(valid), reader.response.payload.eq(row)]
+            m.d.sync += [reader.response.valid.eq(valid), row.eq(outputs[select])]
+            m.d.comb += reader.response.payload.eq(row)
         return m
 
     def _share(self, m: Module, banks: list[UnifiedBufferBank], select_width: int) -> None:
         """One row in a cycle, written or read: one way to all banks, and one back."""
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         readers = [getattr(self, f"read_{name}") for name in self._readers]
-        address = Signal(self.config.unified_buffer_address_width)
+        address = Signal(self.config.unified_buffer_address_width, reset_less=True)
+        data = Signal(row_layout(self.config), reset_less=True)
+        writes = Signal()
         chosen = Signal(row_layout(self.config), reset_less=True)
         row = Signal(row_layout(self.config), reset_less=True)
         select = Signal(max(1, select_width), reset_less=True)
@@ -157,23 +156,22 @@ class UnifiedBuffer(wiring.Component):
         for writer in writers:
             m.d.comb += writer.ready.eq(~taken)
             taken = taken | writer.valid
-        writes = taken
+        m.d.sync += [writes.eq(taken), data.eq(writers[-1].p.row), address.eq(readers[-1].request.payload)]
         for reader in readers:
             m.d.comb += reader.request.ready.eq(~taken)
             taken = taken | reader.request.valid
-        for reader in reversed(readers):
+        for reader in reversed(readers[:-1]):
             with m.If(reader.request.valid):
-                m.d.comb += address.eq(reader.request.payload)
+                m.d.sync += address.eq(reader.request.payload)
         for writer in reversed(writers):
             with m.If(writer.valid):
-                m.d.comb += address.eq(writer.p.address)
-                for bank in banks:
-                    m.d.comb += bank.write_data.eq(writer.p.row)
+                m.d.sync += [address.eq(writer.p.address), data.eq(writer.p.row)]
         for index, bank in enumerate(banks):
             here = address[:select_width] == index
             m.d.comb += [
                 bank.write_enable.eq(writes & here),
                 bank.write_address.eq(address[select_width:]),
+                bank.write_data.eq(data),
                 bank.read_enable.eq(~writes & here),
                 bank.read_address.eq(address[select_width:]),
             ]
@@ -183,13 +181,12 @@ class UnifiedBuffer(wiring.Component):
             row.eq(chosen),
         ]
         for name, reader in zip(self._readers, readers, strict=True):
-            granted = Signal(name=f"granted_{name}")
-            arrived = Signal(name=f"arrived_{name}")
-            m.d.sync += [
-                granted.eq(reader.request.valid & reader.request.ready),
-                arrived.eq(granted),
-                reader.response.valid.eq(arrived),
-            ]
+            valid = reader.request.valid & reader.request.ready
+            for stage in ("granted", "read", "arrived"):
+                following = Signal(name=f"{stage}_{name}")
+                m.d.sync += following.eq(valid)
+                valid = following
+            m.d.sync += reader.response.valid.eq(valid)
             m.d.comb += reader.response.payload.eq(row)
 
     def _bank(self, target: Target) -> UnifiedBufferBank:

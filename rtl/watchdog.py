@@ -43,8 +43,9 @@ class Watchdog(wiring.Component):
         m = Module()
         cycles = Signal(LIMIT_WIDTH)
         stands = Signal()
-        # A register of its own, because what goes on is known late in a cycle, and a carry chain follows.
-        m.d.sync += stands.eq(self.works & ~self.goes_on)
+        # Registers of their own, because what goes on is known late in a cycle, and a carry chain follows.
+        works, goes_on = Signal(), Signal()
+        m.d.sync += [works.eq(self.works), goes_on.eq(self.goes_on), stands.eq(works & ~goes_on)]
         with m.If(stands):
             m.d.sync += cycles.eq(cycles + 1)
             low = ceil_log2(self._grain)

@@ -9,7 +9,9 @@ from openmxu.rtl.commands import weight_command
 from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.processing_element import OPERAND_WIDTH
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 from openmxu.rtl.systolic_data_setup import OperandFormat, operand_value
 
@@ -70,19 +72,21 @@ class WeightFetcher(wiring.Component):
         row_bits = ceil_log2(config.size)
 
         m.submodules.queue = queue = StreamFIFO(weight_command(config), config.weight_queue_depth)
-        m.submodules.unpacker = unpacker = RowUnpacker(
-            row_bytes=config.size, beat_bytes=config.weight_data_bytes, rows_width=row_bits + 1
-        )
-        in_flight = data.StructLayout({"run": unpacker.runs.p.shape(), "format": OperandFormat})
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
+        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane))
+        connect(m, places.places, unpacker.places)
+        in_flight = data.StructLayout({"run": places.runs.p.shape(), "format": OperandFormat})
         m.submodules.in_flight = in_flight = StreamFIFO(in_flight, config.weight_fifo_tiles)
+        m.submodules.next = queued = RegisterSlice(weight_command(config))
         connect(m, flipped(self.commands), queue.input)
+        connect(m, queue.output, queued.input)
         connect(m, flipped(self.memory.data), unpacker.beats)
 
         # The command that is executed stands in registers, its tiles are counted down and their addresses counted up.
         format = Signal(OperandFormat, reset_less=True)
         is_wide = Signal(reset_less=True)
         address = Signal(config.weight_address_width, reset_less=True)
-        tiles = Countdown(queue.output.p.tiles.shape(), "tiles")
+        tiles = Countdown(queued.output.p.tiles.shape(), "tiles")
         active = Signal()
         asked = Signal()
         # A request that has been made stays until it is taken, also under flush.
@@ -91,12 +95,16 @@ class WeightFetcher(wiring.Component):
         # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
         # many as the weight FIFO and therefore has room as well.
         room = Signal(range(config.weight_fifo_tiles + 1), init=config.weight_fifo_tiles)
+        next_room = Signal.like(room)
+        has_room = Signal(init=1)
         request = self.memory.request
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
-            request.valid.eq(active & (room != 0) & (~self.flush | committed)),
+            request.valid.eq(active & has_room & (~self.flush | committed)),
             asked.eq(request.valid & request.ready),
-            queue.output.ready.eq(~active | (asked & tiles.last) | (self.flush & (~committed | asked))),
+            next_room.eq(room + self.tile_taken - asked),
+            # A command ends a cycle before the next one begins: its tiles take longer than that.
+            queued.output.ready.eq(~active),
             in_flight.input.valid.eq(asked),
             in_flight.input.p.run.rows.eq(config.size),
             in_flight.input.p.format.eq(format),
@@ -109,40 +117,51 @@ class WeightFetcher(wiring.Component):
             m.d.comb += in_flight.input.p.run.lane.eq(address[row_bits:beat_bits])
 
         m.d.sync += [
-            room.eq(room + self.tile_taken - asked),
+            room.eq(next_room),
+            has_room.eq(next_room != 0),
             committed.eq(request.valid & ~request.ready),
         ]
-        with m.If(queue.output.ready):
+        with m.If(~active):
             m.d.sync += [
-                active.eq(queue.output.valid & ~self.flush),
-                address.eq(queue.output.p.address),
-                is_wide.eq(queue.output.p.wide),
-                *tiles.start(queue.output.p.tiles),
+                active.eq(queued.output.valid & ~self.flush),
+                address.eq(queued.output.p.address),
+                is_wide.eq(queued.output.p.wide),
+                *tiles.start(queued.output.p.tiles),
             ]
             # Of wide weights, low bytes are unsigned and high bytes signed.
-            with m.If(queue.output.p.wide):
+            with m.If(queued.output.p.wide):
                 m.d.sync += [format.zero_point.eq(0), format.is_signed.eq(0)]
             with m.Else():
-                m.d.sync += format.eq(queue.output.p.format)
+                m.d.sync += format.eq(queued.output.p.format)
         with m.Elif(asked):
             m.d.sync += [
                 address.eq(address + config.tile_bytes),
                 format.is_signed.eq(format.is_signed ^ is_wide),
                 *tiles.step(),
             ]
+            with m.If(tiles.last):
+                m.d.sync += active.eq(0)
+        with m.If(self.flush & (asked | ~committed)):
+            m.d.sync += active.eq(0)
 
+        waits = queue.output.valid | queued.output.valid
+        is_coming = in_flight.output.valid | places.places.valid
+        # The format of the tile whose rows come.
+        arriving = Signal(OperandFormat, reset_less=True)
+        with m.If(places.runs.ready):
+            m.d.sync += arriving.eq(in_flight.output.p.format)
         rows = Signal(weight_row_layout(config))
         bytes_of_row = data.View(data.ArrayLayout(8, config.size), unpacker.rows.payload)
         for column in range(config.size):
-            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], in_flight.output.p.format))
+            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], arriving))
         m.d.comb += [
-            Value.cast(unpacker.runs.payload).eq(Value.cast(in_flight.output.p.run)),
-            unpacker.runs.valid.eq(in_flight.output.valid),
-            in_flight.output.ready.eq(unpacker.runs.ready),
+            Value.cast(places.runs.payload).eq(Value.cast(in_flight.output.p.run)),
+            places.runs.valid.eq(in_flight.output.valid),
+            in_flight.output.ready.eq(places.runs.ready),
             self.rows.payload.eq(rows),
             self.rows.valid.eq(unpacker.rows.valid),
             unpacker.rows.ready.eq(self.rows.ready),
-            self.busy.eq(queue.output.valid | active | in_flight.output.valid),
-            self.settled.eq(~in_flight.output.valid & ((~queue.output.valid & ~active) | (room == 0))),
+            self.busy.eq(waits | active | is_coming),
+            self.settled.eq(~is_coming & ((~waits & ~active) | ~has_room)),
         ]
         return m

@@ -56,6 +56,7 @@ from openmxu.rtl.row_loader import RowLoader
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.scaler import Scaler
 from openmxu.rtl.scoreboard import Scoreboard
 from openmxu.rtl.scrubber import Scrubber
@@ -94,6 +95,7 @@ __all__ = [
     "EVENT_QUEUE_DEPTH",
     "FETCHER_DEPTH",
     "FIFO_DEPTHS",
+    "LANE_WIDTH",
     "RACKS",
     "READERS",
     "RETRANSMIT_CYCLES",
@@ -116,6 +118,7 @@ BEAT_BYTES = (4, 8, 16)
 """Bus widths that row packers and unpackers are tested with, whatever the configuration's own."""
 
 ROWS_WIDTH = 5
+LANE_WIDTH = 2
 """Bits of the number of rows of a run of those packers and unpackers."""
 
 FIFO_DEPTHS = (1, 2, 5)
@@ -163,7 +166,6 @@ Unit = wiring.Component | OnTarget
 
 def _data_units(config: Config) -> dict[str, Unit]:
     width = config.partial_sum_width
-    rows = {"row_bytes": config.size, "rows_width": ROWS_WIDTH}
     return {
         "processing_element": ProcessingElement(width),
         "processing_element_ecp5": OnTarget(ProcessingElement(width), Target(Family.ECP5)),
@@ -194,8 +196,9 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "plane_walker_windows": PlaneWalker(activation_walk(config)),
         "row_walker": RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
-        **{f"row_packer_{beat}": RowPacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
-        **{f"row_unpacker_{beat}": RowUnpacker(beat_bytes=beat, **rows) for beat in BEAT_BYTES},
+        "run_walker": RunWalker(ROWS_WIDTH, LANE_WIDTH),
+        **{f"row_packer_{beat}": RowPacker(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},
+        **{f"row_unpacker_{beat}": RowUnpacker(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},
     }
 
 

@@ -32,7 +32,7 @@ class BusErrors(wiring.Component):
     host_reads, host_writes, weights
         Error replies.
     pending
-        There was one.
+        There was one, two cycles ago or earlier.
     first
         The first one.
     """
@@ -64,8 +64,9 @@ class BusErrors(wiring.Component):
         found = Signal(len(sources))
         kept = [Signal(bus_error_layout(self._config), name=f"kept_{index}", reset_less=True) for index in range(3)]
         later = Mux(found[1], kept[1], kept[2])
-        m.d.comb += [self.pending.eq(found.any()), self.first.eq(Mux(found[0], kept[0], later))]
-        with m.If(~self.pending):
+        m.d.sync += self.pending.eq(found.any())
+        m.d.comb += [self.first.eq(Mux(found[0], kept[0], later))]
+        with m.If(~found.any()):
             for index, (source, port) in enumerate(sources):
                 m.d.sync += [
                     found[index].eq(source.valid),

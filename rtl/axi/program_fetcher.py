@@ -11,6 +11,7 @@ from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.row_unpacker import RowUnpacker
+from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
 
 __all__ = ["RING_WIDTH", "ProgramFetcher"]
@@ -78,14 +79,14 @@ class ProgramFetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.unpacker = self._unpacker = RowUnpacker(
-            row_bytes=WORD_BYTES, beat_bytes=self._data_bytes, rows_width=ceil_log2(self._chunk + 1)
-        )
-        run = self._unpacker.runs.p.shape()
+        m.submodules.unpacker = self._unpacker = RowUnpacker(row_bytes=WORD_BYTES, beat_bytes=self._data_bytes)
+        m.submodules.places = self._places = RunWalker(ceil_log2(self._chunk + 1), len(self._unpacker.places.p.lane))
+        run = self._places.runs.p.shape()
         m.submodules.runs = self._runs = StreamFIFO(run, max(1, self._depth // self._chunk))
         m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
         m.submodules.next = self._next = RegisterSlice(WORD_BITS)
         self._until_end = Countdown(Shape(RING_WIDTH), "until_end")
+        self._is_asked = self._runs.output.valid | self._places.places.valid
         asked = Signal(range(self._chunk + 1))
         asks = Signal()
         self._ask(m, asks, asked)
@@ -125,7 +126,7 @@ class ProgramFetcher(wiring.Component):
             with m.State("LOOK"):
                 m.d.sync += available.eq(Mux(self.head >= place, self.head, self.size) - place)
                 with m.If(stopping | ~self.enable):
-                    with m.If(~self._runs.output.valid):
+                    with m.If(~self._is_asked):
                         m.d.sync += [
                             *(place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)),
                             *self._until_end.start(self.size),
@@ -154,8 +155,9 @@ class ProgramFetcher(wiring.Component):
             with m.State("STEP"):
                 m.d.sync += place.eq(Mux(end == self.size, 0, end))
                 m.next = "LOOK"
-        m.d.comb += self.fetching.eq(
-            ~fsm.ongoing("LOOK") | self._runs.output.valid | (self._queue.level != 0) | self._next.output.valid
+        # A cycle late, because it is found late and goes far.
+        m.d.sync += self.fetching.eq(
+            ~fsm.ongoing("LOOK") | self._is_asked | (self._queue.level != 0) | self._next.output.valid
         )
 
     def _has_room(self, m: Module, asks: Signal, asked: Signal) -> Signal:
@@ -172,7 +174,8 @@ class ProgramFetcher(wiring.Component):
     def _receive(self, m: Module, asks: Signal, asked: Signal) -> None:
         """Queue what comes, and give it out unless held."""
         unpacker, queue = self._unpacker, self._queue
-        connect(m, self._runs.output, unpacker.runs)
+        connect(m, self._runs.output, self._places.runs)
+        connect(m, self._places.places, unpacker.places)
         m.submodules.beats = beats = RegisterSlice(self.memory.data.p.shape())
         connect(m, wiring.flipped(self.memory.data), beats.input)
         connect(m, beats.output, unpacker.beats)

@@ -89,17 +89,19 @@ class ReadManager(wiring.Component):
         burst = data.StructLayout({"client": _number_width(len(self._clients)), "addr": self._address_width})
         m.submodules.addresses = addresses = RegisterSlice(address_layout(self._address_width))
         m.submodules.on_their_way = on_their_way = StreamFIFO(burst, self._outstanding)
+        m.submodules.oldest = oldest = RegisterSlice(burst)
         m.submodules.beats = beats = RegisterSlice(read_data_layout(self._data_bytes))
         connect(m, addresses.output, flipped(self.bus.ar))
+        connect(m, on_their_way.output, oldest.input)
         connect(m, flipped(self.bus.r), beats.input)
         arrives = Signal()
         m.d.comb += [
             arrives.eq(beats.output.valid & beats.output.ready),
-            on_their_way.output.ready.eq(arrives & beats.output.p.last),
+            oldest.output.ready.eq(arrives & beats.output.p.last),
         ]
         waits = self._ask(m, addresses.input, on_their_way.input, arrives)
-        m.d.comb += self.idle.eq(~on_their_way.output.valid & ~waits)
-        self._deliver(m, on_their_way.output, beats.output, arrives)
+        m.d.comb += self.idle.eq(~on_their_way.output.valid & ~oldest.output.valid & ~waits)
+        self._deliver(m, oldest.output, beats.output, arrives)
         return m
 
     def _ask(self, m: Module, addresses: stream.Interface, on_their_way: stream.Interface, arrives: Signal) -> Value:

@@ -1,6 +1,9 @@
 """Register file: the registers of :mod:`openmxu.arch.registers`."""
 
-from amaranth.hdl import Cat, Const, Module, ShapeLike, Signal, Value
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -67,7 +70,7 @@ class RegisterFile(wiring.Component):
     control, interrupt_enable, time_limit, ring_base, ring_size, ring_head, host_offset, weight_offset
         What was written. Resets of the core clear ``control``; ``ring_head`` is 0 while the ring is not enabled.
     command
-        Bits that are written, for one cycle.
+        Bits that are written, for one cycle, the cycle after the access.
     interrupt_status, interrupt_status_set
         The interrupts that have happened, and those that happen now.
     """
@@ -123,11 +126,12 @@ class RegisterFile(wiring.Component):
             self.management.p.write.eq(request.write),
             self.management.p.data.eq(Cat(low_half, request.data)),
         ]
-        self._read(m, value, keeps_high, high_half)
+        is_ = self._decode(m)
+        self._read(m, is_, value, keeps_high, high_half)
         # The choice among all registers takes a cycle of its own.
         chosen, chosen_keeps_high = Signal.like(value, reset_less=True), Signal(reset_less=True)
         m.d.sync += [chosen.eq(value), chosen_keeps_high.eq(keeps_high)]
-        self._write(m, write, Cat(low_half, request.data))
+        self._write(m, is_, write, Cat(low_half, request.data))
 
         def answer(word: Value) -> None:
             m.d.sync += [self.responses.payload.eq(word), self.responses.valid.eq(1)]
@@ -143,9 +147,14 @@ class RegisterFile(wiring.Component):
                     with m.Elif(in_core & ~request.write & ~high):
                         m.next = "ASK_CORE"
                     with m.Elif(request.write):
-                        m.d.comb += [self.requests.ready.eq(1), write.eq(1)]
+                        m.next = "WRITE_OWN"
                     with m.Else():
-                        m.next = "READ_OWN"
+                        m.next = "CHOOSE"
+            with m.State("WRITE_OWN"):
+                m.d.comb += [self.requests.ready.eq(1), write.eq(1)]
+                m.next = "IDLE"
+            with m.State("CHOOSE"):
+                m.next = "READ_OWN"
             with m.State("READ_OWN"):
                 m.d.comb += self.requests.ready.eq(1)
                 answer(chosen[:LITE_DATA_WIDTH])
@@ -187,26 +196,34 @@ class RegisterFile(wiring.Component):
     def _port(self, register: DeviceRegister) -> Value:
         return Value.cast(getattr(self, register.name.lower()))
 
-    def _read(self, m: Module, value: Signal, keeps_high: Signal, high_half: Signal) -> None:
+    def _decode(self, m: Module) -> dict[int, Signal]:
+        """One register for each word, set in the cycle after that in which a request for it comes."""
+        words = {register.offset // WORD_BYTES + half for register in _OWN for half in range(1 + register.is_wide)}
+        is_ = {word: Signal(name=f"is_{word}", reset_less=True) for word in sorted(words)}
+        m.d.sync += [bit.eq(self.requests.p.word == word) for word, bit in is_.items()]
+        return is_
+
+    def _read(self, m: Module, is_: dict[int, Signal], value: Signal, keeps_high: Signal, high_half: Signal) -> None:
         """The word that is read, and above it the high word if it is the low one of two."""
-        with m.Switch(self.requests.p.word):
-            for register in _OWN:
-                if register.access is Access.WRITE:
-                    continue
-                word = register.offset // WORD_BYTES
-                with m.Case(word):
-                    constant = self._constant(register)
-                    if constant is None:
-                        alignment = Const(0, ceil_log2(register.alignment))
-                        m.d.comb += value.eq(Cat(alignment, self._port(register)))
-                    else:
-                        m.d.comb += value.eq(constant)
-                    m.d.comb += keeps_high.eq(register.is_wide)
-                if register.is_wide:
-                    with m.Case(word + 1):
-                        m.d.comb += value.eq(high_half)
-            with m.Case(*self._core_high_words()):
-                m.d.comb += value.eq(high_half)
+        is_core_high = Signal(reset_less=True)
+        m.d.sync += is_core_high.eq(self.requests.p.word.matches(*self._core_high_words()))
+        highs, lows, words = [is_core_high], [], []
+        for register in _OWN:
+            if register.access is Access.WRITE:
+                continue
+            word = register.offset // WORD_BYTES
+            constant = self._constant(register)
+            if constant is None:
+                content = Cat(Const(0, ceil_log2(register.alignment)), self._port(register))
+            else:
+                content = Const(constant, len(value))
+            words.append(Mux(is_[word], content, 0))
+            if register.is_wide:
+                lows.append(is_[word])
+                highs.append(is_[word + 1])
+        words.append(Mux(Cat(highs).any(), high_half, 0))
+        # No two of them at once: what is added up in a tree is shorter than a choice of one after the other.
+        m.d.comb += [value.eq(reduce(or_, words)), keeps_high.eq(Cat(lows).any())]
 
     @staticmethod
     def _core_high_words() -> tuple[str, ...]:
@@ -215,7 +232,7 @@ class RegisterFile(wiring.Component):
         assert 2 * CORE_WINDOW == 1 << ADDRESS_WIDTH
         return (f"1{'-' * (word_bits - 2)}1",)
 
-    def _write(self, m: Module, write: Signal, both: Value) -> None:
+    def _write(self, m: Module, is_: dict[int, Signal], write: Signal, both: Value) -> None:
         """Keep what is written to the registers that hold it."""
         for register in _OWN:
             if register.access is Access.READ:
@@ -224,10 +241,9 @@ class RegisterFile(wiring.Component):
             word = self._written_word(register)
             given = (both if register.is_wide else self.requests.p.data)[low : low + len(port)]
             written = Signal(name=f"{register.name.lower()}_written")
-            m.d.comb += written.eq(write & (self.requests.p.word == word))
+            m.d.comb += written.eq(write & is_[word])
             if register.access is Access.WRITE:
-                with m.If(written):
-                    m.d.comb += port.eq(given)
+                m.d.sync += port.eq(Mux(written, given, 0))
             elif register.access is Access.CLEAR:
                 happens = Value.cast(getattr(self, f"{register.name.lower()}_set"))
                 m.d.sync += port.eq(port | happens)

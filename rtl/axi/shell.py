@@ -11,6 +11,7 @@ from openmxu.rtl.axi.channels import LiteSignature, ReadChannelsSignature, Write
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.shell_core import ShellCore
 
 __all__ = ["Shell"]
@@ -64,7 +65,10 @@ class Shell(wiring.Component):
         m.submodules.host_writer = host_writer = WriteManager(*host)
         m.submodules.weight_reader = weight_reader = ReadManager(*weights, clients=tuple(WEIGHT_CLIENTS))
         connect(m, flipped(self.control), lite.bus)
-        connect(m, lite.requests, core.requests)
+        # Registers on the way to the register file, which looks at them for long.
+        m.submodules.accesses = accesses = RegisterSlice(lite.requests.p.shape())
+        connect(m, lite.requests, accesses.input)
+        connect(m, accesses.output, core.requests)
         connect(m, core.responses, lite.responses)
         connect(m, host_reader.bus, flipped(self.host_read))
         connect(m, host_writer.bus, flipped(self.host_write))

@@ -93,7 +93,9 @@ class WriteManager(wiring.Component):
             on_their_way.input.p.addr.eq(bursts.output.p.addr),
             on_their_way.input.p.last.eq(bursts.output.p.last),
         ]
-        self._send(m, lengths.output, beats.input)
+        m.submodules.length = length = RegisterSlice(lengths.output.p.shape())
+        connect(m, lengths.output, length.input)
+        self._send(m, length.output, beats.input)
         self._finish(m, on_their_way.output, replies.output)
         return m
 

@@ -1,6 +1,6 @@
 """Host reader of the dense profile."""
 
-from amaranth.hdl import Module, Shape, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -48,26 +48,26 @@ class DenseHostReader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, command = self.config, self.commands.p
-        rows_width = Shape.cast(command.rows.shape()).width
-        m.submodules.unpacker = unpacker = RowUnpacker(
-            row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
-        )
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
         connect(m, flipped(self.memory.data), unpacker.beats)
         requested = Signal()
+        index = Signal.like(command.rows)
         m.d.comb += [
             self.memory.request.p.address.eq(burst_address(config, command.host)),
             self.memory.request.p.beats.eq(burst_beats(config, command)),
             self.memory.request.valid.eq(self.commands.valid & ~requested),
-            unpacker.runs.p.rows.eq(command.rows),
-            unpacker.runs.p.lane.eq(first_lane(config, command.host)),
-            unpacker.runs.valid.eq(requested),
-            self.rows.request.p.address.eq(command.unified_buffer + unpacker.index),
+            unpacker.places.p.lane.eq(first_lane(config, command.host) + index),
+            unpacker.places.p.last.eq(index + 1 == command.rows),
+            unpacker.places.valid.eq(requested),
+            self.rows.request.p.address.eq(command.unified_buffer + index),
             Value.cast(self.rows.request.p.row).eq(unpacker.rows.payload),
             self.rows.request.valid.eq(unpacker.rows.valid),
             unpacker.rows.ready.eq(self.rows.request.ready),
-            self.done.eq(unpacker.runs.ready),
+            self.done.eq(unpacker.places.ready & unpacker.places.p.last),
             self.commands.ready.eq(self.done),
         ]
+        with m.If(unpacker.places.ready):
+            m.d.sync += index.eq(Mux(self.done, 0, index + 1))
         with m.If(self.done):
             m.d.sync += requested.eq(0)
         with m.Elif(self.memory.request.valid & self.memory.request.ready):

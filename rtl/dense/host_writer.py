@@ -1,6 +1,6 @@
 """Host writer of the dense profile."""
 
-from amaranth.hdl import Module, Shape, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -48,21 +48,19 @@ class DenseHostWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, command = self.config, self.commands.p
-        rows_width = Shape.cast(command.rows.shape()).width
-        m.submodules.packer = packer = RowPacker(
-            row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=rows_width
-        )
+        m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
         connect(m, packer.beats, flipped(self.memory.data))
         held = Signal(8 * config.size, reset_less=True)
         requested = Signal()
+        index = Signal.like(command.rows)
         m.d.comb += [
             self.memory.request.p.address.eq(burst_address(config, command.host)),
             self.memory.request.p.beats.eq(burst_beats(config, command)),
             self.memory.request.valid.eq(self.commands.valid & ~requested),
-            packer.runs.p.rows.eq(command.rows),
-            packer.runs.p.lane.eq(first_lane(config, command.host)),
+            packer.places.p.lane.eq(first_lane(config, command.host) + index),
+            packer.places.p.last.eq(index + 1 == command.rows),
             packer.rows.payload.eq(held),
-            self.rows.request.payload.eq(command.unified_buffer + packer.index),
+            self.rows.request.payload.eq(command.unified_buffer + index),
         ]
         with m.If(self.memory.request.valid & self.memory.request.ready):
             m.d.sync += requested.eq(1)
@@ -76,11 +74,13 @@ class DenseHostWriter(wiring.Component):
                 with m.If(self.rows.response.valid):
                     m.next = "SEND"
             with m.State("SEND"):
-                m.d.comb += [packer.runs.valid.eq(1), packer.rows.valid.eq(1)]
-                with m.If(packer.runs.ready):
-                    m.next = "ACKNOWLEDGE"
-                with m.Elif(packer.rows.ready):
+                m.d.comb += [packer.places.valid.eq(1), packer.rows.valid.eq(1)]
+                with m.If(packer.places.ready):
+                    m.d.sync += index.eq(index + 1)
                     m.next = "READ"
+                    with m.If(packer.places.p.last):
+                        m.d.sync += index.eq(0)
+                        m.next = "ACKNOWLEDGE"
             with m.State("ACKNOWLEDGE"):
                 m.d.comb += [
                     self.memory.done.ready.eq(1),

@@ -76,7 +76,7 @@ class Matrix(Agent):
         self.memory[row] = Accumulators.compute(self.memory[row], sums, accumulate, shift)
         last = self.left == 0 or random.random() < 0.3
         if last:
-            self.expected_done.append(cycle + CONFIG.size + 2)
+            self.expected_done.append(cycle + Accumulators.tag_lead + CONFIG.size + 1)
         return pack(layout, {"valid": 1, "row": row, "accumulate": accumulate, "shift": shift, "last": last})
 
 

@@ -182,7 +182,8 @@ async def rows_are_read_ahead(dut):
     places = list(range(0, 2 * 30, 2))
     steps.send(*(pack(_STEP, {"address": place, "inside": 1, "last": int(place == places[-1])}) for place in places))
     await bench.steps(60)
-    assert reader.requests.received == list(range(2 * ElementFetcher.passes_ahead))
+    # Two more wait for their rows, and two with them to be taken.
+    assert reader.requests.received == list(range(2 * (ElementFetcher.passes_ahead + 4)))
     passes.takes = True
     await bench.until(lambda: len(passes.received) == len(places))
     assert [got["low"] for got in passes.received] == [rows[place].tolist() for place in places]

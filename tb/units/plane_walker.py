@@ -14,6 +14,7 @@ from tb.walks import positions, random_walk
 WALKS = 250
 MOST_ROWS = 40
 UNITS = cocotb.parametrize(unit=["plane_walker", "plane_walker_windows"])
+LATENCY = {"plane_walker": 2, "plane_walker_windows": 4}
 LAYOUTS = {"plane_walker": matrix_walk(CONFIG), "plane_walker_windows": activation_walk(CONFIG)}
 
 
@@ -66,7 +67,7 @@ async def the_first_position_comes_two_cycles_later(dut, unit):
         source.send(pack(layout, walk))
         end = begin + len(expected)
         await bench.until(lambda end=end: len(steps.received) == end)
-        assert steps.times[begin] == source.times[-1] + 2
+        assert steps.times[begin] == source.times[-1] + LATENCY[unit]
         for bits, position in zip(steps.received[begin:], expected, strict=True):
             check_step(bits, position, layout)
         await bench.steps(int(rng.integers(0, 3)))

@@ -4,11 +4,11 @@ import cocotb
 import numpy as np
 
 from openmxu.rtl.interfaces import write_beat_layout
-from openmxu.rtl.row_unpacker import run_layout
+from openmxu.rtl.run_walker import place_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.payloads import pack, row_of, unpack
-from tb.rack import BEAT_BYTES, ROWS_WIDTH
-from tb.units.row_unpacker import lane_width, random_run
+from tb.rack import BEAT_BYTES
+from tb.units.row_unpacker import lane_width, places_of, random_run
 
 RUNS = 60
 
@@ -20,7 +20,7 @@ async def beats_of_runs(dut, beat_bytes, idle, backpressure):
     bench = await Bench.start(dut, f"row_packer_{beat_bytes}")
     rng = random_generator()
     size = CONFIG.size
-    runs, rows = bench.source("runs", idle), bench.source("rows", idle)
+    places, rows = bench.source("places", idle), bench.source("rows", idle)
     beats = bench.sink("beats", backpressure)
     expected = []
     for _ in range(RUNS):
@@ -29,11 +29,12 @@ async def beats_of_runs(dut, beat_bytes, idle, backpressure):
         written[lane * size : (lane + count) * size] = True
         content = np.where(written, rng.integers(0, 256, written.size), 0).astype(np.uint8)
         rows.send(*(row_of(row) for row in content.reshape(-1, size)[lane : lane + count]))
-        runs.send(pack(run_layout(ROWS_WIDTH, lane_width(beat_bytes)), {"rows": count, "lane": lane}))
+        layout = place_layout(lane_width(beat_bytes))
+        places.send(*(pack(layout, place) for place in places_of(count, lane, beat_bytes)))
         for index in range(length):
             part = slice(index * beat_bytes, (index + 1) * beat_bytes)
             expected.append((content[part].tolist(), written[part].tolist(), index == length - 1))
-    await bench.until(lambda: len(beats.received) == len(expected) and runs.is_empty and rows.is_empty)
+    await bench.until(lambda: len(beats.received) == len(expected) and places.is_empty and rows.is_empty)
     await bench.steps(5)
 
     got = []

@@ -3,7 +3,7 @@
 import cocotb
 import numpy as np
 
-from openmxu.rtl.row_unpacker import run_layout
+from openmxu.rtl.run_walker import place_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.payloads import pack, row_of
 from tb.rack import BEAT_BYTES, ROWS_WIDTH
@@ -24,6 +24,12 @@ def random_run(rng: np.random.Generator, beat_bytes: int) -> tuple[int, int, int
     return rows, lane, -(-(lane + rows) * CONFIG.size // beat_bytes)
 
 
+def places_of(rows: int, lane: int, beat_bytes: int) -> list[dict[str, int]]:
+    """The places of a run's rows."""
+    lanes = max(1, beat_bytes // CONFIG.size)
+    return [{"lane": (lane + row) % lanes, "last": row == rows - 1} for row in range(rows)]
+
+
 @cocotb.test()
 @STALLS
 @cocotb.parametrize(beat_bytes=BEAT_BYTES)
@@ -31,17 +37,17 @@ async def rows_of_runs(dut, beat_bytes, idle, backpressure):
     bench = await Bench.start(dut, f"row_unpacker_{beat_bytes}")
     rng = random_generator()
     size = CONFIG.size
-    runs, beats = bench.source("runs", idle), bench.source("beats", idle)
+    places, beats = bench.source("places", idle), bench.source("beats", idle)
     rows = bench.sink("rows", backpressure)
-    layout = run_layout(ROWS_WIDTH, lane_width(beat_bytes))
+    layout = place_layout(lane_width(beat_bytes))
     expected = []
     for _ in range(RUNS):
         count, lane, length = random_run(rng, beat_bytes)
         content = rng.integers(0, 256, length * beat_bytes, np.uint8)
         expected += [row_of(row) for row in content.reshape(-1, size)[lane : lane + count]]
         beats.send(*(row_of(beat) for beat in content.reshape(-1, beat_bytes)))
-        runs.send(pack(layout, {"rows": count, "lane": lane}))
-    await bench.until(lambda: len(rows.received) == len(expected) and runs.is_empty and beats.is_empty)
+        places.send(*(pack(layout, place) for place in places_of(count, lane, beat_bytes)))
+    await bench.until(lambda: len(rows.received) == len(expected) and places.is_empty and beats.is_empty)
     await bench.steps(5)
     assert rows.received == expected
     if idle == backpressure == 0:

@@ -15,7 +15,7 @@ MANY = 3001
 @cocotb.test()
 async def counts_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
-    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "take_two", "clear")}
+    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "clear")}
     names = ("has_queued_tile", "has_two_queued_tiles", "has_tile", "queue_full", "is_clear")
     outputs = {name: bench.port(name) for name in names}
     outstanding, has_tile, clears = deque(), False, False
@@ -32,13 +32,9 @@ async def counts_tiles(dut):
         }
         queue = not clears and not expected["queue_full"] and random.random() < 0.3
         takes = not clears and not queue and bool(outstanding) and random.random() < 0.6
-        take_two = takes and sum(outstanding) >= 2 and random.random() < 0.5
-        # With `take_two`, `take` does not matter.
-        take = takes and (not take_two or random.random() < 0.5)
         tiles = random.choice([1, 1, 2, 3, random.randrange(1, 9), 1 + (1 << random.randrange(24))])
         ports["enqueue"].value, ports["tiles"].value = int(queue), tiles
-        ports["take"].value, ports["take_two"].value = int(take), int(take_two)
-        ports["clear"].value = int(clears)
+        ports["take"].value, ports["clear"].value = int(takes), int(clears)
         await RisingEdge(dut.clk)
         assert {name: int(port.value) for name, port in outputs.items()} == expected, cycle
         most = max(most, len(outstanding))
@@ -46,39 +42,29 @@ async def counts_tiles(dut):
             has_tile = False
             if outstanding:
                 outstanding.popleft()
-        for _ in range(take_two + takes):
+        if takes:
             has_tile = True
             outstanding[0] -= 1
             if outstanding[0] == 0:
                 outstanding.popleft()
         if queue:
             outstanding.append(tiles)
-        if take_two:
-            for name in ("take", "take_two"):
-                ports[name].value = 0
-            await RisingEdge(dut.clk)
     assert most == CONFIG.weight_queue_depth
 
 
 @cocotb.test()
-@cocotb.parametrize(at_once=[1, 2])
-async def counts_many_tiles(dut, at_once):
+async def counts_many_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
-    for name in ("take", "take_two", "clear"):
-        bench.port(name).value = 0
+    take, clear = bench.port("take"), bench.port("clear")
+    take.value = clear.value = 0
     bench.port("enqueue").value, bench.port("tiles").value = 1, MANY
     await bench.step()
     bench.port("enqueue").value = 0
-    take = bench.port("take" if at_once == 1 else "take_two")
     queued, two_queued = bench.port("has_queued_tile"), bench.port("has_two_queued_tiles")
-    for left in range(MANY, at_once - 1, -at_once):
-        take.value = 1
+    take.value = 1
+    for left in range(MANY, 0, -1):
         await bench.step()
         assert (int(queued.value), int(two_queued.value)) == (1, left >= 2)
-        if at_once == 2:
-            take.value = 0
-            await bench.step()
     take.value = 0
     await bench.step()
-    assert int(queued.value) == MANY % at_once
-    assert int(two_queued.value) == 0
+    assert (int(queued.value), int(two_queued.value)) == (0, 0)

@@ -6,7 +6,7 @@ from tb.bench import Bench, random_generator
 from tb.rack import WATCHDOG_GRAIN
 
 CYCLES = 2_000
-LATENCY = 2
+LATENCY = 3
 """Cycles from one that is too many until this shows."""
 
 

@@ -113,15 +113,15 @@ async def commands_queue_up_and_settle(dut):
     """Without room, the queue fills to its depth, and what is asked for settles."""
     bench, rng, memory, _, rows, consumer, commands = await make_bench(dut, 0.0, 0.0)
     consumer.enabled = False
-    fetches = random_fetches(rng, memory, CONFIG.weight_fifo_tiles + 2 * CONFIG.weight_queue_depth)
+    fetches = random_fetches(rng, memory, CONFIG.weight_fifo_tiles + 2 * CONFIG.weight_queue_depth + 4)
     commands.send(*(fetch.payload for fetch in fetches))
     await bench.steps(400)
     expected = [row for fetch in fetches for row in fetch.rows(memory)]
     assert rows.received == expected[: CONFIG.weight_fifo_tiles * CONFIG.size]
     # The tiles in the FIFO belong to the first commands, of which the last may still have tiles to come.
     whole = np.cumsum([fetch.tiles for fetch in fetches]) <= CONFIG.weight_fifo_tiles
-    # One more than the queue holds: the command that is executed.
-    assert len(commands.sent) == whole.sum() + 1 + CONFIG.weight_queue_depth
+    # More than the queue holds: the command that is executed, and two between it and the queue.
+    assert len(commands.sent) == whole.sum() + 3 + CONFIG.weight_queue_depth
     assert int(bench.port("settled").value) == 1
     assert int(bench.port("busy").value) == 1
     consumer.enabled = True

@@ -56,6 +56,7 @@ from openmxu.rtl.result_writer import ResultWriter
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.scaler import Scaler
 from openmxu.rtl.serial.checksum import Checksum
 from openmxu.rtl.serial.deframer import Deframer
@@ -142,8 +143,9 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Pooler: lambda config: Pooler(config.column_groups),
     Requantizer: lambda config: Requantizer(config.column_groups),
     ResultWriter: lambda config: ResultWriter(config, rows=3),
-    RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
-    RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes, rows_width=8),
+    RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
+    RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
+    RunWalker: lambda config: RunWalker(8, 2),
     RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
     Scaler: lambda config: Scaler(),
     SerialRequantizer: lambda config: SerialRequantizer(),
