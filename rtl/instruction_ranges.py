@@ -275,9 +275,9 @@ class InstructionRanges(wiring.Component):
         extent = Signal(host_end_width(self.config))
         left = Signal(_rows_width(self.config))
         weight = Signal(host_end_width(self.config))
-        # Whether a bit is left is looked for in one cycle, and counts in the next.
+        # Whether a bit is left for the next cycle.
         has_more = Signal()
-        m.d.sync += has_more.eq(left != 0)
+        m.d.sync += has_more.eq(left[1:] != 0)
         m.d.comb += done.eq(~is_alternate | ~has_more)
         with m.If(self.start):
             m.d.sync += [

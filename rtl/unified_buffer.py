@@ -100,12 +100,13 @@ class UnifiedBuffer(wiring.Component):
             m.d.sync += write.eq(writers[-1].payload)
             taken = Const(0)
             for writer in writers:
-                wanted = Signal()
-                m.d.comb += wanted.eq(writer.valid & (writer.p.address[:select_width] == index))
-                with m.If(wanted & ~taken):
+                here = Signal()
+                m.d.comb += here.eq(writer.p.address[:select_width] == index)
+                with m.If(here & ~taken):
                     m.d.comb += writer.ready.eq(1)
+                with m.If(writer.valid & here & ~taken):
                     m.d.sync += write.eq(writer.payload)
-                taken = taken | wanted
+                taken = taken | (writer.valid & here)
             m.d.sync += bank.write_enable.eq(taken)
             m.d.comb += [
                 bank.write_address.eq(write.address[select_width:]),
@@ -118,12 +119,13 @@ class UnifiedBuffer(wiring.Component):
             m.d.sync += read.eq(readers[-1].request.payload)
             taken = Const(0)
             for reader in readers:
-                wanted = Signal()
-                m.d.comb += wanted.eq(reader.request.valid & (reader.request.payload[:select_width] == index))
-                with m.If(wanted & ~taken):
+                here = Signal()
+                m.d.comb += here.eq(reader.request.payload[:select_width] == index)
+                with m.If(here & ~taken):
                     m.d.comb += reader.request.ready.eq(1)
+                with m.If(reader.request.valid & here & ~taken):
                     m.d.sync += read.eq(reader.request.payload)
-                taken = taken | wanted
+                taken = taken | (reader.request.valid & here)
             m.d.sync += bank.read_enable.eq(taken)
             m.d.comb += bank.read_address.eq(read[select_width:])
 

@@ -69,7 +69,7 @@ class WeightShifter(wiring.Component):
         m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), size)
 
         reading = Signal()
-        row = Signal(range(size))
+        row = Signal(range(size), init=size - 1)
         last = Signal()
         m.d.comb += [
             last.eq(reading & (row == 0)),
@@ -79,6 +79,7 @@ class WeightShifter(wiring.Component):
             self.shifting.eq(reading),
             self.tile_ready.eq(self.loaded),
         ]
+        # After the last row of a tile comes the first one of the next, however much later.
         with m.If(reading):
             m.d.sync += row.eq(row - 1)
         # The row that swaps is a few cycles away from the array: it may start while the tile's last row is read.
@@ -93,7 +94,7 @@ class WeightShifter(wiring.Component):
         another = Signal()
         m.d.comb += another.eq(self.tiles > last)
         with m.If(another & ((~reading & ~self.loaded) | self.take)):
-            m.d.sync += [reading.eq(1), row.eq(size - 1)]
+            m.d.sync += reading.eq(1)
 
         # One thermometer bit after the other joins: array row k takes part from the k-th row of the tile on.
         taking = Signal(size)

@@ -74,9 +74,7 @@ class DenseWeights(wiring.Component):
         config = self.config
         row_bits, beat_bits = ceil_log2(config.size), ceil_log2(config.weight_data_bytes)
         tile_bits = ceil_log2(config.tile_bytes)
-        m.submodules.unpacker = unpacker = RowUnpacker(
-            row_bytes=config.size, beat_bytes=config.weight_data_bytes, rows_width=row_bits + 1
-        )
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
         connect(m, flipped(self.memory.data), unpacker.beats)
 
         # As many tiles as fit into weight memory: windows allow no more.
@@ -84,6 +82,7 @@ class DenseWeights(wiring.Component):
         address = Signal(config.weight_address_width, reset_less=True)
         format = Signal(OperandFormat, reset_less=True)
         whole = Signal(range(config.weight_fifo_tiles + 1))  # tiles that are there
+        row = Signal(range(config.size))  # of the tile that comes
         waits = Signal()
         request = self.memory.request
         m.d.comb += [
@@ -94,10 +93,10 @@ class DenseWeights(wiring.Component):
             waits.eq((whole == config.weight_fifo_tiles) | (whole == untaken)),
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
             request.p.beats.eq(max(1, config.tile_bytes // config.weight_data_bytes)),
-            unpacker.runs.p.rows.eq(config.size),
+            unpacker.places.p.last.eq(row == config.size - 1),
         ]
         if config.size < config.weight_data_bytes:
-            m.d.comb += unpacker.runs.p.lane.eq(address[row_bits:beat_bits])
+            m.d.comb += unpacker.places.p.lane.eq(address[row_bits:beat_bits] + row)
 
         comes, ends_row, ends_tile = Signal(), Signal(), Signal()
         forgets = Signal()
@@ -112,11 +111,13 @@ class DenseWeights(wiring.Component):
                     m.next = "TAKE"
             with m.State("TAKE"):
                 m.d.comb += [
-                    unpacker.runs.valid.eq(1),
+                    unpacker.places.valid.eq(1),
                     comes.eq(unpacker.rows.valid),
                     unpacker.rows.ready.eq(ends_row),
-                    ends_tile.eq(unpacker.runs.ready),
+                    ends_tile.eq(unpacker.places.ready & unpacker.places.p.last),
                 ]
+                with m.If(unpacker.places.ready):
+                    m.d.sync += row.eq(row + 1)
                 with m.If(ends_tile):
                     m.next = "IDLE"
         m.d.comb += [

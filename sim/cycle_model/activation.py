@@ -24,11 +24,17 @@ __all__ = ["Activation"]
 class Activation(InOrderUnit):
     """Executes Activate and loads of parameters and of the table."""
 
-    walk = 4
-    """Cycles from a command taken to its first pass."""
+    walk = 6
+    """Cycles from a command taken to its first pass in the queue, and to the request for that pass's row."""
 
-    ahead = 10
+    offered = 2
+    """Cycles from there to the lanes, where nothing is in its way."""
+
+    ahead = 16
     """Passes that the walker is in front of the lanes at most."""
+
+    queued = ElementFetcher.passes_ahead + 4
+    """Passes whose rows are asked for ahead: those in the queue, and in the slices behind it."""
 
     def __init__(
         self, waits: Waits, work: Work, latencies: Latencies, sums: AccumulatorReads, reads: BufferReads
@@ -47,7 +53,7 @@ class Activation(InOrderUnit):
         self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
         self._is_load = work.is_load.tolist()
         self._load_rows = work.load_rows.tolist()
-        self._load_row = (load_row_cycles(work) - 1).tolist()
+        self._load_row = (load_row_cycles(work) - 2).tolist()
         self._positions = work.positions.tolist()
         self._from_elements = work.from_unified_buffer.tolist()
         self._reads_elements = (work.from_unified_buffer | work.has_operand).tolist()
@@ -68,10 +74,10 @@ class Activation(InOrderUnit):
         if self._is_load[number]:
             if self.done:
                 cycle = max(cycle, self.done[-1] + 1)
-            self._taken = self._load(number, cycle)
+            self._taken = self._load(number, cycle + 1)
             return cycle, self._taken
         self._taken = cycle = max(cycle + 1, self._walker)
-        start = max(cycle + self.walk, self._next)
+        start = max(cycle + self.walk + self.offered, self._next)
         if self._reads_elements[number]:
             start = max(start, self._first_element(number, cycle))
         if self._reads_elements[number] and self._reads.held.any_between(cycle, start + self._length[number]):
@@ -102,14 +108,14 @@ class Activation(InOrderUnit):
     def _follow(self, number: int, cycle: int) -> tuple[int, int]:
         """Begin and end of an Activate taken in ``cycle``, one pass after the other, where unified buffer rows wait."""
         passes = Passes.of(self._work, number)
-        ahead = deque([-1] * ElementFetcher.passes_ahead, maxlen=ElementFetcher.passes_ahead)
+        ahead = deque([-1] * self.queued, maxlen=self.queued)
         enters, granted, start = cycle + self.walk - 1, -1, None
         for row, is_sum, elements in zip(
             passes.row.tolist(), passes.is_sum.tolist(), passes.elements.tolist(), strict=True
         ):
             # A pass gets into the queue with the first of its rows' requests.
             enters = max(enters, ahead[0] + 1)
-            begin = max(self._next, enters + 1)
+            begin = max(self._next, enters + 1 + self.offered)
             for address in range(row, row + elements):
                 granted = self._reads.held.free(max(enters, granted) + 1, address % self._banks)
                 begin = max(begin, granted + self._element)
@@ -126,7 +132,7 @@ class Activation(InOrderUnit):
         """The cycle of the last write of a load: row after row is asked for, read, and written."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
-            cycle = self._reads.all.free(cycle + 1, row % self._banks) + self._load_row[number]
+            cycle = self._reads.all.free(cycle + 2, row % self._banks) + self._load_row[number]
         return cycle
 
     def _write(self, number: int, start: int) -> None:

@@ -28,7 +28,7 @@ def load_row_cycles(work: Work) -> _Array:
     """Cycles that a load takes for a row: to ask for it, to read it, to write it part by part."""
     config = work.config
     parts = np.where(work.loads_table, config.size // table_word_bytes(config), config.column_groups)
-    return 1 + UnifiedBuffer.read_latency + parts
+    return 2 + UnifiedBuffer.read_latency + parts
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class HostReader(_Transfers):
 class HostWriter(_Transfers):
     """Executes Write_Host_Memory: reads rows ahead and sends them as bursts."""
 
-    first_read = 2
+    first_read = 3
     """Cycles from a command taken to the read of its first row."""
 
     read = UnifiedBuffer.read_latency + 1

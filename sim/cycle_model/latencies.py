@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from openmxu.arch.config import Config
 from openmxu.rtl import activation_datapath
-from openmxu.rtl.accumulators import Accumulators
 from openmxu.rtl.systolic_array import SystolicArray
 from openmxu.rtl.systolic_data_setup import SystolicDataSetup
 from openmxu.rtl.unified_buffer import UnifiedBuffer
@@ -37,7 +36,7 @@ class Latencies:
     result
         From the last beat of a pass of the activation unit to its result in the unified buffer.
     element
-        More that a pass waits for its unified buffer row than one over accumulators, once it is known.
+        From the request for the unified buffer row of a pass to its first beat.
     """
 
     memory: int
@@ -53,8 +52,8 @@ class Latencies:
         return cls(
             memory=memory,
             read=memory + 2,
-            tag=UnifiedBuffer.read_latency + array - Accumulators.tag_lead,
+            tag=UnifiedBuffer.read_latency + array - 1,
             sums=config.size + 2,
-            result=activation_datapath.latency(config) + 1,
-            element=UnifiedBuffer.read_latency + 1,
+            result=activation_datapath.latency(config) + 2,
+            element=UnifiedBuffer.read_latency + 2,
         )

@@ -22,6 +22,12 @@ _EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE
 _HALT = 2
 """Cycles from the end of a program to the first instruction of the next one."""
 
+_DRAINED = 1
+"""Cycles until dispatch sees that all units have finished."""
+
+_FLUSHED = 1
+"""Cycles until it has them forget their tiles, and sees that they have none."""
+
 _SEEN = 3
 """Cycles from the last one of an instruction to that in which dispatch goes on that has waited for it."""
 
@@ -73,9 +79,9 @@ class Machine:
             elif opcode == Opcode.SYNCHRONIZE:
                 accepted = self._finished(synchronized[number], accepted)
             elif opcode in (Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST):
-                accepted = self._weights.settled(max(accepted + 1, self._idle()))
+                accepted = self._weights.settled(max(accepted + 1, self._idle())) + _DRAINED
             elif opcode == Opcode.HALT:
-                accepted = self._weights.drained(max(accepted + 1, self._idle()))
+                accepted = self._weights.drained(max(accepted + 1, self._idle())) + _FLUSHED
                 self.programs.append(accepted - begin)
                 begin = accepted + _HALT
             self.accepted.append(accepted)

@@ -9,7 +9,7 @@ from openmxu.sim.cycle_model.latencies import Latencies
 
 __all__ = ["Weights"]
 
-_QUEUED = 3
+_QUEUED = 4
 """Cycles from the hand-over of a Read_Weights to its first request."""
 
 
@@ -85,6 +85,7 @@ class Weights:
             end = max(idle + 1, self._shifts[first] + size)
             for arrived in left[1:]:
                 end = max(end, arrived) + size + 1
+            end += 1  # it is seen a cycle later that nothing is left
         for item in (self._queued, self._asked, self._arrived, self._taken, self._ends, self._shifts):
             item.clear()
         return end

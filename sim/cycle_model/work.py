@@ -92,7 +92,7 @@ class Work:
         """From the instruction taken to its hand-over, where nothing is in its way."""
         has_plane = self.is_convolve | self.is_pooled
         bits = np.ceil(np.log2(self.rows.clip(1))).astype(np.int64)
-        return DISPATCH + np.select([has_plane, self.is_alternate], [PLANE, bits], 0)
+        return DISPATCH + np.select([has_plane, self.is_alternate], [PLANE, bits.clip(1)], 0)
 
     @cached_property
     def synchronized(self) -> _Array:
