@@ -131,10 +131,10 @@ class HostWriter(wiring.Component):
         m.d.comb += [
             self.memory.done.ready.eq(active),
             acknowledged.eq(self.memory.done.valid & active),
-            bursts.ready.eq(~active),
+            bursts.ready.eq(~active | (acknowledged & left.last)),
             self.done.eq(acknowledged & left.last),
         ]
-        with m.If(~active):
+        with m.If(bursts.ready):
             m.d.sync += [active.eq(bursts.valid), *left.start(bursts.payload)]
         with m.Elif(acknowledged):
-            m.d.sync += [active.eq(~left.last), *left.step()]
+            m.d.sync += left.step()

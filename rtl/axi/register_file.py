@@ -1,5 +1,6 @@
 """Register file: the registers of :mod:`openmxu.arch.registers`."""
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
@@ -232,7 +233,7 @@ class RegisterFile(wiring.Component):
         assert 2 * CORE_WINDOW == 1 << ADDRESS_WIDTH
         return (f"1{'-' * (word_bits - 2)}1",)
 
-    def _write(self, m: Module, is_: dict[int, Signal], write: Signal, both: Value) -> None:
+    def _write(self, m: Module, is_: Mapping[int, Value], write: Signal, both: Value) -> None:
         """Keep what is written to the registers that hold it."""
         for register in _OWN:
             if register.access is Access.READ:

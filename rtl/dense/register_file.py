@@ -39,7 +39,8 @@ class DenseRegisterFile(RegisterFile):
             self.management.p.data.eq(request.data),
         ]
         write = Signal()
-        self._write(m, write, request.data)
+        words = {self._written_word(register) for register in DEVICE_REGISTERS if not register.is_in_core}
+        self._write(m, {word: request.word == word for word in sorted(words)}, write, request.data)
         with m.FSM():
             with m.State("IDLE"):
                 # A core that is being reset neither takes nor answers anything.

@@ -36,8 +36,9 @@ class HostReader(_Transfers):
         self._activation = activation
         self._read_latency = latencies.read
         self._first = work.unified_buffer.first.tolist()
-        # For each burst that may not have come yet the cycle of its last row.
-        self._ahead: deque[int] = deque([-1] * ReaderHardware.runs_ahead, maxlen=ReaderHardware.runs_ahead)
+        # For each burst that may not have come yet the cycle of its last row: one more than wait, which is walked.
+        ahead = ReaderHardware.runs_ahead + 1
+        self._ahead: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = 0
 
     def _execute(self, place: int) -> tuple[int, int]:
@@ -80,7 +81,8 @@ class HostWriter(_Transfers):
         # With several beats to a row there is time to wait for a cycle.
         self._reads = reads.all if self._row == 1 else reads.held
         # For each burst whose data is not sent the cycle of its last row.
-        self._runs: deque[int] = deque([-1] * WriterHardware.runs_ahead, maxlen=WriterHardware.runs_ahead)
+        ahead = WriterHardware.runs_ahead + 1
+        self._runs: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = -1
         # For each row that is ahead the cycle in which it has left, and when the next one may be read.
         self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)

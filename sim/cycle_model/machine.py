@@ -16,7 +16,7 @@ from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Machine"]
 
-_EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE: 3}
+_EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE: 5}
 """Cycles that it takes to tell the host, which answers at once where it has to."""
 
 _HALT = 2

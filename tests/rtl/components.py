@@ -28,7 +28,7 @@ from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.column_state import ColumnState
 from openmxu.rtl.command_queue import CommandQueue
-from openmxu.rtl.commands import activation_walk
+from openmxu.rtl.commands import matrix_walk
 from openmxu.rtl.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.core import Core
 from openmxu.rtl.dense.configuration import DenseConfiguration
@@ -138,7 +138,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     ElementMultiplier: lambda config: ElementMultiplier(),
     PlaneProducts: lambda config: PlaneProducts(),
     Product: lambda config: Product(signed(OPERAND_WIDTH), signed(OPERAND_WIDTH)),
-    PlaneWalker: lambda config: PlaneWalker(activation_walk(config), context=OPERAND_WIDTH),
+    PlaneWalker: lambda config: PlaneWalker(matrix_walk(config), context=OPERAND_WIDTH),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Pooler: lambda config: Pooler(config.column_groups),
     Requantizer: lambda config: Requantizer(config.column_groups),
