@@ -155,10 +155,10 @@ class ProgramFetcher(wiring.Component):
             with m.State("STEP"):
                 m.d.sync += place.eq(Mux(end == self.size, 0, end))
                 m.next = "LOOK"
-        # A cycle late, because it is found late and goes far.
-        m.d.sync += self.fetching.eq(
-            ~fsm.ongoing("LOOK") | self._is_asked | (self._queue.level != 0) | self._next.output.valid
-        )
+        # All but the first of it is a cycle late, because it goes far.
+        holds = Signal()
+        m.d.sync += holds.eq(self._is_asked | (self._queue.level != 0) | self._next.output.valid)
+        m.d.comb += self.fetching.eq(~fsm.ongoing("LOOK") | holds)
 
     def _has_room(self, m: Module, asks: Signal, asked: Signal) -> Signal:
         """Whether the queue has room for another chunk, two cycles after one was asked for."""

@@ -14,6 +14,7 @@ from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.program_fetcher import ProgramFetcher
 from openmxu.rtl.axi.register_file import RegisterFile
 from tb.formal.proof import Proof
+from tb.formal.streams import know_queue
 
 __all__ = ["Accesses", "Fetching", "RegisterAnswers"]
 
@@ -83,9 +84,10 @@ class RegisterAnswers(Proof):
         request = unit.requests
         self.lemma(m, (open_reads == 1) == (self.is_in("AWAIT_CORE") | self.is_in("ANSWER")))
         self.lemma(m, unit.responses.valid == self.is_in("ANSWER"))
-        for reading in ("ASK_CORE", "READ_OWN"):
+        for reading in ("ASK_CORE", "CHOOSE", "READ_OWN"):
             self.lemma(m, ~self.is_in(reading) | (request.valid & ~request.p.write))
-        self.lemma(m, ~self.is_in("WRITE_CORE") | (request.valid & request.p.write))
+        for writing in ("WRITE_CORE", "WRITE_OWN"):
+            self.lemma(m, ~self.is_in(writing) | (request.valid & request.p.write))
 
         before = Signal()
         base, size = Signal.like(unit.ring_base), Signal.like(unit.ring_size)
@@ -152,20 +154,24 @@ class Fetching(Proof):
 
     def _count_room(self, m: Module, looks: Value, asks: Value, asked: Value) -> None:
         """What is in the queue, what is to come and what there is room for make up the depth."""
-        runs, first = self.inside("runs.level"), self.inside("runs.queue.consume")
-        layout = self.unit._unpacker.runs.p.shape()
+        runs, first = self.inside("runs.level"), self.inside("runs.consume")
+        layout = self.unit._places.runs.p.shape()
         rows = [
-            data.View(layout, self.stored("runs.queue.storage", (first + place)[: len(first)], layout.size)).rows
+            data.View(layout, self.stored("runs.storage", (first + place)[: len(first)], layout.size)).rows
             for place in range(_DEPTH // _CHUNK)
         ]
-        count, room = self.inside("unpacker.index"), self.inside("room")
+        walks, left = self.inside("places.walker.rows__valid"), self.inside("places.walker.left")
+        last = self.unit._places.places.p.last
+        room = self.inside("room")
         request_sent, run_sent = self.inside("request_sent"), self.inside("run_sent")
         level, has_output = self.inside("queue.level"), self.inside("queue.r_rdy")
-        to_come = sum((Mux(place < runs, number, 0) for place, number in enumerate(rows)), Const(0)) - count
+        queued = sum((Mux(place < runs, number, 0) for place, number in enumerate(rows)), Const(0))
+        to_come = queued + Mux(walks, left, 0)
+        know_queue(self, m, "runs.", len(rows))
         self.lemma(m, (level + to_come + room)[:8] == (_DEPTH + Mux(run_sent | self.inside("has_asked"), asked, 0))[:8])
         for place, number in enumerate(rows):
             self.lemma(m, (place >= runs) | ((number != 0) & (number <= _CHUNK)))
-        self.lemma(m, Mux(runs == 0, count == 0, count < rows[0]))
+        self.lemma(m, ~walks | ((left != 0) & (left <= _CHUNK) & (last == (left == 1))))
         self.lemma(m, looks | (room >= _CHUNK))
         self.lemma(m, asks | ~(request_sent | run_sent))
         self.lemma(m, ~(asks | self.inside("has_asked")) | (asked <= _CHUNK))

@@ -14,6 +14,7 @@ from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
 from tb.formal.bursts import is_legal
 from tb.formal.proof import Proof
+from tb.formal.streams import know_queue
 
 __all__ = ["Reading", "Writing", "WritingInOrder"]
 
@@ -99,6 +100,7 @@ class Reading(_Addresses):
         with m.If(unit.flush):
             self.claim(m, "R: flushed, no client is offered anything", ~(ports[0].data.valid | ports[1].data.valid))
         level = self.inside("on_their_way.level")
+        know_queue(self, m, "on_their_way.", unit._outstanding)
         self.claim(m, "idle only when nothing is on its way", ~unit.idle | (level == 0))
 
 
@@ -114,6 +116,7 @@ class Writing(_Addresses):
         self.follow(m, unit.port.request, unit.offset, "splitter", "bursts")
         self.claim_addresses(m, "AW", unit.bus.aw)
         self.claim(m, "W: valid and payload stay until ready", self.kept(m, unit.bus.w))
+        know_queue(self, m, "on_their_way.", unit._outstanding)
         kept = self.kept(m, unit.port.done)
         with m.If(~unit.flush):
             self.claim(m, "B: what is told stays told until it is taken, unless flushed", kept)

@@ -144,6 +144,9 @@ class Soundness(Proof):
         with m.If(held["younger"]):
             place = younger[0] ^ self._pointer("oldest", younger)
             self.lemma(m, started == (place < running[younger[1:]]))
+        with m.If(self._checked):
+            for queued in QueuedUnit:
+                self.lemma(m, self.inside(f"is_{queued.name.lower()}") == (Value.cast(unit.unit) == queued))
         with m.If(self._checked & held["older"]):
             compared = _conflict(older[1:], touches["older"], Value.cast(unit.unit), unit.access)
             self.lemma(m, ~compared | conflicts.bit_select(older, 1))

@@ -18,6 +18,29 @@ def _transfers(interface) -> Value:
     return interface.valid & interface.ready
 
 
+def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
+    """Lemmas about a queue in a unit, a :class:`~openmxu.rtl.stream_fifo.StreamFIFO`: flags and places fit its level.
+
+    Parameters
+    ----------
+    proof
+        Gets the lemmas.
+    m
+        Of its state.
+    prefix
+        The queue's name with a dot, or nothing where it is the unit itself.
+    depth
+        Of the queue.
+    """
+    level = proof.inside(f"{prefix}level")
+    begin, end = proof.inside(f"{prefix}consume"), proof.inside(f"{prefix}produce")
+    proof.lemma(m, level <= depth)
+    proof.lemma(m, proof.inside(f"{prefix}has_any") == (level != 0))
+    proof.lemma(m, proof.inside(f"{prefix}has_room") == (level != depth))
+    proof.lemma(m, begin < depth)
+    proof.lemma(m, end == Mux(begin + level < depth, begin + level, begin + level - depth))
+
+
 class FifoContract(Proof):
     """A FIFO of any depth keeps its stream's rules and counts right."""
 
@@ -29,6 +52,7 @@ class FifoContract(Proof):
         fifo = self.unit
         held = Signal(range(self._depth + 1))
         m.d.sync += held.eq(held + _transfers(fifo.input) - _transfers(fifo.output))
+        know_queue(self, m, "", self._depth)
         self.claim(m, "what the output offers stays until it is taken", self.kept(m, fifo.output))
         self.claim(m, "level is what came minus what left, and never more than the depth", fifo.level == held)
         self.claim(
@@ -79,12 +103,13 @@ class FifoOrder(_Order):
         super().state(m)
         depth = self.places
         place = Signal(range(2 * depth))
-        m.d.comb += place.eq(self.inside("queue.consume") + self.ahead)
+        m.d.comb += place.eq(self.inside("consume") + self.ahead)
         index = Mux(place < depth, place, place - depth)[: ceil_log2(depth)]
         self.lemma(m, self.unit.level == self.held)
+        know_queue(self, m, "", depth)
         with m.If(self.follows):
             self.lemma(m, self.ahead < self.held)
-            self.lemma(m, self.stored("queue.storage", index, _WIDTH) == self.payload)
+            self.lemma(m, self.stored("storage", index, _WIDTH) == self.payload)
 
 
 class SliceContract(_Order):

@@ -143,8 +143,8 @@ class TilesOfWeights(Proof):
         unit = self.unit
         tile, beat = CONFIG.tile_bytes, CONFIG.weight_data_bytes
         base, limit = _window(self, m)
-        command = unit.commands.p.shape()(self.inside("queue.output__payload"))
-        waits = self.inside("queue.output__valid")
+        command = unit.commands.p.shape()(self.inside("next.output__payload"))
+        waits = self.inside("next.output__valid")
         end = command.address + (command.tiles << ceil_log2(tile))
         legal = (command.tiles != 0) & (command.address >= base) & (end <= limit) & (command.address[:2] == 0)
         self.assume(m, ~waits | legal)
@@ -158,6 +158,7 @@ class TilesOfWeights(Proof):
         room = self.inside("room")
         self.assume(m, ~unit.tile_taken | (room < CONFIG.weight_fifo_tiles))
         self.lemma(m, room <= CONFIG.weight_fifo_tiles)
+        self.lemma(m, self.inside("has_room") == (room != 0))
         self.lemma(m, ~self.inside("committed") | (active & (room != 0)))
         request = unit.memory.request
         with m.If(request.valid):
