@@ -1,10 +1,10 @@
 """Run walker: the rows of a burst become places within its beats."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.row_walker import RowWalker
+from openmxu.rtl.countdown import Countdown
 
 __all__ = ["RunWalker", "place_layout", "run_layout"]
 
@@ -50,16 +50,20 @@ class RunWalker(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.walker = walker = RowWalker(self._lane_width, self._rows_width)
-        ranges, rows = walker.ranges, walker.rows
+        rows = Countdown(Value.cast(self.runs.p.rows).shape(), "rows")
+        step = Signal()
         m.d.comb += [
-            ranges.p.address.eq(self.runs.p.lane),
-            ranges.p.rows.eq(self.runs.p.rows),
-            ranges.valid.eq(self.runs.valid),
-            self.runs.ready.eq(ranges.ready),
-            self.places.p.lane.eq(rows.p.address),
-            self.places.p.last.eq(rows.p.last),
-            self.places.valid.eq(rows.valid),
-            rows.ready.eq(self.places.ready),
+            step.eq(~self.places.valid | self.places.ready),
+            self.runs.ready.eq(step & (rows.last | ~self.places.valid)),
+            self.places.p.last.eq(rows.last),
         ]
+        with m.If(self.runs.ready):
+            m.d.sync += [self.places.valid.eq(self.runs.valid), *rows.start(self.runs.p.rows)]
+        with m.Elif(step):
+            m.d.sync += rows.step()
+        if self._lane_width:
+            with m.If(self.runs.ready):
+                m.d.sync += self.places.p.lane.eq(self.runs.p.lane)
+            with m.Elif(step):
+                m.d.sync += self.places.p.lane.eq(self.places.p.lane + 1)
         return m

@@ -96,8 +96,9 @@ class UnifiedBuffer(wiring.Component):
 
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         for index, bank in enumerate(banks):
-            write = Signal(writers[0].p.shape(), name=f"write_{index}", reset_less=True)
-            m.d.sync += write.eq(writers[-1].payload)
+            place = Signal.like(bank.write_address, name=f"write_place_{index}", reset_less=True)
+            row = Signal(row_layout(config), name=f"write_row_{index}", reset_less=True)
+            m.d.sync += [place.eq(writers[-1].p.address[select_width:]), row.eq(writers[-1].p.row)]
             taken = Const(0)
             for writer in writers:
                 here = Signal()
@@ -105,18 +106,15 @@ class UnifiedBuffer(wiring.Component):
                 with m.If(here & ~taken):
                     m.d.comb += writer.ready.eq(1)
                 with m.If(writer.valid & here & ~taken):
-                    m.d.sync += write.eq(writer.payload)
+                    m.d.sync += [place.eq(writer.p.address[select_width:]), row.eq(writer.p.row)]
                 taken = taken | (writer.valid & here)
             m.d.sync += bank.write_enable.eq(taken)
-            m.d.comb += [
-                bank.write_address.eq(write.address[select_width:]),
-                bank.write_data.eq(write.row),
-            ]
+            m.d.comb += [bank.write_address.eq(place), bank.write_data.eq(row)]
 
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         for index, bank in enumerate(banks):
-            read = Signal(config.unified_buffer_address_width, name=f"read_{index}", reset_less=True)
-            m.d.sync += read.eq(readers[-1].request.payload)
+            place = Signal.like(bank.read_address, name=f"read_place_{index}", reset_less=True)
+            m.d.sync += place.eq(readers[-1].request.payload[select_width:])
             taken = Const(0)
             for reader in readers:
                 here = Signal()
@@ -124,17 +122,17 @@ class UnifiedBuffer(wiring.Component):
                 with m.If(here & ~taken):
                     m.d.comb += reader.request.ready.eq(1)
                 with m.If(reader.request.valid & here & ~taken):
-                    m.d.sync += read.eq(reader.request.payload)
+                    m.d.sync += place.eq(reader.request.payload[select_width:])
                 taken = taken | (reader.request.valid & here)
             m.d.sync += bank.read_enable.eq(taken)
-            m.d.comb += bank.read_address.eq(read[select_width:])
+            m.d.comb += bank.read_address.eq(place)
 
         outputs = Array(Signal(8 * config.size, name=f"output_{index}", reset_less=True) for index in range(len(banks)))
         m.d.sync += [output.eq(bank.read_data) for output, bank in zip(outputs, banks, strict=True)]
         for name, reader in zip(self._readers, readers, strict=True):
             select = reader.request.payload[:select_width] if select_width else Const(0, 1)
             valid = reader.request.valid & reader.request.ready
-            for stage in ("granted", "read", "arrived"):
+            for stage in ("granted", "reading", "arrived"):
                 following = Signal.like(select, name=f"{stage}_select_{name}", reset_less=True)
                 following_valid = Signal(name=f"{stage}_{name}")
                 m.d.sync += [following.eq(select), following_valid.eq(valid)]
@@ -184,7 +182,7 @@ class UnifiedBuffer(wiring.Component):
         ]
         for name, reader in zip(self._readers, readers, strict=True):
             valid = reader.request.valid & reader.request.ready
-            for stage in ("granted", "read", "arrived"):
+            for stage in ("granted", "reading", "arrived"):
                 following = Signal(name=f"{stage}_{name}")
                 m.d.sync += following.eq(valid)
                 valid = following

@@ -160,7 +160,7 @@ class Fetching(Proof):
             data.View(layout, self.stored("runs.storage", (first + place)[: len(first)], layout.size)).rows
             for place in range(_DEPTH // _CHUNK)
         ]
-        walks, left = self.inside("places.walker.rows__valid"), self.inside("places.walker.left")
+        walks, left = self.unit._places.places.valid, self.inside("places.rows_left")
         last = self.unit._places.places.p.last
         room = self.inside("room")
         request_sent, run_sent = self.inside("request_sent"), self.inside("run_sent")

@@ -31,7 +31,7 @@ IDLE_REGISTERS = {
         "all units' slots are alike, and no unit uses both host memory and accumulators"
     ),
     r"matrix_sequencer\.row\[15\]": "a tag counts when its row is granted, not before",
-    r"unified_buffer\.(granted_matrix|arrived_matrix|read_matrix__response__valid)\[0\]": (
+    r"unified_buffer\.((granted|reading|arrived)_matrix|read_matrix__response__valid)\[0\]": (
         "rows for the array travel with their tags"
     ),
 }
