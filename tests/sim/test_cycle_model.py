@@ -151,7 +151,7 @@ def test_instructions_know_when_they_are_done() -> None:
     assert multiplied > read + 100
     assert activated > multiplied + 400
     assert written > activated + 100
-    assert halted == found.cycles == written + 2
+    assert halted == found.cycles == written + 3
 
 
 def test_memory_latency_is_checked() -> None:
