@@ -10,6 +10,7 @@ from pathlib import Path
 
 from openmxu.rtl.target import Family
 from scripts.fpga.errors import NetlistError, ToolError
+from scripts.fpga.output_registers import merge_output_registers
 from scripts.fpga.tools import run_tool
 
 __all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
@@ -109,34 +110,41 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
     # The pass that makes iCE40's blocks of products makes such blocks of those that are there, too, whatever they are
     # told to do: a description that names blocks makes no others.
     dsp = "" if "SB_MAC16" in verilog else "-dsp"
+    commands = [f"read_verilog {top}.v", *(command.format(top=top, dsp=dsp) for command in _SCRIPTS[family])]
+    mapped = f"{top}.mapped.json"
+    ran = _run(f"{top}.synthesis", [*commands, "check -assert", f"write_json {mapped}"], folder, f"{top}.v", mapped)
+    if family is Family.ECP5:
+        netlist = json.loads((folder / mapped).read_text())
+        merge_output_registers(netlist, top)
+        mapped = f"{top}.merged.json"
+        (folder / mapped).write_text(json.dumps(netlist))
+    # The last of the products: its presence tells that all of them are there.
+    product = f"{top}.json"
     commands = [
-        f"read_verilog {top}.v",
-        *(command.format(top=top, dsp=dsp) for command in _SCRIPTS[family]),
+        f"read_json {mapped}",
         "check -assert",
         f"write_verilog -noattr {top}.netlist.v",
-        # The last of the products: its presence tells that all of them are there.
-        f"write_json {top}.json",
+        f"write_json {product}",
     ]
-    (folder / f"{top}.ys").write_text("\n".join(commands) + "\n")
-    product = f"{top}.json"
-    log = folder / f"{top}.yosys.log"
+    ran |= _run(f"{top}.netlist", commands, folder, mapped, product)
+    cells = json.loads((folder / product).read_text())["modules"][top]["cells"]
+    types = {name: cell["type"] for name, cell in cells.items() if not cell["type"].startswith("$scopeinfo")}
+    return Netlist(folder, top, types, modules_of(verilog, top), ran)
+
+
+def _run(name: str, commands: list[str], folder: Path, source: str, product: str) -> bool:
+    """Whether Yosys had to run, because no product of this source and these commands is there."""
+    script, log = folder / f"{name}.ys", folder / f"{name}.yosys.log"
+    script.write_text("\n".join(commands) + "\n")
+    arguments = ["-q", "-l", log.name, script.name]
     try:
-        ran = run_tool(
-            YOSYS,
-            ["-q", "-l", log.name, f"{top}.ys"],
-            folder,
-            [f"{top}.v", f"{top}.ys"],
-            product,
-            log=log.name,
-        )
+        ran = run_tool(YOSYS, arguments, folder, [source, script.name], product, log=log.name)
     except ToolError:
         if log.exists():
             check_log(log)  # what goes wrong later may come of it
         raise
     check_log(log)
-    cells = json.loads((folder / product).read_text())["modules"][top]["cells"]
-    types = {name: cell["type"] for name, cell in cells.items() if not cell["type"].startswith("$scopeinfo")}
-    return Netlist(folder, top, types, modules_of(verilog, top), ran)
+    return ran
 
 
 def check_log(log: Path) -> None:

@@ -108,24 +108,27 @@ module DP16KD(
     };
 
     reg [17:0] words [0:1023];
-    reg [17:0] out_a, out_b;
+    reg [17:0] out_a, out_b, kept_a, kept_b;
     integer index;
     wire [17:0] in_a = {DIA17, DIA16, DIA15, DIA14, DIA13, DIA12, DIA11, DIA10, DIA9, DIA8, DIA7, DIA6, DIA5, DIA4,
     DIA3, DIA2, DIA1, DIA0};
     wire [13:0] at_a = {ADA13, ADA12, ADA11, ADA10, ADA9, ADA8, ADA7, ADA6, ADA5, ADA4, ADA3, ADA2, ADA1, ADA0};
     assign {DOA17, DOA16, DOA15, DOA14, DOA13, DOA12, DOA11, DOA10, DOA9, DOA8, DOA7, DOA6, DOA5, DOA4, DOA3, DOA2,
-    DOA1, DOA0} = out_a;
+    DOA1, DOA0} = REGMODE_A == "OUTREG" ? kept_a : out_a;
     wire [17:0] in_b = {DIB17, DIB16, DIB15, DIB14, DIB13, DIB12, DIB11, DIB10, DIB9, DIB8, DIB7, DIB6, DIB5, DIB4,
     DIB3, DIB2, DIB1, DIB0};
     wire [13:0] at_b = {ADB13, ADB12, ADB11, ADB10, ADB9, ADB8, ADB7, ADB6, ADB5, ADB4, ADB3, ADB2, ADB1, ADB0};
     assign {DOB17, DOB16, DOB15, DOB14, DOB13, DOB12, DOB11, DOB10, DOB9, DOB8, DOB7, DOB6, DOB5, DOB4, DOB3, DOB2,
-    DOB1, DOB0} = out_b;
+    DOB1, DOB0} = REGMODE_B == "OUTREG" ? kept_b : out_b;
 
     initial begin
         for (index = 0; index < 1024; index = index + 1) words[index] = INITVAL[20*index +: 18];
         out_a = 0;
         out_b = 0;
-        if (REGMODE_A != "NOREG" || REGMODE_B != "NOREG" || CLKAMUX != "CLKA" || CLKBMUX != "CLKB") $fatal;
+        kept_a = 0;
+        kept_b = 0;
+        if (CLKAMUX != "CLKA" || CLKBMUX != "CLKB") $fatal;
+        if (DATA_WIDTH_A == 36 && REGMODE_A != REGMODE_B) $fatal;
         if (DATA_WIDTH_A == 36 ? DATA_WIDTH_B != 36 : DATA_WIDTH_B > 18) $fatal;
     end
 
@@ -154,6 +157,11 @@ module DP16KD(
     wire [17:0] pair_mask_low = {{9{at_a[1]}}, {9{at_a[0]}}};
     wire [17:0] pair_mask_high = {{9{at_a[3]}}, {9{at_a[2]}}};
     wire pair_collides = writes_a & at_a[13:5] == at_b[13:5];
+
+    always @(posedge CLKA) begin
+        if (OCEA) kept_a <= RSTA ? 0 : out_a;
+        if (OCEB) kept_b <= RSTB ? 0 : out_b;
+    end
 
     generate
         if (DATA_WIDTH_A == 36) begin

@@ -1,0 +1,109 @@
+"""Registers right behind block RAM become the block's own output registers, which Yosys does not use on ECP5.
+
+A word leaves a block of ECP5 6 ns after the clock, and its output register within one: what is left of a cycle is then
+time for routing. Tools of vendors do the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+__all__ = ["merge_output_registers"]
+
+_BLOCK, _REGISTER = "DP16KD", "TRELLIS_FF"
+_OUTPUTS = 18
+"""Bits of each of the two ports."""
+
+_WIDEST = 36
+"""Bits of a word that comes out of both ports, read as port B is told."""
+
+
+def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
+    """Merge them in a netlist as Yosys writes it, in place.
+
+    A port's outputs are all registered or none: each that is read must go to one flip-flop and nowhere else, which is
+    always enabled, is never reset, starts with 0 and has the port's clock.
+
+    Parameters
+    ----------
+    netlist
+        The contents of Yosys' JSON file.
+    top
+        The module that is flat.
+
+    Returns
+    -------
+    int
+        How many flip-flops are gone.
+    """
+    module = netlist["modules"][top]
+    cells = module["cells"]
+    readers = _readers(module)
+    merged = 0
+    for block in [cell for cell in cells.values() if cell["type"] == _BLOCK]:
+        parameters = block["parameters"]
+        is_wide = _number(parameters["DATA_WIDTH_B"]) == _WIDEST
+        for ports in ("AB",) if is_wide else ("A", "B"):
+            outputs = [
+                name
+                for name in (f"DO{port}{index}" for port in ports for index in range(_OUTPUTS))
+                if readers[_bit(block, name)]
+            ]
+            registers = [_register(cells, readers[_bit(block, name)], _clock(block, ports[-1])) for name in outputs]
+            if not outputs or None in registers or any(parameters[f"REGMODE_{port}"] != "NOREG" for port in ports):
+                continue
+            for port in ports:
+                parameters[f"REGMODE_{port}"] = "OUTREG"
+                block["port_directions"][f"OCE{port}"] = "input"
+                block["connections"][f"OCE{port}"] = ["1"]
+            for output, register in zip(outputs, registers, strict=True):
+                block["connections"][output] = cells.pop(register)["connections"]["Q"]
+            merged += len(registers)
+    return merged
+
+
+def _readers(module: dict[str, Any]) -> defaultdict[Any, list[tuple[str, str]]]:
+    """Cell and port of each that reads a bit; a port of the module is one without a cell."""
+    readers: defaultdict[Any, list[tuple[str, str]]] = defaultdict(list)
+    for name, cell in module["cells"].items():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] != "output":
+                for bit in bits:
+                    readers[bit].append((name, port))
+    for name, port in module["ports"].items():
+        if port["direction"] != "input":
+            for bit in port["bits"]:
+                readers[bit].append(("", name))
+    return readers
+
+
+def _register(cells: dict[str, Any], readers: list[tuple[str, str]], clock: tuple[Any, str]) -> str | None:
+    """The one flip-flop that reads a bit, if the block can do the same."""
+    (name, port), *others = readers
+    if others or port not in ("DI", "M") or cells[name]["type"] != _REGISTER:
+        return None
+    register = cells[name]
+    parameters = {key: str(value).strip() for key, value in register["parameters"].items()}
+    can = (
+        _clock(register, "") == clock
+        and parameters.get("CEMUX") == "1"
+        and parameters.get("REGSET", "RESET") == "RESET"
+        and _bit(register, "LSR") in (None, "0")
+    )
+    return name if can else None
+
+
+def _clock(cell: dict[str, Any], port: str) -> tuple[Any, str]:
+    """The net of a cell's clock, and its edge."""
+    inverts = str(cell["parameters"].get(f"CLK{port}MUX", f"CLK{port}")).strip() == "INV"
+    return _bit(cell, f"CLK{port}"), "falling" if inverts else "rising"
+
+
+def _bit(cell: dict[str, Any], port: str) -> Any:
+    bits = cell["connections"].get(port)
+    return bits[0] if bits else None
+
+
+def _number(value: int | str) -> int:
+    return value if isinstance(value, int) else int(value, 2)
