@@ -4,7 +4,7 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
-from amaranth.hdl import Array, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -34,6 +34,7 @@ class AccumulatorColumn(wiring.Component):
     """One column: even and odd rows in two banks, each with one read and one write port.
 
     A read-modify-write takes three cycles: read in cycle t, shift what comes in t + 1, add in t + 2, write in t + 3.
+    What is read goes straight into registers, which on many FPGAs are those of the block RAM.
     The banks let the activation unit read an odd row while the matrix unit reads an even one. No row is read while it
     is being written: the matrix sequencer keeps such rows apart, and the dispatcher such instructions.
 
@@ -70,7 +71,7 @@ class AccumulatorColumn(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        updates, reads = [], []
+        reads = []
         sum_ = Signal(signed(32), reset_less=True)
         for parity, name in enumerate(("even", "odd")):
             memory = Memory(shape=signed(32), depth=self._config.accumulator_rows // 2, init=[])
@@ -86,25 +87,32 @@ class AccumulatorColumn(wiring.Component):
                 write_port.data.eq(sum_),
                 write_port.en.eq(self.write & (self.write_row[0] == parity)),
             ]
-            updates.append(read_port.data)
-            reads.append(read_port.data)
+            read = Signal(signed(32), name=f"read_{name}", reset_less=True)
+            m.d.sync += read.eq(read_port.data)
+            reads.append(read)
 
-        update_parity = Signal(reset_less=True)
-        read_parity = Signal(reset_less=True)
-        old = Signal(signed(32), reset_less=True)
+        old = Signal(signed(32))
         # A register of its own, because the array's last adder and the adder below leave no time to shift.
         shifted = Signal(signed(32), reset_less=True)
         m.d.sync += shifted.eq(
             Mux(self.shift[1], self.partial_sum << 16, Mux(self.shift[0], self.partial_sum << 8, self.partial_sum))
         )
-        m.d.sync += [
-            update_parity.eq(self.update_row[0]),
-            read_parity.eq(self.read_row[0]),
-            old.eq(Mux(update_parity, updates[1], updates[0])),
-            self.read_data.eq(Mux(read_parity, reads[1], reads[0])),
-            sum_.eq(shifted + Mux(self.accumulate, old, 0)),
+        update_is_odd = self._delayed(m, self.update_row[0], "update_is_odd")
+        read_is_odd = self._delayed(m, self.read_row[0], "read_is_odd")
+        m.d.comb += [
+            old.eq(Mux(update_is_odd, reads[1], reads[0])),
+            self.read_data.eq(Mux(read_is_odd, reads[1], reads[0])),
         ]
+        m.d.sync += sum_.eq(shifted + Mux(self.accumulate, old, 0))
         return m
+
+    def _delayed(self, m: Module, bit: Value, name: str) -> Value:
+        """The bit two cycles ago."""
+        for cycle in range(2):
+            register = Signal(name=f"{name}_{cycle}", reset_less=True)
+            m.d.sync += register.eq(bit)
+            bit = register
+        return bit
 
 
 class Accumulators(wiring.Component):

@@ -110,10 +110,10 @@ class ActivationSequencer(wiring.Component):
         pass_, sequence, beat = self.passes.p, self.sequences.p, self.beat
 
         room = Signal(range(self._rows_in_flight + 1), init=self._rows_in_flight)
-        next_room = Signal.like(room)
         has_room = Signal(init=1)
         may_start = Signal()
         starts = Signal()
+        takes = Signal()
         running = Signal()
         group = Signal(range(groups))
         m.d.comb += [
@@ -122,11 +122,14 @@ class ActivationSequencer(wiring.Component):
             self.read.valid.eq(may_start & pass_.from_accumulators),
             self.read.payload.eq(pass_.row),
             starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
-            next_room.eq(room + self.written - (starts & pass_.completes)),
+            takes.eq(starts & pass_.completes),
             self.passes.ready.eq(beat.active & beat.ends_pass),
             self.sequences.ready.eq(beat.active & beat.ends_walk),
         ]
-        m.d.sync += [room.eq(next_room), has_room.eq(next_room != 0)]
+        m.d.sync += [
+            room.eq(room + self.written - takes),
+            has_room.eq(self.written | (has_room & ~(takes & (room == 1)))),
+        ]
         with m.If(beat.active):
             m.d.sync += group.eq(group + 1)
             with m.If(beat.ends_pass):

@@ -11,6 +11,7 @@ from openmxu.rtl.activation_sequencer import ActivationSequencer, sequence_layou
 from openmxu.rtl.commands import ActivationKind, OutputFormat, Pooling, activation_command, activation_walk
 from openmxu.rtl.element_fetcher import ElementFetcher, fetch_layout
 from openmxu.rtl.plane_walker import PlaneWalker
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.result_writer import ResultWriter
 from openmxu.rtl.row_loader import RowLoader
 from openmxu.rtl.stream_fifo import StreamFIFO
@@ -98,7 +99,7 @@ class ActivationUnit(wiring.Component):
         ]
         with m.If(begins):
             m.d.sync += has_begun.eq(1)
-        with m.Elif(self.commands.ready):
+        with m.Elif(walker.walks.ready):
             m.d.sync += has_begun.eq(0)
 
         # Each part takes what it needs of a command when the command's rows come to it. The queues are filled before
@@ -146,7 +147,7 @@ class ActivationUnit(wiring.Component):
             datapath.parameters.eq(loader.parameters),
             datapath.table.eq(loader.table),
         ]
-        self._share_rows(m, loader, fetcher)
+        self._share_rows(m, loads, loader, fetcher)
         return m
 
     def _queue(
@@ -158,24 +159,20 @@ class ActivationUnit(wiring.Component):
         connect(m, queue.output, output)
         return queue.input.payload
 
-    def _share_rows(self, m: Module, loader: RowLoader, fetcher: ElementFetcher) -> None:
-        """The read port is the loader's while it works; the fetcher then has nothing to do."""
-        request, response = self.rows.request, self.rows.response
+    def _share_rows(self, m: Module, loads: Signal, loader: RowLoader, fetcher: ElementFetcher) -> None:
+        """The read port is the loader's while it works; the fetcher then has nothing to do, nor do rows come for it."""
+        # Keeps the arbitration of the unified buffer apart from what follows from it.
+        m.submodules.requests = requests = RegisterSlice(self.rows.request.p.shape())
+        connect(m, requests.output, flipped(self.rows.request))
+        request, response = requests.input, self.rows.response
         loading, fetching = loader.rows.request, fetcher.rows.request
         m.d.comb += [
-            request.valid.eq(loading.valid | fetching.valid),
-            request.payload.eq(Mux(loading.valid, loading.payload, fetching.payload)),
-            loading.ready.eq(request.ready),
-            fetching.ready.eq(request.ready & ~loading.valid),
-        ]
-        is_loader = Signal()
-        with m.If(loading.valid):
-            m.d.sync += is_loader.eq(1)
-        with m.Elif(fetching.valid):
-            m.d.sync += is_loader.eq(0)
-        m.d.comb += [
-            loader.rows.response.valid.eq(response.valid & is_loader),
+            request.valid.eq(Mux(loads, loading.valid, fetching.valid)),
+            request.payload.eq(Mux(loads, loading.payload, fetching.payload)),
+            loading.ready.eq(request.ready & loads),
+            fetching.ready.eq(request.ready & ~loads),
+            loader.rows.response.valid.eq(response.valid & loads),
             loader.rows.response.payload.eq(response.payload),
-            fetcher.rows.response.valid.eq(response.valid & ~is_loader),
+            fetcher.rows.response.valid.eq(response.valid & ~loads),
             fetcher.rows.response.payload.eq(response.payload),
         ]

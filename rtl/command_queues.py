@@ -20,8 +20,8 @@ class CommandQueues(wiring.Component):
     unit, access, transfer, multiplication, activation_work
         The next instruction, with that command which is for its unit.
     push
-        Queue it, two cycles after the first in which it stood there, or later; not while its unit's bit of ``full``
-        is set.
+        The bit of its unit: queue it, two cycles after the first in which it stood there, or later; not while its
+        unit's bit of ``full`` is set.
     host_read, host_write, matrix, activation
         Commands that may start.
     done
@@ -37,7 +37,7 @@ class CommandQueues(wiring.Component):
             {
                 "unit": In(QueuedUnit),
                 "access": In(access_layout(config)),
-                "push": In(1),
+                "push": In(units),
                 "transfer": In(host_command(config)),
                 "multiplication": In(matrix_command(config)),
                 "activation_work": In(activation_command(config)),
@@ -76,12 +76,10 @@ class CommandQueues(wiring.Component):
             queue = CommandQueue(command.shape(), self._config.command_queue_depth)
             m.submodules[f"queue_{name}"] = queue
             starts = Signal(name=f"starts_{name}")
-            is_unit = Signal(name=f"is_{name}")
-            m.d.sync += is_unit.eq(self.unit == unit)
             m.d.comb += [
                 queue.command.eq(command),
                 queue.offer.eq(self.unit == unit),
-                queue.push.eq(self.push & is_unit),
+                queue.push.eq(self.push[unit.value]),
                 starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
                 queue.output.ready.eq(starts),
             ]

@@ -140,7 +140,7 @@ class Core(wiring.Component):
         connect(m, self._dispatcher.matrix, sequencer.commands)
         connect(m, sequencer.request, read.request)
         m.d.comb += [
-            sequencer.tile_ready.eq(self._weight_shifter.tile_ready),
+            sequencer.tile_coming.eq(self._weight_shifter.tile_coming),
             self._weight_shifter.take.eq(sequencer.take),
             setup.row.eq(read.response.payload),
             setup.format.eq(sequencer.format),

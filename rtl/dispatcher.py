@@ -1,7 +1,7 @@
 """Dispatcher: takes instructions in order and hands them to the units."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
@@ -29,29 +29,21 @@ _DRAINING = {
 """Instructions that wait for all units, and what they tell the host then."""
 
 
-class _Verdicts:
-    """What an instruction does, in registers: its word is older than the result of its check, and what follows from it
-    goes far.
+class _Action(data.StructLayout):
+    """What an instruction does when it leaves; at most one of these.
 
     Attributes
     ----------
     queues
-        Its unit has room for it.
-    takes, takes_two
-        It has, and takes the next tile; or the next two.
+        A bit for each unit: it is queued there.
     reads_weights, configures
-        It is a Read_Weights; it sets a register that no unit reads.
+        It is handed to the weight fetcher; it sets a register that no unit reads.
     ends
         It has nothing to wait for, or nothing more.
     """
 
     def __init__(self) -> None:
-        self.queues = Signal(name="may_queue")
-        self.takes = Signal(name="takes_tile")
-        self.takes_two = Signal(name="takes_two_tiles")
-        self.reads_weights = Signal(name="reads_weights")
-        self.configures = Signal(name="configures")
-        self.ends = Signal(name="may_end")
+        super().__init__({"queues": len(QueuedUnit), "reads_weights": 1, "configures": 1, "ends": 1})
 
 
 class Dispatcher(wiring.Component):
@@ -161,6 +153,8 @@ class Dispatcher(wiring.Component):
             registers.clear.eq(self.clear_registers),
             decoder.word.eq(check.word),
             decoder.opcode_is.eq(check.opcode_is),
+            decoder.loads_parameters.eq(check.loads_parameters),
+            decoder.loads_table.eq(check.loads_table),
             decoder.configuration.eq(registers.values),
             decoder.ranges.eq(check.ranges),
             queues.unit.eq(decoder.unit),
@@ -182,12 +176,10 @@ class Dispatcher(wiring.Component):
         """Execute one instruction after the other."""
         check, queues, tiles = self._check, self._queues, self._tiles
         index = self.index
-        self._takes_another = Signal(name="takes_another")
         event = Signal(EventKind)
         accept = Signal()
         take = Signal()
         ends_program = Signal()
-        verdicts = self._prepare(m, is_)
         # A cycle old, like the verdicts: units only get free while an instruction waits.
         drained = Signal()
         flushes = Signal()
@@ -209,12 +201,12 @@ class Dispatcher(wiring.Component):
         ]
         with m.If(take):
             m.d.sync += self.running.eq(1)
-        m.d.sync += [tiles.take.eq(self._takes_another), self._takes_another.eq(0), tiles.enqueue.eq(0)]
 
         # From a word to its end, in one register; what ends by an event has nothing to execute.
         dispatches = Signal()
-        with m.If(dispatches & check.legal):
-            self._execute(m, verdicts, accept)
+        self._execute(m, is_, dispatches, accept)
+        told = Signal()
+        m.d.sync += told.eq(self.events.valid & self.events.ready)
 
         with m.FSM():
             with m.State("FETCH"):
@@ -250,8 +242,8 @@ class Dispatcher(wiring.Component):
                     m.next = "EVENT"
 
             with m.State("EVENT"):
-                m.d.comb += self.events.valid.eq(1)
-                with m.If(self.events.ready):
+                m.d.comb += self.events.valid.eq(~told)
+                with m.If(told):
                     m.d.comb += self.retired_other.eq(event != EventKind.FAULT)
                     m.d.sync += index.eq(Mux(ends_program, 0, index + 1))
                     with m.If(event == EventKind.FAULT):
@@ -271,40 +263,44 @@ class Dispatcher(wiring.Component):
                 with m.If(self.clear_fault):
                     m.next = "FETCH"
 
-    def _prepare(self, m: Module, is_: dict) -> _Verdicts:
-        """Find out what the instruction will do if it is legal."""
-        queues, multiplication = self._queues, self._queues.multiplication
-        verdicts = _Verdicts()
+    def _execute(self, m: Module, is_: dict, dispatches: Value, accept: Signal) -> None:
+        """Queue the instruction, or do what needs no unit; ``accept`` when that is done.
+
+        Registers stand before and behind the result of the check, which is known late and goes far. What the
+        instruction may do is a cycle old then: until it leaves, units only get free.
+        """
+        check, queues, tiles, weights = self._check, self._queues, self._tiles, self._weights.input
+        decoder, multiplication = self._decoder, self._queues.multiplication
         unit_busy = Cat(
             ~self.weights_settled if unit is Unit.WEIGHT else queues.busy[QueuedUnit[unit.name].value] for unit in UNITS
         )
-        has_synchronized = ~(unit_busy & field_of(self._check.word, Opcode.SYNCHRONIZE, "units")).any()
-        sets_register = is_[Opcode.SET_CONFIGURATION] & ~self._decoder.is_queued
-        takes = (is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]) & multiplication.next_tile
-        may_queue = self._decoder.is_queued & ~queues.full.bit_select(queues.unit, 1)
+        has_synchronized = ~(unit_busy & field_of(check.word, Opcode.SYNCHRONIZE, "units")).any()
+        sets_register = is_[Opcode.SET_CONFIGURATION] & ~decoder.is_queued
+        may, action = Signal(_Action()), Signal(_Action())
+        takes, takes_two, takes_another = Signal(), Signal(), Signal()
         m.d.sync += [
-            verdicts.queues.eq(may_queue),
-            verdicts.takes.eq(may_queue & takes),
-            verdicts.takes_two.eq(may_queue & takes & multiplication.wide_weights),
-            verdicts.reads_weights.eq(is_[Opcode.READ_WEIGHTS]),
-            verdicts.configures.eq(sets_register),
-            verdicts.ends.eq(sets_register | is_[Opcode.NOP] | (is_[Opcode.SYNCHRONIZE] & has_synchronized)),
+            may.queues.eq(
+                Cat(decoder.is_queued & (decoder.unit == unit) & ~queues.full[unit.value] for unit in QueuedUnit)
+            ),
+            may.reads_weights.eq(is_[Opcode.READ_WEIGHTS] & weights.ready),
+            may.configures.eq(sets_register),
+            may.ends.eq(is_[Opcode.NOP] | (is_[Opcode.SYNCHRONIZE] & has_synchronized)),
+            takes.eq((is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]) & multiplication.next_tile),
+            takes_two.eq(takes & multiplication.wide_weights),
+            action.eq(Mux(dispatches & check.passes & ~accept, Value.cast(may), 0)),
         ]
-        return verdicts
-
-    def _execute(self, m: Module, verdicts: _Verdicts, accept: Signal) -> None:
-        """Queue the instruction, or do what needs no unit; ``accept`` when that is done."""
-        # The ledger has more time: its outputs matter to the check of the next instruction, and the word still stands.
-        tiles, weights = self._tiles, self._weights.input
+        queued = action.queues.any()
         m.d.comb += [
-            accept.eq(verdicts.queues | verdicts.ends | (verdicts.reads_weights & weights.ready)),
-            self._queues.push.eq(verdicts.queues),
-            weights.valid.eq(verdicts.reads_weights),
-            self._registers.write.eq(verdicts.configures),
-            self.retired_other.eq(verdicts.ends),
+            accept.eq(Value.cast(action).any()),
+            queues.push.eq(action.queues),
+            weights.valid.eq(action.reads_weights),
+            self._registers.write.eq(action.configures),
         ]
+        with m.If(action.ends | action.configures):
+            m.d.comb += self.retired_other.eq(1)
+        # The ledger has more time: its outputs matter to the check of the next instruction.
         m.d.sync += [
-            tiles.take.eq(verdicts.takes),
-            self._takes_another.eq(verdicts.takes_two),
-            tiles.enqueue.eq(verdicts.reads_weights & weights.ready),
+            tiles.enqueue.eq(action.reads_weights),
+            tiles.take.eq(takes_another | (queued & takes)),
+            takes_another.eq(queued & takes_two),
         ]

@@ -109,8 +109,8 @@ class ElementFetcher(wiring.Component):
         m.submodules.low = low = StreamFIFO(row_layout(config), self.passes_ahead + 2)
         m.submodules.high = high = StreamFIFO(row_layout(config), self.passes_ahead + 2)
 
-        requests = self._fetch(m, self._make_passes(m), queue)
-        self._read(m, requests, low, high)
+        is_high = self._fetch(m, self._make_passes(m), queue)
+        self._read(m, is_high, low, high)
 
         # A pass and its rows leave the queues together; whoever takes it decides late in a cycle.
         m.submodules.heads = heads = RegisterSlice(pass_layout(config))
@@ -187,47 +187,39 @@ class ElementFetcher(wiring.Component):
                 m.d.sync += offset.eq(Mux(step.last, 0, offset + Mux(command.operand_format.wide, 2, 1)))
         return slice_.output
 
-    def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> stream.Interface:
-        """Requests for the rows of each pass; the pass is queued together with its first request."""
-        width = self._config.unified_buffer_address_width
-        # Keeps the arbitration of the unified buffer apart from what follows from it.
-        m.submodules.requests = requests = RegisterSlice(data.StructLayout({"address": width, "is_high": 1}))
+    def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> Signal:
+        """Request the rows of each pass, which is queued together with its first request; returns which row it is."""
+        request = self.rows.request
         content = passes.p.content
         is_high = Signal()
         is_wide = content.from_elements & content.format.wide
         m.d.comb += [
             queue.input.payload.eq(content),
-            queue.input.valid.eq(passes.valid & ~is_high & (requests.input.ready | ~content.from_elements)),
-            requests.input.p.address.eq(passes.p.address + is_high),
-            requests.input.p.is_high.eq(is_high),
-            requests.input.valid.eq(passes.valid & content.from_elements & (queue.input.ready | is_high)),
+            queue.input.valid.eq(passes.valid & ~is_high & (request.ready | ~content.from_elements)),
+            request.payload.eq(passes.p.address + is_high),
+            request.valid.eq(passes.valid & content.from_elements & (queue.input.ready | is_high)),
             passes.ready.eq(
                 Mux(
                     is_high,
-                    requests.input.ready,
-                    queue.input.ready & ~is_wide & (requests.input.ready | ~content.from_elements),
+                    request.ready,
+                    queue.input.ready & ~is_wide & (request.ready | ~content.from_elements),
                 )
             ),
         ]
-        with m.If(requests.input.valid & requests.input.ready):
+        with m.If(request.valid & request.ready):
             m.d.sync += is_high.eq(is_wide & ~is_high)
+        return is_high
 
-        return requests.output
-
-    def _read(self, m: Module, requests: stream.Interface, low: StreamFIFO, high: StreamFIFO) -> None:
-        """Request rows and keep them until their pass comes."""
+    def _read(self, m: Module, is_high: Signal, low: StreamFIFO, high: StreamFIFO) -> None:
+        """Keep the rows that come until their pass does."""
+        # Requests wait in the port's register slice, two at most, and then for the unified buffer's answer.
+        m.submodules.order = order = StreamFIFO(1, UnifiedBuffer.read_latency + 3)
+        request, response = self.rows.request, self.rows.response
         m.d.comb += [
-            self.rows.request.payload.eq(requests.p.address),
-            self.rows.request.valid.eq(requests.valid),
-            requests.ready.eq(self.rows.request.ready),
+            order.input.payload.eq(is_high),
+            order.input.valid.eq(request.valid & request.ready),
+            order.output.ready.eq(response.valid),
         ]
-        is_high = requests.p.is_high
-        for stage in range(UnifiedBuffer.read_latency):
-            delayed = Signal(name=f"is_high_{stage}", reset_less=True)
-            m.d.sync += delayed.eq(is_high)
-            is_high = delayed
-        for fifo, is_its_row in ((low, ~is_high), (high, is_high)):
-            m.d.comb += [
-                fifo.input.payload.eq(self.rows.response.payload),
-                fifo.input.valid.eq(self.rows.response.valid & is_its_row),
-            ]
+        is_its_high = order.output.payload[0]
+        for fifo, is_its_row in ((low, ~is_its_high), (high, is_its_high)):
+            m.d.comb += [fifo.input.payload.eq(response.payload), fifo.input.valid.eq(response.valid & is_its_row)]

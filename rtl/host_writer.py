@@ -105,7 +105,6 @@ class HostWriter(wiring.Component):
         """Read rows, never more than the buffer has room for."""
         room = Signal(range(self.rows_ahead + 1), init=self.rows_ahead)
         has_room = Signal(init=1)
-        next_room = Signal.like(room)
         requested = Signal()
         left = Signal()
         # Whether the unified buffer has time for this reader, the last of all, is known late in a cycle.
@@ -119,18 +118,21 @@ class HostWriter(wiring.Component):
             buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
             buffer.input.valid.eq(self.rows.response.valid),
             left.eq(buffer.output.valid & buffer.output.ready),
-            next_room.eq(room + left - requested),
         ]
-        m.d.sync += [room.eq(next_room), has_room.eq(next_room != 0)]
+        m.d.sync += [
+            room.eq(room + left - requested),
+            has_room.eq(left | (has_room & ~(requested & (room == 1)))),
+        ]
 
     def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
         """Count the acknowledgements of one transfer after the other."""
         left = Countdown(bursts.payload.shape(), "unacknowledged")
         active = Signal()
+        # There is no acknowledgement without a transfer, and that one comes is known late in a cycle.
         acknowledged = Signal()
+        m.d.sync += acknowledged.eq(self.memory.done.valid)
         m.d.comb += [
-            self.memory.done.ready.eq(active),
-            acknowledged.eq(self.memory.done.valid & active),
+            self.memory.done.ready.eq(1),
             bursts.ready.eq(~active | (acknowledged & left.last)),
             self.done.eq(acknowledged & left.last),
         ]

@@ -52,10 +52,14 @@ class InstructionCheck(wiring.Component):
         See :func:`~openmxu.rtl.instruction_ranges.ranges_layout`: from two cycles before
         ``done`` on, ``origin`` a cycle later.
         Meaningful if the instruction is legal and touches them.
+    loads_parameters, loads_table
+        The word is a Set_Configuration that loads parameters, or the table.
     done
         The check is over and ``legal`` and ``fault`` tell its result, until the next ``start``.
     legal, fault
         Whether it is over and there is no fault; :class:`openmxu.arch.faults.FaultCode`.
+    passes
+        ``legal`` is set, or will be in the next cycle.
     """
 
     def __init__(self, config: Config) -> None:
@@ -72,8 +76,11 @@ class InstructionCheck(wiring.Component):
                 "has_queued_tile": In(1),
                 "has_two_queued_tiles": In(1),
                 "weight_queue_full": In(1),
+                "loads_parameters": Out(1),
+                "loads_table": Out(1),
                 "done": Out(1),
                 "legal": Out(1),
+                "passes": Out(1),
                 "fault": Out(FaultCode),
                 "ranges": Out(ranges_layout(config)),
             }
@@ -94,8 +101,14 @@ class InstructionCheck(wiring.Component):
         m.submodules.format = format_ = FormatCheck(self.config)
         m.submodules.ranges = ranges = InstructionRanges(self.config)
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        sets = self.new_word[:8] == Opcode.SET_CONFIGURATION
+        number = field_of(self.new_word, Opcode.SET_CONFIGURATION, "register")
         with m.If(self.start):
-            m.d.sync += self.word.eq(self.new_word)
+            m.d.sync += [
+                self.word.eq(self.new_word),
+                self.loads_parameters.eq(sets & (number == Register.LOAD_PARAMETERS)),
+                self.loads_table.eq(sets & (number == Register.LOAD_TABLE)),
+            ]
             for opcode, bit in opcode_is.items():
                 m.d.sync += bit.eq(self.new_word[:8] == opcode)
         for unit in (format_, ranges):
@@ -109,8 +122,10 @@ class InstructionCheck(wiring.Component):
             ranges.new_word.eq(self.new_word),
             self.ranges.eq(ranges.ranges),
         ]
-        range_faults = self._range_faults(m, opcode_is)
-        found = Signal(len(range_faults), reset_less=True)
+        compared: list[tuple[Signal, Value]] = []
+        range_faults = self._range_faults(m, opcode_is, compared)
+        found = Signal(len(range_faults))
+        m.d.comb += found.eq(Cat(range_faults.values()))
         fault = Signal(FaultCode)
         for index, code in reversed(list(enumerate(range_faults))):
             with m.If(found[index]):
@@ -118,7 +133,7 @@ class InstructionCheck(wiring.Component):
         m.d.sync += self.fault.eq(Mux(format_.fault != FaultCode.NONE, format_.fault, fault))
 
         # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that,
-        # comparisons in RANGE.
+        # comparisons in RANGE, what follows from these in JUDGE.
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.start):
@@ -130,12 +145,14 @@ class InstructionCheck(wiring.Component):
                 with m.If(ranges.done):
                     m.next = "RANGE"
             with m.State("RANGE"):
-                m.d.sync += found.eq(Cat(range_faults.values()))
+                m.d.sync += [register.eq(condition) for register, condition in compared]
                 m.next = "JUDGE"
             with m.State("JUDGE"):
-                m.d.sync += [self.done.eq(1), self.legal.eq(~found.any() & (format_.fault == FaultCode.NONE))]
+                m.d.comb += self.passes.eq(~found.any() & (format_.fault == FaultCode.NONE))
+                m.d.sync += [self.done.eq(1), self.legal.eq(self.passes)]
                 m.next = "DONE"
             with m.State("DONE"):
+                m.d.comb += self.passes.eq(self.legal)
                 with m.If(self.start):
                     m.d.sync += [self.done.eq(0), self.legal.eq(0)]
                     m.next = "DECODE"
@@ -144,9 +161,27 @@ class InstructionCheck(wiring.Component):
     def _field(self, opcode: Opcode, name: str) -> Value:
         return field_of(self.word, opcode, name)
 
-    def _range_faults(self, m: Module, opcode_is: dict[Opcode, Value]) -> dict[FaultCode, Value]:
-        """The faults that depend on sizes, windows and queued tiles, the first one first."""
+    def _range_faults(
+        self, m: Module, opcode_is: dict[Opcode, Value], compared: list[tuple[Signal, Value]]
+    ) -> dict[FaultCode, Value]:
+        """The faults that depend on sizes, windows and queued tiles, the first one first.
+
+        They follow from registers, which are appended to ``compared`` with what they shall keep.
+        """
         config = self.config
+
+        def keep(name: str, condition: Value) -> Signal:
+            register = Signal(name=name, reset_less=True)
+            compared.append((register, condition))
+            return register
+
+        def ends_behind(which: Value, name: str, limit: int) -> Signal:
+            return keep(f"{name}_too_far", which & (self.ranges[f"{name}_end"] > limit))
+
+        def meets_results(which: Value, name: str) -> Value:
+            begins = keep(f"{name}_begins", which & (self.ranges[name] < self.ranges.unified_buffer_end))
+            ends = keep(f"{name}_ends", self.ranges.unified_buffer < self.ranges[f"{name}_end"])
+            return begins & ends
 
         def flag(name: str, condition: Value) -> Signal:
             """What the word alone tells, in a register: a comparison follows."""
@@ -156,9 +191,7 @@ class InstructionCheck(wiring.Component):
 
         is_alternate = opcode_is[Opcode.READ_HOST_MEMORY_ALTERNATE] | opcode_is[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
         transfers = is_alternate | opcode_is[Opcode.READ_HOST_MEMORY] | opcode_is[Opcode.WRITE_HOST_MEMORY]
-        number = self._field(Opcode.SET_CONFIGURATION, "register")
-        loads = opcode_is[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_PARAMETERS)
-        loads_table = opcode_is[Opcode.SET_CONFIGURATION] & (number == Register.LOAD_TABLE)
+        loads = self.loads_parameters | self.loads_table
         multiplies = opcode_is[Opcode.MATRIX_MULTIPLY] | opcode_is[Opcode.CONVOLVE]
         activates = opcode_is[Opcode.ACTIVATE]
         from_unified_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
@@ -166,11 +199,10 @@ class InstructionCheck(wiring.Component):
         is_transfer = flag("is_transfer", transfers)
         is_matrix = flag("is_matrix", multiplies)
         is_activate = flag("is_activate", activates)
-        loads_parameters = flag("loads_parameters", loads)
         reads_source = flag("reads_source", activates & from_unified_buffer)
         reads_operand = flag("reads_operand", activates & has_operand)
         uses_accumulators = flag("uses_accumulators", multiplies | (activates & ~from_unified_buffer))
-        touches_buffer = flag("touches_buffer", transfers | multiplies | activates | loads | loads_table)
+        touches_buffer = flag("touches_buffer", transfers | multiplies | activates | loads)
 
         tiles = self._field(Opcode.READ_WEIGHTS, "tiles")
         weights = self._field(Opcode.READ_WEIGHTS, "weights")
@@ -185,36 +217,34 @@ class InstructionCheck(wiring.Component):
         ]
         parameters = self._field(Opcode.ACTIVATE, "parameters")
         host_width, weight_width = config.host_address_width, config.weight_address_width
+        reads_weights = opcode_is[Opcode.READ_WEIGHTS]
         outside_host = (
-            self.ranges.host[host_width:].any()
-            | (self.ranges.host[:host_width] < self.windows.host_base)
-            | (self.ranges.host_end > self.windows.host_limit)
+            keep("host_too_large", is_transfer & self.ranges.host[host_width:].any())
+            | keep("host_too_low", is_transfer & (self.ranges.host[:host_width] < self.windows.host_base))
+            | keep("host_too_high", is_transfer & (self.ranges.host_end > self.windows.host_limit))
         )
         outside_weights = (
-            weights[weight_width:].any()
-            | (weights[:weight_width] < self.windows.weight_base)
-            | (weight_end > self.windows.weight_limit)
+            keep("weights_too_large", reads_weights & weights[weight_width:].any())
+            | keep("weights_too_low", reads_weights & (weights[:weight_width] < self.windows.weight_base))
+            | keep("weights_too_high", reads_weights & (weight_end > self.windows.weight_limit))
         )
         # MatrixMultiply and Convolve have their flags at the same places.
         takes_tile = self._field(Opcode.CONVOLVE, "next_tile")
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
         rows = config.unified_buffer_rows
         return {
-            FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & (self.ranges.unified_buffer_end > rows))
-            | (reads_source & (self.ranges.source_end > rows))
-            | (reads_operand & (self.ranges.operand_end > rows)),
-            FaultCode.ACCUMULATOR_RANGE: uses_accumulators & (self.ranges.source_end > config.accumulator_rows),
-            FaultCode.PARAMETER_RANGE: (loads_parameters & (load_end > config.parameter_sets))
-            | (is_activate & (parameters >= config.parameter_sets)),
-            FaultCode.HOST_WINDOW: is_transfer & outside_host,
-            FaultCode.WEIGHT_WINDOW: opcode_is[Opcode.READ_WEIGHTS] & outside_weights,
-            FaultCode.NO_TILE: is_matrix & ~Mux(takes_tile, enough, self.has_tile),
-            FaultCode.WEIGHT_QUEUE_FULL: opcode_is[Opcode.READ_WEIGHTS] & self.weight_queue_full,
-            FaultCode.UNIFIED_BUFFER_OVERLAP: (
-                reads_source & self._meets_results(self.ranges.source, self.ranges.source_end)
-            )
-            | (reads_operand & self._meets_results(self.ranges.operand, self.ranges.operand_end)),
+            FaultCode.UNIFIED_BUFFER_RANGE: ends_behind(touches_buffer, "unified_buffer", rows)
+            | ends_behind(reads_source, "source", rows)
+            | ends_behind(reads_operand, "operand", rows),
+            FaultCode.ACCUMULATOR_RANGE: keep(
+                "accumulators_too_far", uses_accumulators & (self.ranges.source_end > config.accumulator_rows)
+            ),
+            FaultCode.PARAMETER_RANGE: keep("load_too_far", self.loads_parameters & (load_end > config.parameter_sets))
+            | keep("parameters_too_far", is_activate & (parameters >= config.parameter_sets)),
+            FaultCode.HOST_WINDOW: outside_host,
+            FaultCode.WEIGHT_WINDOW: outside_weights,
+            FaultCode.NO_TILE: keep("lacks_tile", is_matrix & ~Mux(takes_tile, enough, self.has_tile)),
+            FaultCode.WEIGHT_QUEUE_FULL: keep("queue_full", reads_weights & self.weight_queue_full),
+            FaultCode.UNIFIED_BUFFER_OVERLAP: meets_results(reads_source, "source")
+            | meets_results(reads_operand, "operand"),
         }
-
-    def _meets_results(self, first: Value, end: Value) -> Value:
-        return (first < self.ranges.unified_buffer_end) & (self.ranges.unified_buffer < end)

@@ -1,6 +1,6 @@
 """Instruction decoder: from a checked word and the configuration registers to commands for the units."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -37,6 +37,8 @@ class InstructionDecoder(wiring.Component):
     word, opcode_is, configuration, ranges
         The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers, and what the
         instruction touches.
+    loads_parameters, loads_table
+        It loads parameters, or the table.
     is_queued, unit
         Whether a unit with a queue executes the instruction, and which one; a cycle later.
     access
@@ -51,6 +53,8 @@ class InstructionDecoder(wiring.Component):
             {
                 "word": In(WORD_BITS),
                 "opcode_is": In(len(FORMATS)),
+                "loads_parameters": In(1),
+                "loads_table": In(1),
                 "configuration": In(configuration_layout()),
                 "ranges": In(ranges_layout(config)),
                 "is_queued": Out(1),
@@ -66,14 +70,8 @@ class InstructionDecoder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         is_ = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
-        number = field_of(self.word, Opcode.SET_CONFIGURATION, "register")
-        loads = (number == Register.LOAD_PARAMETERS) | (number == Register.LOAD_TABLE)
-        is_load = Signal()
-        is_load_now = is_[Opcode.SET_CONFIGURATION] & loads
-        m.d.sync += [
-            is_load.eq(is_load_now),
-            self.is_queued.eq(is_load_now | Cat(is_[opcode] for opcode in _QUEUED).any()),
-        ]
+        is_load = self.loads_parameters | self.loads_table
+        m.d.sync += self.is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED).any())
         self._describe_access(m, is_, is_load)
         self._describe_transfers(m, is_)
         self._describe_multiplication(m)
@@ -177,9 +175,8 @@ class InstructionDecoder(wiring.Component):
             with m.Case(isa.OutputFormat.INT32):
                 m.d.comb += work.walk.repeats.eq(3)
         with m.If(is_load):
-            is_table = field_of(word, Opcode.SET_CONFIGURATION, "register") == Register.LOAD_TABLE
             m.d.comb += [
-                work.kind.eq(Mux(is_table, ActivationKind.LOAD_TABLE, ActivationKind.LOAD_PARAMETERS)),
+                work.kind.eq(Mux(self.loads_table, ActivationKind.LOAD_TABLE, ActivationKind.LOAD_PARAMETERS)),
                 work.parameters.eq(register_field(word, Register.LOAD_PARAMETERS, "first")),
                 work.walk.rows.eq(register_field(word, Register.LOAD_PARAMETERS, "count")),
             ]

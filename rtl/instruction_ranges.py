@@ -134,9 +134,11 @@ class InstructionRanges(wiring.Component):
         operand = self.configuration.operand_address.unified_buffer
         operand_rows = _twice_if(self.configuration.operand_format.wide, self._field(Opcode.ACTIVATE, "rows"))
         host = self._field(Opcode.READ_HOST_MEMORY, "host")
+        operand_rows_found = Signal(25, reset_less=True)
         m.d.sync += [
+            operand_rows_found.eq(operand_rows),
             self.ranges.operand.eq(operand),
-            self.ranges.operand_end.eq(operand + operand_rows),
+            self.ranges.operand_end.eq(self.ranges.operand + operand_rows_found),
             self.ranges.host.eq(host),
             self.ranges.host_end.eq(host[: self.config.host_address_width] + extent),
         ]

@@ -60,8 +60,8 @@ class MatrixSequencer(wiring.Component):
         Taken when the first row of their last pass comes soon.
     request
         Row addresses for the unified buffer.
-    tile_ready, take
-        From and to the weight shifter.
+    tile_coming, take
+        From and to the weight shifter: a tile may be taken in the next cycle, unless one is in this; one is taken.
     format
         Of the row whose turn was ``UnifiedBuffer.read_latency`` cycles ago.
     swap, zero
@@ -78,7 +78,7 @@ class MatrixSequencer(wiring.Component):
             {
                 "commands": In(stream.Signature(matrix_command(config))),
                 "request": Out(stream.Signature(config.unified_buffer_address_width)),
-                "tile_ready": In(1),
+                "tile_coming": In(1),
                 "take": Out(1),
                 "format": Out(OperandFormat),
                 "swap": Out(1),
@@ -100,27 +100,28 @@ class MatrixSequencer(wiring.Component):
         following = self._describe_row(m, walker.steps.p, walker.steps.valid & walker.steps.ready)
 
         # The row whose turn is next comes out of registers, because its address leads to block RAM.
+        # So does whether it has all that it needs but the unified buffer, which leaves time for arbitration.
         row = Signal(_row_layout(self.config), reset_less=True)
         valid = Signal()
-        pending = Signal()
         may_go = Signal()
+        asks = Signal()
+        has_tile = Signal()
         granted = Signal()
         m.d.comb += [
-            may_go.eq((~row.needs_tile | self.tile_ready) & ~pending),
             self.request.payload.eq(row.address),
-            self.request.valid.eq(valid & row.inside & may_go),
-            granted.eq(valid & may_go & (~row.inside | self.request.ready)),
+            self.request.valid.eq(asks),
+            granted.eq(may_go & (~asks | self.request.ready)),
             walker.steps.ready.eq(~valid | granted),
             self.take.eq(granted & row.needs_tile),
-            self.waits_for_tile.eq(valid & row.needs_tile & ~self.tile_ready),
+            self.waits_for_tile.eq(valid & row.needs_tile & ~has_tile),
             self.tag.eq(row.tag),
             self.tag.valid.eq(granted),
         ]
-        with m.If(walker.steps.ready):
-            m.d.sync += [valid.eq(walker.steps.valid), row.eq(following)]
+        m.d.sync += has_tile.eq(self.tile_coming & ~self.take)
 
         # `recent` are the rows before this one that are on their way to their accumulators. What they have in common
         # with the next row is known one cycle ahead, for each row that may be next: the grant comes late in the cycle.
+        # If there is a row, one that moves up follows its grant.
         row_shape = data.StructLayout({"valid": 1, "row": self.config.accumulator_address_width})
         recent = [Signal(row_shape, name=f"recent_{age}") for age in range(Accumulators.update_latency - 2)]
         for entry, before in zip(recent, [self.tag, *recent], strict=False):
@@ -129,11 +130,26 @@ class MatrixSequencer(wiring.Component):
         def is_recent(row: Value) -> Value:
             return reduce(or_, (entry.valid & (entry.row == row) for entry in recent))
 
+        repeats = valid & (following.tag.row == row.tag.row)
+        takes_last = valid & row.needs_tile
+        following_may_go, row_may_go = Signal(), Signal()
+        m.d.comb += [
+            following_may_go.eq(
+                walker.steps.valid
+                & ~(following.tag.accumulate & (is_recent(following.tag.row) | repeats))
+                & (~following.needs_tile | (self.tile_coming & ~takes_last))
+            ),
+            row_may_go.eq(
+                ~(row.tag.accumulate & is_recent(row.tag.row)) & (~row.needs_tile | self.tile_coming),
+            ),
+        ]
         with m.If(walker.steps.ready):
-            repeats = granted & (following.tag.row == row.tag.row)
-            m.d.sync += pending.eq(following.tag.accumulate & (is_recent(following.tag.row) | repeats))
+            m.d.sync += [
+                *(valid.eq(walker.steps.valid), row.eq(following)),
+                *(may_go.eq(following_may_go), asks.eq(following_may_go & following.inside)),
+            ]
         with m.Else():
-            m.d.sync += pending.eq(row.tag.accumulate & is_recent(row.tag.row))
+            m.d.sync += [may_go.eq(row_may_go), asks.eq(row_may_go & row.inside)]
 
         # Format, swap bit and zero bit travel with their row.
         travelling = data.StructLayout({"format": OperandFormat, "zero": 1})

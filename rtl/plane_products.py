@@ -4,6 +4,8 @@ from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from openmxu.rtl.product import Product
+
 __all__ = ["PlaneFactors", "PlaneProducts"]
 
 
@@ -65,13 +67,9 @@ class PlaneProducts(wiring.Component):
         stored = Signal(len(pairs))
         first = Signal(signed(17), reset_less=True)
         second = Signal(signed(17), reset_less=True)
-        product = Signal(signed(34), reset_less=True)
-        m.d.sync += [
-            selected.eq(selected << 1),
-            multiplied.eq(selected),
-            stored.eq(multiplied),
-            product.eq(first * second),
-        ]
+        m.submodules.multiplier = multiplier = Product(signed(17), signed(17))
+        m.d.comb += [multiplier.first.eq(first), multiplier.second.eq(second)]
+        m.d.sync += [selected.eq(selected << 1), multiplied.eq(selected), stored.eq(multiplied)]
         with m.If(self.start):
             m.d.sync += [selected.eq(1), self.done.eq(0)]
         with m.Elif(stored[-1]):
@@ -80,5 +78,5 @@ class PlaneProducts(wiring.Component):
             with m.If(selected[index]):
                 m.d.sync += [first.eq(one), second.eq(other)]
             with m.If(stored[index]):
-                m.d.sync += result.eq(product)
+                m.d.sync += result.eq(multiplier.product)
         return m

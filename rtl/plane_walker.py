@@ -185,7 +185,8 @@ class PlaneWalker(wiring.Component):
             # `valid` alone.
             moves.eq(~valid | outputs.ready),
             ends.eq(~valid | rows.last),
-            self.walks.ready.eq(moves & ends),
+            # One look at three registers, which a great many registers wait for.
+            self.walks.ready.eq(~valid | (outputs.ready & rows.last)),
             ends_row.eq(walk.is_plane & columns.last),
         ]
         with m.If(ends_row):
@@ -200,24 +201,26 @@ class PlaneWalker(wiring.Component):
                 following.y.eq(output.y),
                 following.x.eq(output.x + walk.stride_x),
             ]
-        with m.If(moves & ends):
-            m.d.sync += [
-                valid.eq(self.walks.valid),
-                *(walk[name].eq(new[name]) for name in kept),
-                *rows.start(new.rows),
-                *columns.start(new.width),
-                output.address.eq(new.address),
-                output.y.eq(new.y),
-                output.x.eq(new.x),
-            ]
+        with m.If(self.walks.ready):
+            m.d.sync += [valid.eq(self.walks.valid), *(walk[name].eq(new[name]) for name in kept if name != "address")]
             if self._context is not None:
                 m.d.sync += context.eq(self.context)
-        with m.Elif(moves):
-            m.d.sync += [*rows.step(), output.eq(following)]
-            with m.If(ends_row):
-                m.d.sync += [*columns.start(walk.width), walk.address.eq(following.address)]
+        with m.If(moves):
+            with m.If(ends):
+                m.d.sync += [
+                    walk.address.eq(new.address),
+                    *rows.start(new.rows),
+                    *columns.start(new.width),
+                    output.address.eq(new.address),
+                    output.y.eq(new.y),
+                    output.x.eq(new.x),
+                ]
             with m.Else():
-                m.d.sync += columns.step()
+                m.d.sync += [*rows.step(), output.eq(following)]
+                with m.If(ends_row):
+                    m.d.sync += [*columns.start(walk.width), walk.address.eq(following.address)]
+                with m.Else():
+                    m.d.sync += columns.step()
 
         payload = outputs.p
         m.d.comb += [outputs.valid.eq(valid), payload.address.eq(output.address), payload.last.eq(rows.last)]
@@ -252,7 +255,7 @@ class PlaneWalker(wiring.Component):
         m.d.comb += [
             moves.eq(~valid | steps.ready),
             ends.eq(~valid | (ends_window & is_last_repeat)),
-            outputs.ready.eq(moves & ends),
+            outputs.ready.eq(~valid | (steps.ready & ends_window & is_last_repeat)),
             next_row.eq(row_address + _rows(output.plane_width, output)),
             steps.valid.eq(valid),
             step.address.eq(position.address),
@@ -262,47 +265,51 @@ class PlaneWalker(wiring.Component):
             step.ends.eq(ends_window),
             step.repeat.eq(repeat),
         ]
-        with m.If(moves & ends):
+        with m.If(outputs.ready):
             m.d.sync += [
                 valid.eq(outputs.valid),
                 output.eq(new),
-                *(position[name].eq(new[name]) for name in place),
-                row_address.eq(new.address),
-                *rows.start(new.window_height),
-                *columns.start(new.window_width),
-                repeat.eq(0),
-                is_last_repeat.eq(new.repeats == 0),
-                begins.eq(1),
                 has_one_column.eq(new.window_width == 1),
                 has_one_row.eq(new.window_height == 1),
-                ends_window.eq((new.window_width == 1) & (new.window_height == 1)),
             ]
-        with m.Elif(moves):
-            m.d.sync += begins.eq(ends_window)
-            with m.If(~columns.last):
+        with m.If(moves):
+            with m.If(ends):
                 m.d.sync += [
-                    *columns.step(),
-                    ends_window.eq(columns.is_second_last & rows.last),
-                    position.address.eq(position.address + _rows(Const(1), output)),
-                    position.x.eq(position.x + 1),
+                    *(position[name].eq(new[name]) for name in place),
+                    row_address.eq(new.address),
+                    *rows.start(new.window_height),
+                    *columns.start(new.window_width),
+                    repeat.eq(0),
+                    is_last_repeat.eq(new.repeats == 0),
+                    begins.eq(1),
+                    ends_window.eq((new.window_width == 1) & (new.window_height == 1)),
                 ]
             with m.Else():
-                m.d.sync += columns.start(output.window_width)
-                with m.If(~rows.last):
+                m.d.sync += begins.eq(ends_window)
+                with m.If(~columns.last):
                     m.d.sync += [
-                        *rows.step(),
-                        ends_window.eq(has_one_column & rows.is_second_last),
-                        row_address.eq(next_row),
-                        position.address.eq(next_row),
-                        position.y.eq(position.y + 1),
-                        position.x.eq(output.x),
+                        *columns.step(),
+                        ends_window.eq(columns.is_second_last & rows.last),
+                        position.address.eq(position.address + _rows(Const(1), output)),
+                        position.x.eq(position.x + 1),
                     ]
                 with m.Else():
-                    m.d.sync += [
-                        *rows.start(output.window_height),
-                        ends_window.eq(has_one_column & has_one_row),
-                        *(position[name].eq(output[name]) for name in place),
-                        row_address.eq(output.address),
-                        repeat.eq(repeat + 1),
-                        is_last_repeat.eq(repeat + 1 == output.repeats),
-                    ]
+                    m.d.sync += columns.start(output.window_width)
+                    with m.If(~rows.last):
+                        m.d.sync += [
+                            *rows.step(),
+                            ends_window.eq(has_one_column & rows.is_second_last),
+                            row_address.eq(next_row),
+                            position.address.eq(next_row),
+                            position.y.eq(position.y + 1),
+                            position.x.eq(output.x),
+                        ]
+                    with m.Else():
+                        m.d.sync += [
+                            *rows.start(output.window_height),
+                            ends_window.eq(has_one_column & has_one_row),
+                            *(position[name].eq(output[name]) for name in place),
+                            row_address.eq(output.address),
+                            repeat.eq(repeat + 1),
+                            is_last_repeat.eq(repeat + 1 == output.repeats),
+                        ]

@@ -24,7 +24,7 @@ class ResultWriter(wiring.Component):
     Members
     -------
     addresses
-        First row of each walk; taken with the walk's last byte.
+        First row of each walk; taken a cycle after the walk's last byte.
     bytes
         See :func:`openmxu.rtl.activation_datapath.result_beat_layout`.
     results
@@ -73,14 +73,15 @@ class ResultWriter(wiring.Component):
         has_row = Signal()
         m.d.sync += [
             has_row.eq(ends_row),
-            row.address.eq(self.addresses.payload + count),
+            row.address.eq(count),
             row.last.eq(self.bytes.ends_walk),
             Value.cast(row.row).eq(Cat(columns)),
         ]
         m.d.comb += [
             rows.input.valid.eq(has_row),
             rows.input.payload.eq(row),
-            self.addresses.ready.eq(ends_row & self.bytes.ends_walk),
+            rows.input.p.address.eq(self.addresses.payload + row.address),
+            self.addresses.ready.eq(has_row & row.last),
             self.results.request.p.address.eq(rows.output.p.address),
             self.results.request.p.row.eq(rows.output.p.row),
             self.results.request.valid.eq(rows.output.valid),

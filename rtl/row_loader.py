@@ -2,13 +2,12 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.rtl import unified_buffer
 from openmxu.rtl.parameter_memory import parameter_write_layout
-from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.table_memory import table_word_bytes, table_write_layout
 from openmxu.rtl.unified_buffer import row_layout
 
@@ -71,15 +70,14 @@ class RowLoader(wiring.Component):
         held = Signal(row_layout(config), reset_less=True)
         held_bits = Value.cast(held)
         writes, ends_row, ends_block, ends_load = Signal(), Signal(), Signal(), Signal()
-        # Whether the unified buffer has time is known late in a cycle.
-        m.submodules.requests = requests = RegisterSlice(address.shape())
-        connect(m, requests.output, flipped(self.rows.request))
         m.d.comb += [
-            requests.input.payload.eq(address),
+            self.rows.request.payload.eq(address),
             ends_row.eq(beat == Mux(is_table, words - 1, groups - 1)),
             ends_block.eq(row == Mux(is_table, table_rows(config.size) - 1, PARAMETER_ROWS - 1)),
             ends_load.eq(ends_block & (is_table | (sets_left == 1))),
-            self.loads.ready.eq(writes & ends_row & ends_load),
+        ]
+        # A register on the way to memories.
+        m.d.sync += [
             self.parameters.enable.eq(writes & ~is_table),
             self.parameters.address.eq((set_number << ceil_log2(groups)) | beat),
             self.parameters.byte.eq(row),
@@ -87,9 +85,9 @@ class RowLoader(wiring.Component):
             self.table.address.eq((row << ceil_log2(words)) | beat),
         ]
         for lane in range(config.activation_lanes):
-            m.d.comb += self.parameters.data[lane].eq(held[lane * groups])
+            m.d.sync += self.parameters.data[lane].eq(held[lane * groups])
         for index in range(word_bytes):
-            m.d.comb += self.table.data[index].eq(held[index])
+            m.d.sync += self.table.data[index].eq(held[index])
 
         with m.FSM():
             with m.State("IDLE"):
@@ -102,8 +100,8 @@ class RowLoader(wiring.Component):
                 with m.If(self.loads.valid):
                     m.next = "REQUEST"
             with m.State("REQUEST"):
-                m.d.comb += requests.input.valid.eq(1)
-                with m.If(requests.input.ready):
+                m.d.comb += self.rows.request.valid.eq(1)
+                with m.If(self.rows.request.ready):
                     m.d.sync += address.eq(address + 1)
                     m.next = "RESPONSE"
             with m.State("RESPONSE"):
@@ -123,5 +121,8 @@ class RowLoader(wiring.Component):
                     with m.If(ends_block):
                         m.d.sync += [row.eq(0), set_number.eq(set_number + 1), sets_left.eq(sets_left - 1)]
                     with m.If(ends_load):
-                        m.next = "IDLE"
+                        m.next = "END"
+            with m.State("END"):
+                m.d.comb += self.loads.ready.eq(1)
+                m.next = "IDLE"
         return m

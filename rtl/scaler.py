@@ -116,7 +116,7 @@ class Scaler(wiring.Component):
         exponent = delay("exponent_9", register("exponent_9", exponent + leading, _EXPONENT), 1)
         is_zero = delay("is_zero_8", is_zero | (scale_exponent == 0), 6)
         negative = delay("negative_8", sum_negative ^ self.scale[31], 7)
-        m.d.sync += self.negative.eq(negative)
+        m.d.comb += self.negative.eq(register("negative_15", negative))
 
         # 11: the leading one moves to bit 47.
         aligned = register("aligned", Mux(product[47], product, product << 1)[23:48])
@@ -146,7 +146,7 @@ class Scaler(wiring.Component):
         saturates = register("saturates_14", saturates & ~is_zero)
         for place in (2, 1, 0):
             fixed = Mux(shift[place], fixed >> (1 << place), fixed)
-        m.d.sync += self.magnitude.eq(Cat(Mux(counts, fixed, 0), saturates))
+        m.d.comb += self.magnitude.eq(register("magnitude_15", Cat(Mux(counts, fixed, 0), saturates)))
         return m
 
     @staticmethod

@@ -63,8 +63,8 @@ class Scoreboard(wiring.Component):
     unit, access
         The next instruction's unit and what it touches, which is compared with all slots; held until it has its slot.
     allocate
-        Give it one, two cycles after the first in which it stood in ``access``, or later; not while its unit's bit of
-        ``full`` is set.
+        The bit of its unit: give it one, two cycles after the first in which it stood in ``access``, or later; not
+        while its unit's bit of ``full`` is set.
     full, busy, startable
         One bit for each :class:`QueuedUnit`: no slot is free; a slot is used; the next instruction waits for nothing.
     started, done
@@ -78,7 +78,7 @@ class Scoreboard(wiring.Component):
         units = len(QueuedUnit)
         super().__init__(
             {
-                "allocate": In(1),
+                "allocate": In(units),
                 "unit": In(QueuedUnit),
                 "access": In(access_layout(config)),
                 "full": Out(units),
@@ -119,11 +119,7 @@ class Scoreboard(wiring.Component):
             next_slot = Signal(pointer, name=f"next_{name}")
             oldest_slot = Signal(pointer, name=f"oldest_{name}")
             to_start = Signal(range(depth + 1), name=f"to_start_{name}")
-            allocates = Signal(name=f"allocates_{name}")
-            # The unit stands long before.
-            is_unit = Signal(name=f"is_{name}")
-            m.d.sync += is_unit.eq(self.unit == unit)
-            m.d.comb += allocates.eq(self.allocate & is_unit)
+            allocates = self.allocate[unit.value]
             allocated[unit], oldest[unit] = (allocates, newest_slot), oldest_slot
 
             with m.If(allocates):

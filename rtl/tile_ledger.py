@@ -1,6 +1,6 @@
 """Tile ledger: which weight tiles are queued at this place in the program."""
 
-from amaranth.hdl import Module, Mux, Shape, Signal
+from amaranth.hdl import Module, ResetInserter, Shape, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,10 +21,10 @@ class TileLedger(wiring.Component):
     take
         A matrix instruction takes the next tile; only while ``has_queued_tile``.
     clear, is_clear
-        Forget everything; ``clear`` is held until ``is_clear``.
+        Forget everything; nothing is queued or taken.
     has_queued_tile, has_two_queued_tiles, has_tile, queue_full
-        A tile is queued; two or more are; one has been taken; ``weight_queue_depth`` Read_Weights have tiles that are
-        not taken.
+        A tile is queued, from two cycles after ``enqueue`` on; two or more are; one has been taken;
+        ``weight_queue_depth`` Read_Weights have tiles that are not taken.
     """
 
     def __init__(self, config: Config) -> None:
@@ -46,32 +46,30 @@ class TileLedger(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         depth = self._config.weight_queue_depth
-        m.submodules.counts = counts = StreamFIFO(24, depth)
+        counts = StreamFIFO(24, depth)
+        m.submodules.counts = ResetInserter(self.clear)(counts)
         # The oldest Read_Weights is counted down outside the queue, where nothing has to be looked up first.
         left = Countdown(Shape(24), "oldest")
         has_oldest = Signal()
         entries = Signal(range(depth + 1))
         frees = Signal()
         m.d.comb += [
-            frees.eq((self.take & left.last) | (self.clear & has_oldest)),
+            frees.eq(self.take & left.last),
             counts.input.payload.eq(self.tiles),
-            counts.input.valid.eq(self.enqueue & (counts.output.valid | (has_oldest & ~frees))),
-            counts.output.ready.eq(frees),
+            counts.input.valid.eq(self.enqueue),
+            counts.output.ready.eq(~has_oldest | frees),
             self.queue_full.eq(entries == depth),
             self.has_queued_tile.eq(has_oldest),
             self.has_two_queued_tiles.eq(has_oldest & (~left.last | counts.output.valid)),
-            self.is_clear.eq(~has_oldest),
+            self.is_clear.eq(entries == 0),
         ]
         m.d.sync += entries.eq(entries + self.enqueue - frees)
-        with m.If(~has_oldest | frees):
-            m.d.sync += [
-                has_oldest.eq(counts.output.valid | self.enqueue),
-                left.start(Mux(counts.output.valid, counts.output.payload, self.tiles)),
-            ]
+        with m.If(counts.output.ready):
+            m.d.sync += [has_oldest.eq(counts.output.valid), *left.start(counts.output.payload)]
         with m.Elif(self.take):
             m.d.sync += left.step()
         with m.If(self.clear):
-            m.d.sync += self.has_tile.eq(0)
+            m.d.sync += [self.has_tile.eq(0), has_oldest.eq(0), entries.eq(0)]
         with m.Elif(self.take):
             m.d.sync += self.has_tile.eq(1)
         return m

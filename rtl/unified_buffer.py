@@ -1,6 +1,6 @@
 """Unified buffer: rows of S bytes in interleaved banks of block RAM, shared by arbitration."""
 
-from amaranth.hdl import Array, Const, Module, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -98,34 +98,26 @@ class UnifiedBuffer(wiring.Component):
         for index, bank in enumerate(banks):
             place = Signal.like(bank.write_address, name=f"write_place_{index}", reset_less=True)
             row = Signal(row_layout(config), name=f"write_row_{index}", reset_less=True)
-            m.d.sync += [place.eq(writers[-1].p.address[select_width:]), row.eq(writers[-1].p.row)]
-            taken = Const(0)
-            for writer in writers:
-                here = Signal()
-                m.d.comb += here.eq(writer.p.address[:select_width] == index)
-                with m.If(here & ~taken):
-                    m.d.comb += writer.ready.eq(1)
-                with m.If(writer.valid & here & ~taken):
-                    m.d.sync += [place.eq(writer.p.address[select_width:]), row.eq(writer.p.row)]
-                taken = taken | (writer.valid & here)
-            m.d.sync += bank.write_enable.eq(taken)
             m.d.comb += [bank.write_address.eq(place), bank.write_data.eq(row)]
+            m.d.sync += [place.eq(writers[-1].p.address[select_width:]), row.eq(writers[-1].p.row)]
+            comes = [writer.valid & (writer.p.address[:select_width] == index) for writer in writers]
+            m.d.sync += bank.write_enable.eq(Cat(comes).any())
+            for writer, wants in reversed(list(zip(writers[:-1], comes, strict=False))):  # later statements win
+                with m.If(wants):
+                    m.d.sync += [place.eq(writer.p.address[select_width:]), row.eq(writer.p.row)]
+        self._arbitrate(m, [(writer, writer.p.address[:select_width]) for writer in writers])
 
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         for index, bank in enumerate(banks):
             place = Signal.like(bank.read_address, name=f"read_place_{index}", reset_less=True)
-            m.d.sync += place.eq(readers[-1].request.payload[select_width:])
-            taken = Const(0)
-            for reader in readers:
-                here = Signal()
-                m.d.comb += here.eq(reader.request.payload[:select_width] == index)
-                with m.If(here & ~taken):
-                    m.d.comb += reader.request.ready.eq(1)
-                with m.If(reader.request.valid & here & ~taken):
-                    m.d.sync += place.eq(reader.request.payload[select_width:])
-                taken = taken | (reader.request.valid & here)
-            m.d.sync += bank.read_enable.eq(taken)
             m.d.comb += bank.read_address.eq(place)
+            m.d.sync += place.eq(readers[-1].request.payload[select_width:])
+            comes = [reader.request.valid & (reader.request.payload[:select_width] == index) for reader in readers]
+            m.d.sync += bank.read_enable.eq(Cat(comes).any())
+            for reader, wants in reversed(list(zip(readers[:-1], comes, strict=False))):
+                with m.If(wants):
+                    m.d.sync += place.eq(reader.request.payload[select_width:])
+        self._arbitrate(m, [(reader.request, reader.request.payload[:select_width]) for reader in readers])
 
         outputs = Array(Signal(8 * config.size, name=f"output_{index}", reset_less=True) for index in range(len(banks)))
         m.d.sync += [output.eq(bank.read_data) for output, bank in zip(outputs, banks, strict=True)]
@@ -141,6 +133,13 @@ class UnifiedBuffer(wiring.Component):
             m.d.sync += [reader.response.valid.eq(valid), row.eq(outputs[select])]
             m.d.comb += reader.response.payload.eq(row)
         return m
+
+    def _arbitrate(self, m: Module, requests: list[tuple[stream.Interface, Value]]) -> None:
+        """Take a request if none of higher priority is for its bank. Banks are compared with each other, which takes
+        no longer than to find out who comes."""
+        for index, (request, bank) in enumerate(requests):
+            taken = Cat(other.valid & (other_bank == bank) for other, other_bank in requests[:index])
+            m.d.comb += request.ready.eq(~taken.any())
 
     def _share(self, m: Module, banks: list[UnifiedBufferBank], select_width: int) -> None:
         """One row in a cycle, written or read: one way to all banks, and one back."""

@@ -1,6 +1,6 @@
 """Weight fetcher: tiles of weight memory, ahead of their use, to the weight FIFO."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -73,10 +73,11 @@ class WeightFetcher(wiring.Component):
 
         m.submodules.queue = queue = StreamFIFO(weight_command(config), config.weight_queue_depth)
         m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
-        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane))
+        # A tile is a run of rows in one format.
+        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane), OperandFormat)
         connect(m, places.places, unpacker.places)
-        in_flight = data.StructLayout({"run": places.runs.p.shape(), "format": OperandFormat})
-        m.submodules.in_flight = in_flight = StreamFIFO(in_flight, config.weight_fifo_tiles)
+        m.submodules.in_flight = in_flight = StreamFIFO(places.runs.p.shape(), config.weight_fifo_tiles)
+        connect(m, in_flight.output, places.runs)
         m.submodules.next = queued = RegisterSlice(weight_command(config))
         connect(m, flipped(self.commands), queue.input)
         connect(m, queue.output, queued.input)
@@ -95,30 +96,28 @@ class WeightFetcher(wiring.Component):
         # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
         # many as the weight FIFO and therefore has room as well.
         room = Signal(range(config.weight_fifo_tiles + 1), init=config.weight_fifo_tiles)
-        next_room = Signal.like(room)
         has_room = Signal(init=1)
         request = self.memory.request
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
             request.valid.eq(active & has_room & (~self.flush | committed)),
             asked.eq(request.valid & request.ready),
-            next_room.eq(room + self.tile_taken - asked),
             # A command ends a cycle before the next one begins: its tiles take longer than that.
             queued.output.ready.eq(~active),
             in_flight.input.valid.eq(asked),
-            in_flight.input.p.run.rows.eq(config.size),
-            in_flight.input.p.format.eq(format),
+            in_flight.input.p.rows.eq(config.size),
+            in_flight.input.p.context.eq(format),
         ]
         if config.tile_bytes >= config.weight_data_bytes:
             m.d.comb += request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
         else:
             m.d.comb += request.p.beats.eq(1)
         if config.size < config.weight_data_bytes:
-            m.d.comb += in_flight.input.p.run.lane.eq(address[row_bits:beat_bits])
+            m.d.comb += in_flight.input.p.lane.eq(address[row_bits:beat_bits])
 
         m.d.sync += [
-            room.eq(next_room),
-            has_room.eq(next_room != 0),
+            room.eq(room + self.tile_taken - asked),
+            has_room.eq(self.tile_taken | (has_room & ~(asked & (room == 1)))),
             committed.eq(request.valid & ~request.ready),
         ]
         with m.If(~active):
@@ -145,19 +144,12 @@ class WeightFetcher(wiring.Component):
             m.d.sync += active.eq(0)
 
         waits = queue.output.valid | queued.output.valid
-        is_coming = in_flight.output.valid | places.places.valid
-        # The format of the tile whose rows come.
-        arriving = Signal(OperandFormat, reset_less=True)
-        with m.If(places.runs.ready):
-            m.d.sync += arriving.eq(in_flight.output.p.format)
+        is_coming = in_flight.output.valid | places.busy
         rows = Signal(weight_row_layout(config))
         bytes_of_row = data.View(data.ArrayLayout(8, config.size), unpacker.rows.payload)
         for column in range(config.size):
-            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], arriving))
+            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], places.context))
         m.d.comb += [
-            Value.cast(places.runs.payload).eq(Value.cast(in_flight.output.p.run)),
-            places.runs.valid.eq(in_flight.output.valid),
-            in_flight.output.ready.eq(places.runs.ready),
             self.rows.payload.eq(rows),
             self.rows.valid.eq(unpacker.rows.valid),
             unpacker.rows.ready.eq(self.rows.ready),

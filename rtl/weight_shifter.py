@@ -1,6 +1,6 @@
 """Weight shifter: moves the next tile from the weight FIFO into the array while the array works."""
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,8 +21,9 @@ class WeightShifter(wiring.Component):
     -------
     tiles, read_enable, read_row, read_data, drop
         The read side of the weight FIFO. A tile leaves the FIFO when its last row is read.
-    tile_ready
-        A row of activations whose unified buffer read is granted in this cycle may swap the tile in.
+    tile_ready, tile_coming
+        A row of activations whose unified buffer read is granted in this cycle may swap the tile in; one that is
+        granted in the next cycle may, unless it is taken in this one.
     take
         It does; only while ``tile_ready``.
     shifting
@@ -49,6 +50,7 @@ class WeightShifter(wiring.Component):
                 "read_data": In(weight_row_layout(config)),
                 "drop": Out(1),
                 "tile_ready": Out(1),
+                "tile_coming": Out(1),
                 "take": In(1),
                 "shifting": Out(1),
                 "discard": In(1),
@@ -70,20 +72,22 @@ class WeightShifter(wiring.Component):
 
         reading = Signal()
         row = Signal(range(size), init=size - 1)
+        is_second_last_row, is_last_row = Signal(init=size == 2), Signal()
         last = Signal()
         m.d.comb += [
-            last.eq(reading & (row == 0)),
+            last.eq(reading & is_last_row),
             self.read_enable.eq(reading),
             self.read_row.eq(row),
             self.drop.eq(last),
             self.shifting.eq(reading),
             self.tile_ready.eq(self.loaded),
+            self.tile_coming.eq(self.loaded | (reading & is_second_last_row)),
         ]
         # After the last row of a tile comes the first one of the next, however much later.
         with m.If(reading):
-            m.d.sync += row.eq(row - 1)
+            m.d.sync += [row.eq(row - 1), is_second_last_row.eq(row == 2 % size), is_last_row.eq(row == 1)]
         # The row that swaps is a few cycles away from the array: it may start while the tile's last row is read.
-        with m.If(reading & (row == 1)):
+        with m.If(reading & is_second_last_row):
             m.d.sync += self.loaded.eq(1)
         with m.If(last):
             m.d.sync += reading.eq(0)
@@ -92,7 +96,7 @@ class WeightShifter(wiring.Component):
 
         # `tiles` still counts the tile that leaves in this cycle.
         another = Signal()
-        m.d.comb += another.eq(self.tiles > last)
+        m.d.comb += another.eq(Mux(last, self.tiles > 1, self.tiles != 0))
         with m.If(another & ((~reading & ~self.loaded) | self.take)):
             m.d.sync += reading.eq(1)
 

@@ -34,7 +34,7 @@ def split(address: int, beats: int, data_bytes: int) -> list[tuple[int, int]]:
 
 class BurstSplitter(wiring.Component):
     """Splits at multiples of the longest burst, so that all bursts of a request but the first and the last one have
-    full length and none crosses 4 KiB; one burst per cycle.
+    full length and none crosses 4 KiB; one request per cycle, and one burst of a longer request every other cycle.
 
     Parameters
     ----------
@@ -73,40 +73,44 @@ class BurstSplitter(wiring.Component):
         block = block_beats(self._data_bytes)
         block_bits = ceil_log2(block)
 
-        active = Signal()
+        # At most one of these is set: a burst is offered, the last of its request; one is offered that more come after;
+        # it is to be found out whether the next one is the last.
+        ends = Signal()
+        goes_on = Signal()
+        steps = Signal()
+        idle = Signal(init=1)  # none is set
         address = Signal(self._address_width - beat_bits, reset_less=True)  # of the next beat, in beats
         beats_left = Signal(BEATS_WIDTH, reset_less=True)
         room = Signal(range(1, block + 1), reset_less=True)  # up to the next block
-        fits = Signal(reset_less=True)  # what is left does
         m.d.comb += [
             self.bursts.p.addr.eq(Cat(Const(0, beat_bits), address)),
-            self.bursts.p.len.eq(Mux(fits, beats_left, room)[: len(room)] - 1),
-            self.bursts.p.last.eq(fits),
-            self.bursts.valid.eq(active),
-            self.requests.ready.eq(~active | (self.bursts.ready & fits)),
+            self.bursts.p.len.eq(Mux(ends, beats_left, room)[: len(room)] - 1),
+            self.bursts.p.last.eq(ends),
+            self.bursts.valid.eq(ends | goes_on),
+            self.requests.ready.eq(idle | (ends & self.bursts.ready)),
         ]
 
         def fit(beats: Value, room: Value) -> Value:
             """Two short comparisons side by side instead of a long one."""
             return ~beats[len(room) :].any() & (beats[: len(room)] <= room)
 
+        def offer(comes: Value, fits: Value) -> list:
+            return [idle.eq(~comes), ends.eq(comes & fits), goes_on.eq(comes & ~fits)]
+
         with m.If(self.requests.ready):
             # Multiples of 4096 do not change the place in a block.
             new_room = block - self.requests.p.address[beat_bits : beat_bits + block_bits]
             m.d.sync += [
-                active.eq(self.requests.valid & ~self.flush),
+                *offer(self.requests.valid & ~self.flush, fit(self.requests.p.beats, new_room[: len(room)])),
                 address.eq((self.requests.p.address + self.offset)[beat_bits : self._address_width]),
                 beats_left.eq(self.requests.p.beats),
                 room.eq(new_room),
-                fits.eq(fit(self.requests.p.beats, new_room[: len(room)])),
             ]
-        with m.Elif(self.bursts.ready):
-            after = (beats_left - room)[:BEATS_WIDTH]
+        with m.Elif(steps):
+            m.d.sync += [steps.eq(0), *offer(~self.flush, fit(beats_left, Const(block, len(room))))]
+        with m.Elif(goes_on & self.bursts.ready):
             m.d.sync += [
-                active.eq(~self.flush),
-                address.eq(address + room),
-                beats_left.eq(after),
-                room.eq(block),
-                fits.eq(fit(after, Const(block, len(room)))),
+                *(goes_on.eq(0), steps.eq(~self.flush), idle.eq(self.flush)),
+                *(address.eq(address + room), beats_left.eq(beats_left - room), room.eq(block)),
             ]
         return m

@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
@@ -86,7 +86,11 @@ class ProgramFetcher(wiring.Component):
         m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
         m.submodules.next = self._next = RegisterSlice(WORD_BITS)
         self._until_end = Countdown(Shape(RING_WIDTH), "until_end")
-        self._is_asked = self._runs.output.valid | self._places.places.valid
+        m.submodules.request = request = RegisterSlice(self.memory.request.p.shape())
+        self._request = request.input
+        connect(m, request.output, flipped(self.memory.request))
+        self._arrives = Signal(name="arrives")
+        self._is_asked = self.memory.request.valid | self._runs.output.valid | self._places.busy | self._arrives
         asked = Signal(range(self._chunk + 1))
         asks = Signal()
         self._ask(m, asks, asked)
@@ -96,11 +100,12 @@ class ProgramFetcher(wiring.Component):
     def _ask(self, m: Module, asks: Signal, asked: Signal) -> None:
         """Ask for the next instructions: their number first, then the request and its run."""
         place = Signal(RING_WIDTH)
+        target = Signal(RING_WIDTH)
         available = Signal(RING_WIDTH)
         stopping = Signal(init=1)
         request_sent = Signal()
         run_sent = Signal()
-        request, run = self.memory.request, self._runs.input
+        request, run = self._request, self._runs.input
         word = Signal(len(self.base))
         end = Signal(RING_WIDTH)
         m.d.comb += run.p.rows.eq(asked)
@@ -124,7 +129,7 @@ class ProgramFetcher(wiring.Component):
             m.d.sync += stopping.eq(1)
         with m.FSM() as fsm:
             with m.State("LOOK"):
-                m.d.sync += available.eq(Mux(self.head >= place, self.head, self.size) - place)
+                m.d.sync += target.eq(Mux(self.head >= place, self.head, self.size))
                 with m.If(stopping | ~self.enable):
                     with m.If(~self._is_asked):
                         m.d.sync += [
@@ -132,7 +137,10 @@ class ProgramFetcher(wiring.Component):
                             *self._until_end.start(self.size),
                         ]
                 with m.Elif((self.head != place) & (self.head < self.size) & has_room):
-                    m.next = "COUNT"
+                    m.next = "MEASURE"
+            with m.State("MEASURE"):
+                m.d.sync += available.eq(target - place)
+                m.next = "COUNT"
             with m.State("COUNT"):
                 m.d.sync += [
                     asked.eq(Mux(available < self._chunk, available, self._chunk)),
@@ -167,7 +175,8 @@ class ProgramFetcher(wiring.Component):
         room = Signal(range(self._depth + 1), init=self._depth)
         left = Signal()
         has_room = Signal()
-        m.d.comb += [left.eq(self._queue.r_rdy & self._queue.r_en), has_room.eq(room >= self._chunk)]
+        m.d.comb += has_room.eq(room >= self._chunk)
+        m.d.sync += left.eq(self._queue.r_rdy & self._queue.r_en)
         m.d.sync += room.eq(room - Mux(has_asked, asked, 0) + left)
         return has_room
 
@@ -177,16 +186,13 @@ class ProgramFetcher(wiring.Component):
         connect(m, self._runs.output, self._places.runs)
         connect(m, self._places.places, unpacker.places)
         m.submodules.beats = beats = RegisterSlice(self.memory.data.p.shape())
-        connect(m, wiring.flipped(self.memory.data), beats.input)
+        connect(m, flipped(self.memory.data), beats.input)
         connect(m, beats.output, unpacker.beats)
-        arrives = Signal()
-        m.d.comb += [
-            unpacker.rows.ready.eq(1),
-            arrives.eq(unpacker.rows.valid),
-            queue.w_en.eq(arrives),
-            queue.w_data.eq(unpacker.rows.payload),
-        ]
-        with m.If(arrives):
+        # What comes is known late in a cycle, and much is counted with it.
+        arrived = Signal(WORD_BITS, reset_less=True)
+        m.d.sync += [self._arrives.eq(unpacker.rows.valid), arrived.eq(unpacker.rows.payload)]
+        m.d.comb += [unpacker.rows.ready.eq(1), queue.w_en.eq(self._arrives), queue.w_data.eq(arrived)]
+        with m.If(self._arrives):
             with m.If(self._until_end.last):
                 m.d.sync += [self.tail.eq(0), *self._until_end.start(self.size)]
             with m.Else():
@@ -196,4 +202,4 @@ class ProgramFetcher(wiring.Component):
             self._next.input.valid.eq(queue.r_rdy & ~self.hold),
             queue.r_en.eq(self._next.input.ready & ~self.hold),
         ]
-        connect(m, self._next.output, wiring.flipped(self.instructions))
+        connect(m, self._next.output, flipped(self.instructions))

@@ -41,8 +41,8 @@ class ReadManager(wiring.Component):
     outstanding
         Bursts on their way at the same time, at most.
     beats_ahead
-        A burst is asked for while fewer beats than this are on their way: enough for a memory of that many cycles of
-        latency, and a bound for how long a client waits behind another.
+        A burst is asked for while fewer beats than this are on their way, as known a cycle later: enough for a memory
+        of that many cycles of latency, and a bound for how long a client waits behind another.
 
     Members
     -------
@@ -106,7 +106,10 @@ class ReadManager(wiring.Component):
 
     def _ask(self, m: Module, addresses: stream.Interface, on_their_way: stream.Interface, arrives: Signal) -> Value:
         """Send the burst of the first client that has one; returns whether there is one."""
-        beats_left = Signal(range(self._beats_ahead + block_beats(self._data_bytes)))
+        # What was asked for and what came in the cycle before is not counted yet: the sum is long.
+        beats_left = Signal(range(self._beats_ahead + 2 * block_beats(self._data_bytes)))
+        beats_asked = Signal(range(block_beats(self._data_bytes) + 1))
+        arrived = Signal()
         may_ask = Signal()
         asks = Signal()
         m.d.comb += may_ask.eq(addresses.ready & on_their_way.ready & (beats_left < self._beats_ahead))
@@ -141,7 +144,11 @@ class ReadManager(wiring.Component):
             on_their_way.valid.eq(asks),
             on_their_way.p.addr.eq(addresses.p.addr),
         ]
-        m.d.sync += beats_left.eq(beats_left + Mux(asks, addresses.p.len + 1, 0) - arrives)
+        m.d.sync += [
+            beats_asked.eq(Mux(asks, addresses.p.len + 1, 0)),
+            arrived.eq(arrives),
+            beats_left.eq(beats_left + beats_asked - arrived),
+        ]
         return waits
 
     def _deliver(self, m: Module, burst: stream.Interface, beats: stream.Interface, arrives: Signal) -> None:

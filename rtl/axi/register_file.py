@@ -29,6 +29,8 @@ __all__ = ["RegisterFile", "register_shape"]
 
 _OWN = tuple(register for register in DEVICE_REGISTERS if not register.is_in_core)
 _RING_CONSTANTS = ("RING_BASE", "RING_SIZE")
+_GROUP = 6
+"""Registers among which one is chosen first."""
 
 
 def register_shape(register: DeviceRegister, config: Config) -> ShapeLike:
@@ -129,19 +131,37 @@ class RegisterFile(wiring.Component):
         ]
         is_ = self._decode(m)
         self._read(m, is_, value, keeps_high, high_half)
-        # The choice among all registers takes a cycle of its own.
+        # The choice among all registers takes two cycles of its own.
         chosen, chosen_keeps_high = Signal.like(value, reset_less=True), Signal(reset_less=True)
         m.d.sync += [chosen.eq(value), chosen_keeps_high.eq(keeps_high)]
         self._write(m, is_, write, Cat(low_half, request.data))
 
-        def answer(word: Value) -> None:
-            m.d.sync += [self.responses.payload.eq(word), self.responses.valid.eq(1)]
+        # What is answered is known before it is known when.
+        from_core = Signal()
+        answers = Signal()
+        was_reset = Signal()
+        m.d.sync += was_reset.eq(self.core_resets)
+        word = Mux(from_core, self.management_response.payload, chosen)
+        with m.If(~self.responses.valid):
+            m.d.sync += self.responses.payload.eq(word[:LITE_DATA_WIDTH])
+        with m.If(answers & (from_core | chosen_keeps_high)):
+            m.d.sync += high_half.eq(word[LITE_DATA_WIDTH:])
+
+        def answer() -> None:
+            m.d.comb += answers.eq(1)
+            m.d.sync += self.responses.valid.eq(1)
             m.next = "ANSWER"
+
+        def give_up() -> None:
+            """Answer 0 in the next cycle."""
+            m.d.sync += [from_core.eq(0), chosen.eq(0), chosen_keeps_high.eq(1)]
+            m.next = "GIVE_UP"
 
         with m.If(write & ~high):
             m.d.sync += low_half.eq(request.data)
         with m.FSM():
             with m.State("IDLE"):
+                m.d.sync += from_core.eq(in_core & ~high)
                 with m.If(self.requests.valid):
                     with m.If(in_core & request.write & high):
                         m.next = "WRITE_CORE"
@@ -155,21 +175,20 @@ class RegisterFile(wiring.Component):
                 m.d.comb += [self.requests.ready.eq(1), write.eq(1)]
                 m.next = "IDLE"
             with m.State("CHOOSE"):
+                m.next = "CHOOSE_GROUP"
+            with m.State("CHOOSE_GROUP"):
                 m.next = "READ_OWN"
             with m.State("READ_OWN"):
                 m.d.comb += self.requests.ready.eq(1)
-                answer(chosen[:LITE_DATA_WIDTH])
-                with m.If(chosen_keeps_high):
-                    m.d.sync += high_half.eq(chosen[LITE_DATA_WIDTH:])
+                answer()
             with m.State("WRITE_CORE"):
                 m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
                 with m.If(self.management.ready):
                     m.next = "IDLE"
             with m.State("ASK_CORE"):
-                with m.If(self.core_resets):
+                with m.If(was_reset):
                     m.d.comb += self.requests.ready.eq(1)
-                    m.d.sync += high_half.eq(0)
-                    answer(Const(0, LITE_DATA_WIDTH))
+                    give_up()
                 with m.Else():
                     m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
                     with m.If(self.management.ready):
@@ -178,11 +197,11 @@ class RegisterFile(wiring.Component):
                 # A reset may have come before the answer.
                 m.d.comb += self.management_response.ready.eq(1)
                 with m.If(self.management_response.valid):
-                    m.d.sync += high_half.eq(self.management_response.payload[LITE_DATA_WIDTH:])
-                    answer(self.management_response.payload[:LITE_DATA_WIDTH])
-                with m.Elif(self.core_resets):
-                    m.d.sync += high_half.eq(0)
-                    answer(Const(0, LITE_DATA_WIDTH))
+                    answer()
+                with m.Elif(was_reset):
+                    give_up()
+            with m.State("GIVE_UP"):
+                answer()
             with m.State("ANSWER"):
                 with m.If(self.responses.ready):
                     m.d.sync += self.responses.valid.eq(0)
@@ -223,8 +242,13 @@ class RegisterFile(wiring.Component):
                 lows.append(is_[word])
                 highs.append(is_[word + 1])
         words.append(Mux(Cat(highs).any(), high_half, 0))
-        # No two of them at once: what is added up in a tree is shorter than a choice of one after the other.
-        m.d.comb += [value.eq(reduce(or_, words)), keeps_high.eq(Cat(lows).any())]
+        # No two of them at once: all that has to be done is to add them up, some of them first.
+        groups = []
+        for number, first in enumerate(range(0, len(words), _GROUP)):
+            group = Signal.like(value, name=f"group_{number}", reset_less=True)
+            m.d.sync += group.eq(reduce(or_, words[first : first + _GROUP]))
+            groups.append(group)
+        m.d.comb += [value.eq(reduce(or_, groups)), keeps_high.eq(Cat(lows).any())]
 
     @staticmethod
     def _core_high_words() -> tuple[str, ...]:

@@ -67,6 +67,7 @@ class WriteManager(wiring.Component):
         m.submodules.addresses = addresses = RegisterSlice(address_layout(self._address_width))
         m.submodules.lengths = lengths = StreamFIFO(8, self._outstanding)
         m.submodules.on_their_way = on_their_way = StreamFIFO(burst, self._outstanding)
+        m.submodules.oldest = oldest = RegisterSlice(burst)
         m.submodules.beats = beats = RegisterSlice(write_data_layout(self._data_bytes))
         m.submodules.replies = replies = RegisterSlice(response_layout())
         connect(m, flipped(self.port.request), splitter.requests)
@@ -77,7 +78,9 @@ class WriteManager(wiring.Component):
         m.d.comb += [
             splitter.offset.eq(self.offset),
             splitter.flush.eq(self.flush),
-            self.idle.eq(~on_their_way.output.valid & ~splitter.bursts.valid & ~bursts.output.valid),
+            self.idle.eq(
+                ~on_their_way.output.valid & ~oldest.output.valid & ~splitter.bursts.valid & ~bursts.output.valid
+            ),
         ]
 
         # A burst goes to the three queues in the same cycle.
@@ -96,7 +99,8 @@ class WriteManager(wiring.Component):
         m.submodules.length = length = RegisterSlice(lengths.output.p.shape())
         connect(m, lengths.output, length.input)
         self._send(m, length.output, beats.input)
-        self._finish(m, on_their_way.output, replies.output)
+        connect(m, on_their_way.output, oldest.input)
+        self._finish(m, oldest.output, replies.output)
         return m
 
     def _send(self, m: Module, lengths: stream.Interface, beats: stream.Interface) -> None:

@@ -129,11 +129,11 @@ class Activation(InOrderUnit):
         return start, self._next
 
     def _load(self, number: int, cycle: int) -> int:
-        """The cycle of the last write of a load: row after row is asked for, read, and written."""
+        """The end of a load, the cycle after the last write: row after row is asked for, read, and written."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
             cycle = self._reads.all.free(cycle + 2, row % self._banks) + self._load_row[number]
-        return cycle
+        return cycle + 1
 
     def _write(self, number: int, start: int) -> None:
         """Results of passes from ``start`` to ``_next``."""

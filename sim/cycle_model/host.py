@@ -36,8 +36,9 @@ class HostReader(_Transfers):
         self._activation = activation
         self._read_latency = latencies.read
         self._first = work.unified_buffer.first.tolist()
-        # For each burst that may not have come yet the cycle of its last row: one more than wait, which is walked.
-        ahead = ReaderHardware.runs_ahead + 1
+        # For each burst that may not have come yet the cycle of its last row: those that wait, two in a register slice,
+        # and one that is walked.
+        ahead = ReaderHardware.runs_ahead + 3
         self._ahead: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = 0
 
@@ -51,7 +52,7 @@ class HostReader(_Transfers):
             asked += 1
             self._free = max(asked + self._read_latency, self._free) + rows * self._row
             # The next burst is asked for when this one has its place among those that are ahead.
-            asked = max(asked, self._ahead[0] + 1)
+            asked = max(asked, self._ahead[0] + 2)
             self._ahead.append(self._free - 1)
         self._asked = asked
         if self._row == 1:
@@ -81,7 +82,7 @@ class HostWriter(_Transfers):
         # With several beats to a row there is time to wait for a cycle.
         self._reads = reads.all if self._row == 1 else reads.held
         # For each burst whose data is not sent the cycle of its last row.
-        ahead = WriterHardware.runs_ahead + 1
+        ahead = WriterHardware.runs_ahead + 3
         self._runs: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = -1
         # For each row that is ahead the cycle in which it has left, and when the next one may be read.
@@ -99,12 +100,12 @@ class HostWriter(_Transfers):
             end = self._follow(begin, self._first[number], rows)
         self._free = end
         self._ask(taken, end, rows if self._is_alternate[number] else 1)
-        return taken, end - 1 + self._latency
+        return taken, end + self._latency
 
     def _ask(self, cycle: int, end: int, bursts: int) -> None:
         """Follow the requests of a transfer that ends before cycle ``end``: the next one is taken behind the last."""
         for left in reversed(range(bursts)):
-            cycle = max(cycle, self._runs[0]) + 1
+            cycle = max(cycle, self._runs[0] + 1) + 1
             self._runs.append(end - 1 - left * self._row)
         self._asked = cycle
 

@@ -16,7 +16,7 @@ from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Machine"]
 
-_EVENT = {Opcode.DEBUG_TAG: 1, Opcode.INTERRUPT_HOST: 1, Opcode.HOST_SYNCHRONIZE: 5}
+_EVENT = {Opcode.DEBUG_TAG: 2, Opcode.INTERRUPT_HOST: 2, Opcode.HOST_SYNCHRONIZE: 5}
 """Cycles that it takes to tell the host, which answers at once where it has to."""
 
 _HALT = 2
@@ -28,7 +28,7 @@ _DRAINED = 1
 _FLUSHED = 1
 """Cycles until it has them forget their tiles, and sees that they have none."""
 
-_SEEN = 3
+_SEEN = 4
 """Cycles from the last one of an instruction to that in which dispatch goes on that has waited for it."""
 
 
@@ -107,7 +107,7 @@ class Machine:
         """The first cycle from ``cycle`` on in which all units of a Synchronize have finished."""
         waited = (unit.last_done() + _SEEN for number, unit in self._units.items() if units >> number & 1)
         cycle = max(cycle, *waited, 0)
-        return self._weights.settled(cycle - 1) + 1 if units >> Unit.WEIGHT & 1 else cycle
+        return self._weights.settled(cycle - 2) + 2 if units >> Unit.WEIGHT & 1 else cycle
 
     def _idle(self) -> int:
         """The cycle in which all units have finished."""

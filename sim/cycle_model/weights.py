@@ -45,7 +45,7 @@ class Weights:
             return 0
         last = self._ends[waiting] - 1
         self._follow(last)
-        return self._asked[last] + 1
+        return self._asked[last] + 2
 
     def take(self, cycle: int) -> tuple[int, int]:
         """The next tile, for a row that waits from ``cycle`` on.

@@ -34,12 +34,13 @@ class Splitting(Proof):
     def state(self, m: Module) -> None:
         unit, size = self.unit, self._data_bytes
         burst, beat_bits = unit.bursts.p, ceil_log2(size)
-        waits, beats_left = Signal(), Signal(BEATS_WIDTH)
+        waits, beats_left, steps = Signal(), Signal(BEATS_WIDTH), Signal()
         beat = Signal(self._address_width - beat_bits)
         self.assume(m, ~unit.requests.valid | (unit.requests.p.beats != 0))
         self.assume(m, unit.offset[: ceil_log2(PAGE_BYTES)] == 0)
         # A request in beats, and what is left of it.
         sent = unit.bursts.valid & unit.bursts.ready
+        m.d.sync += steps.eq(sent & ~burst.last & ~unit.flush)
         with m.If(unit.requests.valid & unit.requests.ready):
             first = (unit.requests.p.address + unit.offset)[beat_bits : self._address_width]
             m.d.sync += [waits.eq(~unit.flush), beat.eq(first), beats_left.eq(unit.requests.p.beats)]
@@ -49,6 +50,8 @@ class Splitting(Proof):
                 beat.eq(beat + burst.len + 1),
                 beats_left.eq(beats_left - burst.len - 1),
             ]
+        with m.Elif(steps & unit.flush):
+            m.d.sync += waits.eq(0)
         with m.If(unit.bursts.valid):
             self.claim(m, "a burst is aligned and does not cross 4 KiB", is_legal(burst.addr, burst.len, size))
             self.claim(
@@ -61,13 +64,21 @@ class Splitting(Proof):
             self.claim(
                 m, "a request's bursts have its beats, no more and no less", burst.last == (burst.len + 1 == beats_left)
             )
-        self.claim(m, "there are bursts while there is a request, and no others", unit.bursts.valid == waits)
+        self.claim(
+            m,
+            "there are bursts while there is a request, but for a cycle between two, and no others",
+            unit.bursts.valid == (waits & ~steps),
+        )
+        self.lemma(m, self.inside("steps") == steps)
+        self.lemma(m, ~steps | waits)
         self.claim(m, "what is offered stays until it is taken, also when flushed", self.kept(m, unit.bursts))
         self.lemma(m, ~waits | (beats_left != 0))
         self.lemma(m, ~waits | (beats_left == self.inside("beats_left")))
         room, block = self.inside("room"), block_beats(size)
         place = unit.bursts.p.addr[beat_bits:][: ceil_log2(block)]
         self.lemma(m, ~waits | (room == block - place))
-        self.lemma(m, ~waits | (self.inside("fits") == (beats_left <= room)))
+        self.lemma(m, ~waits | steps | (burst.last == (beats_left <= room)))
+        self.lemma(m, self.inside("idle") == ~waits)
+        self.lemma(m, self.inside("ends") + self.inside("goes_on") + steps == waits)
         self.reach(m, sent & burst.last & (burst.len == block_beats(size) - 1))
         self.reach(m, sent & ~burst.last)

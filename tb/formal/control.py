@@ -82,9 +82,9 @@ class RegisterAnswers(Proof):
         )
         # What each state holds.
         request = unit.requests
-        self.lemma(m, (open_reads == 1) == (self.is_in("AWAIT_CORE") | self.is_in("ANSWER")))
+        self.lemma(m, (open_reads == 1) == (self.is_in("AWAIT_CORE") | self.is_in("GIVE_UP") | self.is_in("ANSWER")))
         self.lemma(m, unit.responses.valid == self.is_in("ANSWER"))
-        for reading in ("ASK_CORE", "CHOOSE", "READ_OWN"):
+        for reading in ("ASK_CORE", "CHOOSE", "CHOOSE_GROUP", "READ_OWN"):
             self.lemma(m, ~self.is_in(reading) | (request.valid & ~request.p.write))
         for writing in ("WRITE_CORE", "WRITE_OWN"):
             self.lemma(m, ~self.is_in(writing) | (request.valid & request.p.write))
@@ -127,7 +127,9 @@ class Fetching(Proof):
         place, asked, word = self.inside("place"), self.inside("asked"), self.inside("word")
         state, available = self.inside("fsm_state"), self.inside("available")
         looks, counts, asks, steps = (self.is_in(name) for name in ("LOOK", "COUNT", "ASK", "STEP"))
-        self.lemma(m, state <= 3)
+        self.lemma(m, state <= 4)
+        target = self.inside("target")
+        self.lemma(m, ~self.is_in("MEASURE") | ((target > place) & (target <= unit.size)))
         self.lemma(m, self.inside("stopping") | ((place < unit.size) & (unit.tail < unit.size)))
         self.lemma(m, ~counts | ((available != 0) & (place + available <= unit.size)))
         self.lemma(m, ~asks | ((asked != 0) & (place + asked <= unit.size) & (word == unit.base + place)))
@@ -138,17 +140,21 @@ class Fetching(Proof):
         self.lemma(m, self.inside("stopping") | (self.inside("until_end_last") == (until_end == 1)))
         self.lemma(m, looks | unit.fetching)
         self._count_room(m, looks, asks, asked)
-        with m.If(request.valid):
-            first, bits = request.p.address, ceil_log2(WORD_BYTES)
-            end = first + (request.p.beats << ceil_log2(self._data_bytes))
+
+        def in_ring(payload: data.View) -> Value:
+            first, bits = payload.address, ceil_log2(WORD_BYTES)
+            end = first + (payload.beats << ceil_log2(self._data_bytes))
             ring, ring_end = unit.base << bits, (unit.base + unit.size) << bits
-            self.claim(m, "every beat that is asked for has a byte of the ring", (first + self._data_bytes > ring))
-            self.claim(m, "every beat that is asked for has a byte of the ring", end < ring_end + self._data_bytes)
+            return (first + self._data_bytes > ring) & (end < ring_end + self._data_bytes)
+
+        self.claim(m, "every beat that is asked for has a byte of the ring", ~request.valid | in_ring(request.p))
+        spare, is_empty = self.inside("request.spare"), self.inside("request.has_room")
+        self.lemma(m, is_empty | in_ring(data.View(request.p.shape(), spare)))
+        self.lemma(m, is_empty | request.valid)
+        self.lemma(m, ~request.valid | ~looks | self.inside("holds"))
         self.claim(m, "requests stay until they are taken", self.kept(m, request))
         self.claim(m, "instructions stay until they are taken", self.kept(m, unit.instructions))
-        self.claim(
-            m, "what was asked for is always taken", ~self.inside("unpacker.rows__valid") | self.inside("queue.w_rdy")
-        )
+        self.claim(m, "what was asked for is always taken", ~self.inside("arrives") | self.inside("queue.w_rdy"))
         self.reach(m, unit.instructions.valid & unit.instructions.ready)
         self.reach(m, request.valid & request.ready & (place != 0))
 
@@ -160,15 +166,28 @@ class Fetching(Proof):
             data.View(layout, self.stored("runs.storage", (first + place)[: len(first)], layout.size)).rows
             for place in range(_DEPTH // _CHUNK)
         ]
+        has_next, is_alone = self.inside("places.next.has_first"), self.inside("places.next.has_room")
+        following = [
+            (has, data.View(layout, self.inside(f"places.next.{name}")).rows)
+            for name, has in (("first", has_next), ("spare", ~is_alone))
+        ]
         walks, left = self.unit._places.places.valid, self.inside("places.rows_left")
         last = self.unit._places.places.p.last
         room = self.inside("room")
         request_sent, run_sent = self.inside("request_sent"), self.inside("run_sent")
         level, has_output = self.inside("queue.level"), self.inside("queue.r_rdy")
         queued = sum((Mux(place < runs, number, 0) for place, number in enumerate(rows)), Const(0))
-        to_come = queued + Mux(walks, left, 0)
+        to_come = queued + sum((Mux(has, number, 0) for has, number in following), Mux(walks, left, 0))
+        to_come += self.inside("arrives")
+        self.lemma(m, is_alone | has_next)
+        for has, number in following:
+            self.lemma(m, ~has | ((number != 0) & (number <= _CHUNK)))
         know_queue(self, m, "runs.", len(rows))
-        self.lemma(m, (level + to_come + room)[:8] == (_DEPTH + Mux(run_sent | self.inside("has_asked"), asked, 0))[:8])
+        self.lemma(
+            m,
+            (level + to_come + room + self.inside("left"))[:8]
+            == (_DEPTH + Mux(run_sent | self.inside("has_asked"), asked, 0))[:8],
+        )
         for place, number in enumerate(rows):
             self.lemma(m, (place >= runs) | ((number != 0) & (number <= _CHUNK)))
         self.lemma(m, ~walks | ((left != 0) & (left <= _CHUNK) & (last == (left == 1))))

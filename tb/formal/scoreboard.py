@@ -144,9 +144,6 @@ class Soundness(Proof):
         with m.If(held["younger"]):
             place = younger[0] ^ self._pointer("oldest", younger)
             self.lemma(m, started == (place < running[younger[1:]]))
-        with m.If(self._checked):
-            for queued in QueuedUnit:
-                self.lemma(m, self.inside(f"is_{queued.name.lower()}") == (Value.cast(unit.unit) == queued))
         with m.If(self._checked & held["older"]):
             compared = _conflict(older[1:], touches["older"], Value.cast(unit.unit), unit.access)
             self.lemma(m, ~compared | conflicts.bit_select(older, 1))
@@ -164,7 +161,7 @@ class Soundness(Proof):
         m.d.sync += [
             before.eq(Value.cast(access)),
             unit_before.eq(Value.cast(unit.unit)),
-            allocated_before.eq(unit.allocate),
+            allocated_before.eq(unit.allocate.any()),
             was_steady.eq(steady),
         ]
         m.d.comb += [
@@ -172,7 +169,7 @@ class Soundness(Proof):
             self._checked.eq(steady & was_steady),
         ]
         full = unit.full.bit_select(Value.cast(unit.unit), 1)
-        self.assume(m, ~unit.allocate | (self._checked & ~full))
+        self.assume(m, (unit.allocate == 0) | ((unit.allocate == 1 << Value.cast(unit.unit)) & self._checked & ~full))
         self.assume(m, (unit.started & ~unit.startable) == 0)
 
         self.assume(m, _is_legal(Value.cast(unit.unit), access))
@@ -206,7 +203,7 @@ class Soundness(Proof):
         return Array(self.inside(f"{name}_{unit.name.lower()}") for unit in QueuedUnit)[slot[1:]]
 
     def _allocates(self, slot: Value) -> Value:
-        mine = self.unit.allocate & (Value.cast(self.unit.unit) == slot[1:])
+        mine = self.unit.allocate.any() & (Value.cast(self.unit.unit) == slot[1:])
         return mine & (self._pointer("newest", slot) == slot[0])
 
     def _starts(self, slot: Value) -> Value:

@@ -42,7 +42,7 @@ async def order_and_hazards(dut, stall):
             waited += 1
             await bench.step()
             assert bench.cycle < 30_000
-        ports["push"].value = 1
+        ports["push"].value = 1 << access.unit.value
         units.expect(access)
         sent[access.unit].append(payload)
         await bench.step()

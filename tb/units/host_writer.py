@@ -29,8 +29,8 @@ async def rows_arrive(dut, idle, backpressure):
     host = WriteMemory(bench, "memory", memory, CONFIG.host_address_width, CONFIG.host_data_bytes, backpressure)
     commands = bench.source("commands", idle)
     acknowledged = np.cumsum([len(transfer.bursts) for transfer in transfers])
-    # A transfer is done in the very cycle in which its last burst is acknowledged.
-    done = Pulses(bench, "done", lambda count: len(host.done.sent) == acknowledged[count - 1])
+    # A transfer is done in the cycle after its last burst is acknowledged.
+    done = Pulses(bench, "done", lambda count: host.done.times[acknowledged[count - 1] - 1] == bench.cycle - 1)
     commands.send(*(transfer.payload for transfer in transfers))
     await bench.until(lambda: done.count == TRANSFERS)
     await bench.steps(20)

@@ -97,8 +97,8 @@ class Surroundings(Agent):
         self.bench, self.request, self.scarcity = bench, request, scarcity
         names = ("take", "format", "swap", "zero", "tag", "waits_for_tile")
         self.ports = {name: bench.port(name) for name in names}
-        self.tile_ready = bench.port("tile_ready")
-        self.ready = False
+        self.tile_coming = bench.port("tile_coming")
+        self.ready = self.coming = False
         self.granted = []  # cycle, tag, taken, address
         self.seen = []
         bench.add(self)
@@ -112,17 +112,17 @@ class Surroundings(Agent):
         if value.take:
             assert self.ready, "took a tile that is not there"
             assert tag.valid
-            self.ready = False
         if value.waits_for_tile:
             assert not self.ready
             assert not tag.valid
+        self.ready = self.coming and not value.take
         if tag.valid:
             address = self.request.received[-1] if requested else None
             self.granted.append((self.bench.cycle, tag, value.take, address))
 
     def drive(self):
-        self.ready = self.ready or random.random() >= self.scarcity
-        self.tile_ready.value = int(self.ready)
+        self.coming = self.ready or random.random() >= self.scarcity
+        self.tile_coming.value = int(self.coming)
 
     def check(self, program):
         """All rows of ``program`` have had their turn, and nothing else."""

@@ -91,7 +91,7 @@ async def waits_for_what_it_must(dut, eagerness):
         access = checks or model.access
         if access is not None:
             ports["unit"].value, ports["access"].value = access.unit.value, access.payload
-        ports["allocate"].value = int(allocates)
+        ports["allocate"].value = 1 << model.access.unit.value if allocates else 0
         ports["started"].value = _bits(unit in started for unit in units)
         ports["done"].value = _bits(unit in done for unit in units)
         await RisingEdge(dut.clk)

@@ -145,7 +145,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     ResultWriter: lambda config: ResultWriter(config, rows=3),
     RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
     RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
-    RunWalker: lambda config: RunWalker(8, 2),
+    RunWalker: lambda config: RunWalker(8, 2, context=OPERAND_WIDTH),
     RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
     Scaler: lambda config: Scaler(),
     SerialRequantizer: lambda config: SerialRequantizer(),
