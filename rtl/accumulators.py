@@ -4,13 +4,14 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
-from amaranth.hdl import Array, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.rtl.delayed import delayed
 
 __all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
@@ -97,22 +98,14 @@ class AccumulatorColumn(wiring.Component):
         m.d.sync += shifted.eq(
             Mux(self.shift[1], self.partial_sum << 16, Mux(self.shift[0], self.partial_sum << 8, self.partial_sum))
         )
-        update_is_odd = self._delayed(m, self.update_row[0], "update_is_odd")
-        read_is_odd = self._delayed(m, self.read_row[0], "read_is_odd")
+        update_is_odd = delayed(m, self.update_row[0], 2, "update_is_odd")
+        read_is_odd = delayed(m, self.read_row[0], 2, "read_is_odd")
         m.d.comb += [
             old.eq(Mux(update_is_odd, reads[1], reads[0])),
             self.read_data.eq(Mux(read_is_odd, reads[1], reads[0])),
         ]
         m.d.sync += sum_.eq(shifted + Mux(self.accumulate, old, 0))
         return m
-
-    def _delayed(self, m: Module, bit: Value, name: str) -> Value:
-        """The bit two cycles ago."""
-        for cycle in range(2):
-            register = Signal(name=f"{name}_{cycle}", reset_less=True)
-            m.d.sync += register.eq(bit)
-            bit = register
-        return bit
 
 
 class Accumulators(wiring.Component):
@@ -234,11 +227,7 @@ class Accumulators(wiring.Component):
             with m.If(step == groups - 1):
                 m.d.sync += [running.eq(0), step.eq(0)]
 
-        selected = step
-        for stage in range(2):
-            delayed = Signal.like(step, name=f"step_{stage}", reset_less=True)
-            m.d.sync += delayed.eq(selected)
-            selected = delayed
+        selected = delayed(m, step, 2, "step")
         for lane in range(lanes):
             own = columns[lane * groups : (lane + 1) * groups]
             m.d.comb += [column.read_row.eq(current) for column in own]

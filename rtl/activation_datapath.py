@@ -8,6 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.accumulators import read_latency
 from openmxu.rtl.activation_sequencer import beat_layout
 from openmxu.rtl.commands import Operand, OutputLayout
+from openmxu.rtl.delayed import delayed
 from openmxu.rtl.element_multiplier import ELEMENT_WIDTH, ElementMultiplier
 from openmxu.rtl.parameter_memory import ParameterMemory, parameter_write_layout
 from openmxu.rtl.pooler import Pooler
@@ -50,14 +51,6 @@ def latency(config: Config) -> int:
 
 def _after_values() -> int:
     return _ENTRY + Pooler.latency + _TOTAL + ElementMultiplier.latency + _SELECTED
-
-
-def _delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
-    for cycle in range(cycles):
-        register = Signal(value.shape(), name=f"{name}_{cycle}", reset_less=True)
-        m.d.sync += register.eq(value)
-        value = register
-    return value
 
 
 class ActivationDatapath(wiring.Component):
@@ -115,9 +108,6 @@ class ActivationDatapath(wiring.Component):
         at_finish = at_value - Requantizer.output_lead
         at_byte = at_value + TableMemory.read_latency
 
-        def delayed(value: Value, cycles: int, name: str) -> Value:
-            return _delayed(m, value, cycles, name)
-
         active = self._delayed_activity(m, at_byte)
         beats = self._delayed_beats(
             m,
@@ -142,9 +132,9 @@ class ActivationDatapath(wiring.Component):
         scales = self.operand_scales
         finishes = self.finishes
         own_scale = Signal()
-        is_word = delayed(finishes.p.is_word, at_value - at_finish, "is_word")
-        is_odd_byte = delayed(beats[at_product].repeat[0], at_value - at_product, "is_odd_byte")
-        looks_up = delayed(finishes.p.table, at_byte - at_finish, "looks_up")
+        is_word = delayed(m, finishes.p.is_word, at_value - at_finish, "is_word")
+        is_odd_byte = delayed(m, beats[at_product].repeat[0], at_value - at_product, "is_odd_byte")
+        looks_up = delayed(m, finishes.p.table, at_byte - at_finish, "looks_up")
         m.d.comb += [
             parameters.write.eq(self.parameters),
             parameters.bias_address.eq(beats[at_bias - ParameterMemory.read_latency].parameters),
@@ -175,7 +165,7 @@ class ActivationDatapath(wiring.Component):
             # What is not multiplied by an element is multiplied by 1.
             m.d.comb += factor.eq(Mux(beats[at_values].operand == Operand.MULTIPLY, element, 1))
             m.d.comb += [
-                pooler.value.eq(delayed(value, _ENTRY, f"entry_{lane}")),
+                pooler.value.eq(delayed(m, value, _ENTRY, f"entry_{lane}")),
                 pooler.enable.eq(active[at_pooler]),
                 pooler.group.eq(beats[at_pooler - 1].group),
                 pooler.operation.eq(beats[at_pooler].operation),
@@ -183,8 +173,8 @@ class ActivationDatapath(wiring.Component):
 
             bias = Mux(beats[at_bias].operand == Operand.ADD, 0, parameters.biases[lane])
             m.d.comb += [
-                multiplier.total.eq(delayed((pooler.pooled + bias)[:32].as_signed(), _TOTAL, f"total_{lane}")),
-                multiplier.element.eq(delayed(factor, at_total - at_values, f"factor_{lane}")),
+                multiplier.total.eq(delayed(m, (pooler.pooled + bias)[:32].as_signed(), _TOTAL, f"total_{lane}")),
+                multiplier.element.eq(delayed(m, factor, at_total - at_values, f"factor_{lane}")),
             ]
 
             # A byte of the total passes the requantizer unchanged: scaled by 1, with the limits of a byte.
@@ -192,8 +182,8 @@ class ActivationDatapath(wiring.Component):
             selected = Mux(beats[at_product].is_int32, byte, multiplier.product)[:32].as_signed()
             scale = Mux(own_scale, scales.payload, parameters.scales[lane])
             m.d.comb += [
-                requantizer.total.eq(delayed(selected, _SELECTED, f"selected_{lane}")),
-                requantizer.scale.eq(delayed(scale, _SCALE, f"scale_{lane}")),
+                requantizer.total.eq(delayed(m, selected, _SELECTED, f"selected_{lane}")),
+                requantizer.scale.eq(delayed(m, scale, _SCALE, f"scale_{lane}")),
                 requantizer.enable.eq(active[at_addition]),
                 requantizer.group.eq(beats[at_addition - 1].group),
                 requantizer.adds.eq(beats[at_addition].operand == Operand.ADD),
@@ -201,7 +191,7 @@ class ActivationDatapath(wiring.Component):
             ]
 
             result = Mux(is_word & is_odd_byte, requantizer.value[8:], requantizer.value[:8])
-            plain = delayed(result, TableMemory.read_latency, f"result_{lane}")
+            plain = delayed(m, result, TableMemory.read_latency, f"result_{lane}")
             m.d.comb += [
                 table.write.eq(self.table),
                 table.index.eq(result),
@@ -233,8 +223,8 @@ class ActivationDatapath(wiring.Component):
         groups = self._config.column_groups
         columns = slice(8 * lane * groups, 8 * (lane + 1) * groups)
         low, high = (
-            _delayed(m, Value.cast(row)[columns].word_select(self.beat.group, 8), 1, f"{name}_{lane}")
+            delayed(m, Value.cast(row)[columns].word_select(self.beat.group, 8), 1, f"{name}_{lane}")
             for name, row in (("low", self.low), ("high", self.high))
         )
         element = element_value(low, high, format)[:ELEMENT_WIDTH].as_signed()
-        return _delayed(m, element, read_latency(self._config) - 1, f"element_{lane}")
+        return delayed(m, element, read_latency(self._config) - 1, f"element_{lane}")

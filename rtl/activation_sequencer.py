@@ -8,6 +8,7 @@ from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.commands import ElementFormat, Operand
 from openmxu.rtl.element_fetcher import pass_layout
 from openmxu.rtl.pooler import PoolOperation
+from openmxu.rtl.room import Room
 
 __all__ = ["ActivationSequencer", "beat_layout", "sequence_layout"]
 
@@ -109,8 +110,7 @@ class ActivationSequencer(wiring.Component):
         groups = self._config.column_groups
         pass_, sequence, beat = self.passes.p, self.sequences.p, self.beat
 
-        room = Signal(range(self._rows_in_flight + 1), init=self._rows_in_flight)
-        has_room = Signal(init=1)
+        room = Room(self._rows_in_flight)
         may_start = Signal()
         starts = Signal()
         takes = Signal()
@@ -118,7 +118,7 @@ class ActivationSequencer(wiring.Component):
         group = Signal(range(groups))
         m.d.comb += [
             running.eq(group != 0),
-            may_start.eq(self.passes.valid & self.sequences.valid & has_room & ~running),
+            may_start.eq(self.passes.valid & self.sequences.valid & room.is_left & ~running),
             self.read.valid.eq(may_start & pass_.from_accumulators),
             self.read.payload.eq(pass_.row),
             starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
@@ -126,10 +126,7 @@ class ActivationSequencer(wiring.Component):
             self.passes.ready.eq(beat.active & beat.ends_pass),
             self.sequences.ready.eq(beat.active & beat.ends_walk),
         ]
-        m.d.sync += [
-            room.eq(room + self.written - takes),
-            has_room.eq(self.written | (has_room & ~(takes & (room == 1)))),
-        ]
+        m.d.sync += room.step(takes, self.written)
         with m.If(beat.active):
             m.d.sync += group.eq(group + 1)
             with m.If(beat.ends_pass):

@@ -180,7 +180,7 @@ class Dispatcher(wiring.Component):
         accept = Signal()
         take = Signal()
         ends_program = Signal()
-        # A cycle old, like the verdicts: units only get free while an instruction waits.
+        # A cycle old, like what an instruction may do: units only get free while an instruction waits.
         drained = Signal()
         flushes = Signal()
         is_flushed = Signal()

@@ -11,6 +11,7 @@ from openmxu.rtl.commands import host_command
 from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import WritePortSignature
 from openmxu.rtl.register_slice import RegisterSlice
+from openmxu.rtl.room import Room
 from openmxu.rtl.row_packer import RowPacker
 from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.run_walker import RunWalker
@@ -103,8 +104,7 @@ class HostWriter(wiring.Component):
 
     def _read(self, m: Module, addresses: stream.Interface, buffer: StreamFIFO) -> None:
         """Read rows, never more than the buffer has room for."""
-        room = Signal(range(self.rows_ahead + 1), init=self.rows_ahead)
-        has_room = Signal(init=1)
+        room = Room(self.rows_ahead)
         requested = Signal()
         left = Signal()
         # Whether the unified buffer has time for this reader, the last of all, is known late in a cycle.
@@ -112,17 +112,14 @@ class HostWriter(wiring.Component):
         connect(m, requests.output, flipped(self.rows.request))
         m.d.comb += [
             requests.input.payload.eq(addresses.p.address),
-            requests.input.valid.eq(addresses.valid & has_room),
-            addresses.ready.eq(requests.input.ready & has_room),
+            requests.input.valid.eq(addresses.valid & room.is_left),
+            addresses.ready.eq(requests.input.ready & room.is_left),
             requested.eq(requests.input.valid & requests.input.ready),
             buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
             buffer.input.valid.eq(self.rows.response.valid),
             left.eq(buffer.output.valid & buffer.output.ready),
         ]
-        m.d.sync += [
-            room.eq(room + left - requested),
-            has_room.eq(left | (has_room & ~(requested & (room == 1)))),
-        ]
+        m.d.sync += room.step(requested, left)
 
     def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
         """Count the acknowledgements of one transfer after the other."""

@@ -10,6 +10,7 @@ from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.processing_element import OPERAND_WIDTH
 from openmxu.rtl.register_slice import RegisterSlice
+from openmxu.rtl.room import Room
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.run_walker import RunWalker
 from openmxu.rtl.stream_fifo import StreamFIFO
@@ -95,12 +96,11 @@ class WeightFetcher(wiring.Component):
 
         # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
         # many as the weight FIFO and therefore has room as well.
-        room = Signal(range(config.weight_fifo_tiles + 1), init=config.weight_fifo_tiles)
-        has_room = Signal(init=1)
+        room = Room(config.weight_fifo_tiles)
         request = self.memory.request
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
-            request.valid.eq(active & has_room & (~self.flush | committed)),
+            request.valid.eq(active & room.is_left & (~self.flush | committed)),
             asked.eq(request.valid & request.ready),
             # A command ends a cycle before the next one begins: its tiles take longer than that.
             queued.output.ready.eq(~active),
@@ -116,8 +116,7 @@ class WeightFetcher(wiring.Component):
             m.d.comb += in_flight.input.p.lane.eq(address[row_bits:beat_bits])
 
         m.d.sync += [
-            room.eq(room + self.tile_taken - asked),
-            has_room.eq(self.tile_taken | (has_room & ~(asked & (room == 1)))),
+            *room.step(asked, self.tile_taken),
             committed.eq(request.valid & ~request.ready),
         ]
         with m.If(~active):
@@ -154,6 +153,6 @@ class WeightFetcher(wiring.Component):
             self.rows.valid.eq(unpacker.rows.valid),
             unpacker.rows.ready.eq(self.rows.ready),
             self.busy.eq(waits | active | is_coming),
-            self.settled.eq(~is_coming & ((~waits & ~active) | ~has_room)),
+            self.settled.eq(~is_coming & ((~waits & ~active) | ~room.is_left)),
         ]
         return m

@@ -111,22 +111,18 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
     # told to do: a description that names blocks makes no others.
     dsp = "" if "SB_MAC16" in verilog else "-dsp"
     commands = [f"read_verilog {top}.v", *(command.format(top=top, dsp=dsp) for command in _SCRIPTS[family])]
-    mapped = f"{top}.mapped.json"
-    ran = _run(f"{top}.synthesis", [*commands, "check -assert", f"write_json {mapped}"], folder, f"{top}.v", mapped)
+    # The last of the products is the netlist for place and route: its presence tells that all of them are there.
+    product = f"{top}.json"
+    writes = ["check -assert", f"write_verilog -noattr {top}.netlist.v", f"write_json {product}"]
     if family is Family.ECP5:
+        mapped, merged = f"{top}.mapped.json", f"{top}.merged.json"
+        ran = _run(f"{top}.synthesis", [*commands, "check -assert", f"write_json {mapped}"], folder, f"{top}.v", mapped)
         netlist = json.loads((folder / mapped).read_text())
         merge_output_registers(netlist, top)
-        mapped = f"{top}.merged.json"
-        (folder / mapped).write_text(json.dumps(netlist))
-    # The last of the products: its presence tells that all of them are there.
-    product = f"{top}.json"
-    commands = [
-        f"read_json {mapped}",
-        "check -assert",
-        f"write_verilog -noattr {top}.netlist.v",
-        f"write_json {product}",
-    ]
-    ran |= _run(f"{top}.netlist", commands, folder, mapped, product)
+        (folder / merged).write_text(json.dumps(netlist))
+        ran |= _run(f"{top}.netlist", [f"read_json {merged}", *writes], folder, merged, product)
+    else:
+        ran = _run(f"{top}.synthesis", [*commands, *writes], folder, f"{top}.v", product)
     cells = json.loads((folder / product).read_text())["modules"][top]["cells"]
     types = {name: cell["type"] for name, cell in cells.items() if not cell["type"].startswith("$scopeinfo")}
     return Netlist(folder, top, types, modules_of(verilog, top), ran)

@@ -1,0 +1,14 @@
+"""Delayed: a value some cycles later."""
+
+from amaranth.hdl import Module, Signal, Value
+
+__all__ = ["delayed"]
+
+
+def delayed(m: Module, value: Value, cycles: int, name: str) -> Value:
+    """The value so many cycles ago, out of registers ``<name>_0``, ``<name>_1``, …"""
+    for cycle in range(cycles):
+        register = Signal(value.shape(), name=f"{name}_{cycle}", reset_less=True)
+        m.d.sync += register.eq(value)
+        value = register
+    return value
