@@ -29,14 +29,13 @@ from openmxu.rtl.boards import BOARDS
 from scripts.fpga.boards import find_board, make_bitstream, on_board
 from scripts.fpga.critical_path import text_of
 from scripts.fpga.errors import FlowError
-from scripts.fpga.implementation import Implementation, implement, out_of_context
+from scripts.fpga.implementation import OUT_OF_CONTEXT_MHZ, Implementation, implement, out_of_context
 from scripts.fpga.parts import PARTS, find_part
 from scripts.fpga.summary import summary
 from scripts.fpga.vendor import TOOLCHAINS, VIVADO, board_project, vivado_project
 
 PART = "LFE5U-85F"
 DEFAULT_SIZE = 8
-OUT_OF_CONTEXT_MHZ = 100.0
 SEEDS = (1, 2, 3)
 
 

@@ -18,9 +18,12 @@ from scripts.fpga.parts import Part
 from scripts.fpga.report import make_report, write_report
 from scripts.fpga.yosys import Netlist, synthesize
 
-__all__ = ["OUT_OF_CONTEXT", "Implementation", "Source", "implement", "out_of_context"]
+__all__ = ["OUT_OF_CONTEXT", "OUT_OF_CONTEXT_MHZ", "Implementation", "Source", "implement", "out_of_context"]
 
 OUT_OF_CONTEXT = "out of context"
+
+OUT_OF_CONTEXT_MHZ = 130.0
+"""What placements aim at: more than any of them reaches, so that no path is good enough."""
 
 Say = Callable[[str], None]
 """Takes a line on what is done next."""

@@ -101,7 +101,7 @@ def place(
     stem = f"{netlist.top}.{seed}"
     report = f"{stem}.report.json"
     option, suffix = _RESULTS[part.family]
-    arguments = [*part.device, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
+    arguments = [*part.device, *part.placer, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
     arguments += ["--report", report, "--timing-allow-fail", *options]
     inputs = [netlist.json]
     if constraints is None:

@@ -31,7 +31,8 @@ _COMPARED = ("fmax_mhz", "lut", "ff", "dsp", "block_ram", "spram", "peak_gops", 
 def key_of(source: Source, frequency: float) -> str:
     """Changes whenever a result may change: with hardware, constraints, tools, seeds and frequency."""
     tools = [f"{name} {package_version(name)}" for name in (YOSYS, source.part.nextpnr)]
-    parts = [source.verilog, str(source.constraints), *tools, *source.part.device, str(SEEDS), f"{frequency:g}"]
+    options = [*source.part.device, *source.part.placer, *source.options]
+    parts = [source.verilog, str(source.constraints), *tools, *options, str(SEEDS), f"{frequency:g}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -8,15 +8,13 @@ from pathlib import Path
 from openmxu.arch.config import Config
 from openmxu.rtl.boards import BOARDS
 from scripts.fpga.boards import on_board
-from scripts.fpga.implementation import Source, out_of_context
+from scripts.fpga.implementation import OUT_OF_CONTEXT_MHZ, Source, out_of_context
 from scripts.fpga.parts import find_part
 
 __all__ = ["ROWS", "SEEDS", "Row", "find_rows"]
 
 SEEDS = (1, 2, 3)
 """Of the placements; each figure is their median."""
-
-_OUT_OF_CONTEXT_MHZ = 100.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Row:
         if self.board:
             board = BOARDS[self.board]
             return on_board(board, self.config, board.frequency, board.baud)
-        return out_of_context(self.config, find_part(self.part)), _OUT_OF_CONTEXT_MHZ
+        return out_of_context(self.config, find_part(self.part)), OUT_OF_CONTEXT_MHZ
 
     def folder(self, output: Path) -> Path:
         """Where its files are: the same as those of scripts/synthesize.py."""

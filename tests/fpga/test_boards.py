@@ -87,7 +87,7 @@ def test_projects_for_vendors(tmp_path, monkeypatch, capsys):
     assert synthesize.main(["--toolchain", "vivado", "--part", "xc7a35tcpg236-1", "--size", "2", *where]) == 0
     script = Path(capsys.readouterr().out.removesuffix(": written, not run\n"))
     assert "-part xc7a35tcpg236-1" in script.read_text()
-    assert "-period 10.000" in script.with_suffix(".xdc").read_text()
+    assert "-period 7.692" in script.with_suffix(".xdc").read_text()
     assert "module openmxu_axi(" in script.with_suffix(".v").read_text()
     for toolchain, board, suffix in (("gowin", "tang_nano_9k", ".cst"), ("diamond", "ulx3s_85f", ".lpf")):
         assert synthesize.main(["--toolchain", toolchain, "--board", board, *where]) == 0
