@@ -97,6 +97,7 @@ class ActivationDatapath(wiring.Component):
         groups = config.column_groups
         # Cycles after the beat in which things are seen.
         at_values = read_latency(config)
+        at_element = at_values - 1
         at_pooler = at_values + _ENTRY
         at_bias = at_pooler + Pooler.latency
         at_total = at_bias + _TOTAL
@@ -114,8 +115,8 @@ class ActivationDatapath(wiring.Component):
             {
                 "format": 1,
                 "from_accumulators": at_values,
-                "from_elements": at_values,
-                "maximum": at_values,
+                "from_elements": at_element,
+                "maximum": at_element,
                 "operation": at_pooler,
                 "repeat": at_product,
                 "parameters": at_scale - _SCALE - ParameterMemory.read_latency,
@@ -154,16 +155,18 @@ class ActivationDatapath(wiring.Component):
             m.submodules[f"table_{lane}"] = table = TableMemory(config)
 
             element = self._element(m, lane, beats[1].format)
-            value = Signal(signed(32), name=f"value_{lane}")
+            # What does not come from the accumulators is chosen before their values come.
+            other = Signal(signed(32), name=f"other_{lane}", reset_less=True)
             factor = Signal(signed(ELEMENT_WIDTH), name=f"factor_{lane}")
-            with m.If(beats[at_values].from_elements):
-                m.d.comb += value.eq(element)
-            with m.Elif(beats[at_values].from_accumulators):
-                m.d.comb += value.eq(self.values[lane])
-            with m.Elif(beats[at_values].maximum):
-                m.d.comb += value.eq(-(1 << 31))
+            with m.If(beats[at_element].from_elements):
+                m.d.sync += other.eq(element)
+            with m.Elif(beats[at_element].maximum):
+                m.d.sync += other.eq(-(1 << 31))
+            with m.Else():
+                m.d.sync += other.eq(0)
+            value = Mux(beats[at_values].from_accumulators, self.values[lane], other)
             # What is not multiplied by an element is multiplied by 1.
-            m.d.comb += factor.eq(Mux(beats[at_values].operand == Operand.MULTIPLY, element, 1))
+            m.d.comb += factor.eq(Mux(beats[at_element].operand == Operand.MULTIPLY, element, 1))
             m.d.comb += [
                 pooler.value.eq(delayed(m, value, _ENTRY, f"entry_{lane}")),
                 pooler.enable.eq(active[at_pooler]),
@@ -174,7 +177,7 @@ class ActivationDatapath(wiring.Component):
             bias = Mux(beats[at_bias].operand == Operand.ADD, 0, parameters.biases[lane])
             m.d.comb += [
                 multiplier.total.eq(delayed(m, (pooler.pooled + bias)[:32].as_signed(), _TOTAL, f"total_{lane}")),
-                multiplier.element.eq(delayed(m, factor, at_total - at_values, f"factor_{lane}")),
+                multiplier.element.eq(delayed(m, factor, at_total - at_element, f"factor_{lane}")),
             ]
 
             # A byte of the total passes the requantizer unchanged: scaled by 1, with the limits of a byte.
@@ -219,7 +222,7 @@ class ActivationDatapath(wiring.Component):
         return beats
 
     def _element(self, m: Module, lane: int, format: data.View) -> Value:
-        """A lane's element, there when the accumulators' values are; its beat has the given format a cycle later."""
+        """A lane's element, a cycle before the accumulators' values; its beat has the given format a cycle later."""
         groups = self._config.column_groups
         columns = slice(8 * lane * groups, 8 * (lane + 1) * groups)
         low, high = (
@@ -227,4 +230,4 @@ class ActivationDatapath(wiring.Component):
             for name, row in (("low", self.low), ("high", self.high))
         )
         element = element_value(low, high, format)[:ELEMENT_WIDTH].as_signed()
-        return delayed(m, element, read_latency(self._config) - 1, f"element_{lane}")
+        return delayed(m, element, read_latency(self._config) - 2, f"element_{lane}")

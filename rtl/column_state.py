@@ -11,8 +11,8 @@ __all__ = ["ColumnState"]
 class ColumnState(wiring.Component):
     """A value for each of ``groups`` columns, which come in turn; distributed RAM, or a register for one column.
 
-    What is kept goes through a register, so that a whole cycle is left to make the next value of it. A column that is
-    replaced in one cycle may therefore not come again in the next, unless it is the only one.
+    What is kept goes through a register, so that a whole cycle is left to make the next value of it. Where more than
+    two columns come in turn, the next value goes through one as well before it is written.
 
     Members
     -------
@@ -50,11 +50,16 @@ class ColumnState(wiring.Component):
         read = memory.read_port(domain="comb")
         write = memory.write_port()
         current = Signal.like(self.group, reset_less=True)
+        replaced = Signal.like(self.group, reset_less=True)
+        next_value = Signal.like(self.next_value, reset_less=True)
+        enable = Signal()
+        later = m.d.comb if self._groups == 2 else m.d.sync
         m.d.comb += [
             read.addr.eq(self.group),
-            write.addr.eq(current),
-            write.data.eq(self.next_value),
-            write.en.eq(self.enable),
+            write.addr.eq(replaced),
+            write.data.eq(next_value),
+            write.en.eq(enable),
         ]
+        later += [replaced.eq(current), next_value.eq(self.next_value), enable.eq(self.enable)]
         m.d.sync += [current.eq(self.group), kept.eq(read.data)]
         return m

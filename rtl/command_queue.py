@@ -15,8 +15,8 @@ __all__ = ["CommandQueue"]
 class CommandQueue(wiring.Component):
     """First in, first out, in distributed RAM.
 
-    Whether an instruction may go on is known late in a cycle, and a command is wide. So a command is written to the
-    free place as long as it is offered; pushing it does no more than count.
+    Whether an instruction may go on is known late in a cycle, and a command is wide. So what may become one is written
+    to the free place all the time; pushing it does no more than count.
 
     Parameters
     ----------
@@ -27,17 +27,17 @@ class CommandQueue(wiring.Component):
 
     Members
     -------
-    command, offer
-        What may be pushed; is it for this queue at all?
+    command
+        What may be pushed.
     push
-        Keep the command, which has been offered before or is now; not while the queue holds ``depth`` commands.
+        Keep the command; not while the queue holds ``depth`` of them.
     output
         Commands; one leaves in the cycle after it was pushed, at the earliest.
     """
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         self._depth = depth
-        super().__init__({"command": In(shape), "offer": In(1), "push": In(1), "output": Out(stream.Signature(shape))})
+        super().__init__({"command": In(shape), "push": In(1), "output": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -52,7 +52,7 @@ class CommandQueue(wiring.Component):
             write.addr.eq(newest),
             write.data.eq(command),
             # Where all places are taken, the next one is the oldest command's.
-            write.en.eq(self.offer & ((newest ^ oldest) != self._depth)),
+            write.en.eq((newest ^ oldest) != self._depth),
             read.addr.eq(oldest),
             Value.cast(self.output.payload).eq(read.data),
             self.output.valid.eq(newest != oldest),

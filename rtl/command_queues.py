@@ -78,7 +78,6 @@ class CommandQueues(wiring.Component):
             starts = Signal(name=f"starts_{name}")
             m.d.comb += [
                 queue.command.eq(command),
-                queue.offer.eq(self.unit == unit),
                 queue.push.eq(self.push[unit.value]),
                 starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
                 queue.output.ready.eq(starts),

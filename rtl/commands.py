@@ -43,24 +43,24 @@ def weight_command(config: Config) -> data.StructLayout:
 
 
 def matrix_walk(config: Config) -> data.StructLayout:
-    """The rows that a MatrixMultiply or a Convolve reads."""
+    """The rows that a MatrixMultiply or a Convolve reads, and for which rows of the accumulators."""
     return walk_layout(
         address_width=config.unified_buffer_address_width,
         most_rows=config.unified_buffer_rows,
         most_outputs=config.accumulator_rows,
         windows=False,
+        target_width=config.accumulator_address_width,
     )
 
 
 def matrix_command(config: Config) -> data.StructLayout:
-    """Rows of the unified buffer times a tile to consecutive rows of the accumulators.
+    """Rows of the unified buffer times a tile to consecutive rows of the accumulators from the walk's ``target`` on.
 
     ``wide_input`` is the walk's ``wide``. With ``wide_weights`` two tiles are taken.
     """
     return data.StructLayout(
         {
             "walk": matrix_walk(config),
-            "accumulator": config.accumulator_address_width,
             "accumulate": 1,
             "next_tile": 1,
             "wide_weights": 1,

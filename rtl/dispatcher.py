@@ -186,7 +186,7 @@ class Dispatcher(wiring.Component):
         is_flushed = Signal()
         m.d.sync += [
             drained.eq(~queues.busy.any() & self.weights_settled),
-            is_flushed.eq(~queues.busy.any() & self.weights_empty & tiles.is_clear),
+            is_flushed.eq(self.weights_empty & tiles.is_clear),
         ]
         m.d.comb += [
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),

@@ -88,11 +88,10 @@ class ElementFetcher(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        address_width = activation_walk(config)["address"].shape
         super().__init__(
             {
                 "commands": In(stream.Signature(fetch_layout(config))),
-                "steps": In(stream.Signature(step_layout(address_width, windows=True))),
+                "steps": In(stream.Signature(step_layout(activation_walk(config)))),
                 "rows": Out(unified_buffer.ReadPortSignature(config)),
                 "passes": Out(stream.Signature(pass_layout(config))),
                 "low": Out(row_layout(config)),

@@ -38,8 +38,8 @@ class FormatCheck(wiring.Component):
         The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`.
     configuration
         The configuration registers.
-    fault
-        Three cycles later; ``NONE`` if the fields are legal by themselves.
+    fault, found
+        Three cycles later; ``NONE`` if the fields are legal by themselves; whether they are not.
     """
 
     def __init__(self, config: Config) -> None:
@@ -50,6 +50,7 @@ class FormatCheck(wiring.Component):
                 "opcode_is": In(len(FORMATS)),
                 "configuration": In(configuration_layout()),
                 "fault": Out(FaultCode),
+                "found": Out(1),
             }
         )
 
@@ -87,6 +88,7 @@ class FormatCheck(wiring.Component):
                 | (opcode_is[Opcode.SET_CONFIGURATION] & _any(illegal_registers))
             ),
         ]
+        m.d.sync += self.found.eq(unknown | reserved | unimplemented | illegal)
         with m.If(unknown):
             m.d.sync += self.fault.eq(FaultCode.UNKNOWN_OPCODE)
         with m.Elif(reserved):

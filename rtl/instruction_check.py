@@ -8,6 +8,7 @@ from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, Opcode, Operand, Register
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.configuration_registers import configuration_layout
 from openmxu.rtl.format_check import FormatCheck
 from openmxu.rtl.instruction_fields import field_of, register_field
@@ -122,18 +123,16 @@ class InstructionCheck(wiring.Component):
             ranges.new_word.eq(self.new_word),
             self.ranges.eq(ranges.ranges),
         ]
-        compared: list[tuple[Signal, Value]] = []
-        range_faults = self._range_faults(m, opcode_is, compared)
-        found = Signal(len(range_faults))
-        m.d.comb += found.eq(Cat(range_faults.values()))
+        range_faults = self._range_faults(m, opcode_is)
+        found = Signal(len(range_faults), reset_less=True)
         fault = Signal(FaultCode)
         for index, code in reversed(list(enumerate(range_faults))):
             with m.If(found[index]):
                 m.d.comb += fault.eq(code)
         m.d.sync += self.fault.eq(Mux(format_.fault != FaultCode.NONE, format_.fault, fault))
 
-        # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that,
-        # comparisons in RANGE, what follows from these in JUDGE.
+        # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that, the
+        # faults that these show in RANGE, the result in JUDGE.
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.start):
@@ -145,10 +144,10 @@ class InstructionCheck(wiring.Component):
                 with m.If(ranges.done):
                     m.next = "RANGE"
             with m.State("RANGE"):
-                m.d.sync += [register.eq(condition) for register, condition in compared]
+                m.d.sync += found.eq(Cat(range_faults.values()))
                 m.next = "JUDGE"
             with m.State("JUDGE"):
-                m.d.comb += self.passes.eq(~found.any() & (format_.fault == FaultCode.NONE))
+                m.d.comb += self.passes.eq(~(found.any() | format_.found))
                 m.d.sync += [self.done.eq(1), self.legal.eq(self.passes)]
                 m.next = "DONE"
             with m.State("DONE"):
@@ -161,30 +160,17 @@ class InstructionCheck(wiring.Component):
     def _field(self, opcode: Opcode, name: str) -> Value:
         return field_of(self.word, opcode, name)
 
-    def _range_faults(
-        self, m: Module, opcode_is: dict[Opcode, Value], compared: list[tuple[Signal, Value]]
-    ) -> dict[FaultCode, Value]:
-        """The faults that depend on sizes, windows and queued tiles, the first one first.
+    def _range_faults(self, m: Module, opcode_is: dict[Opcode, Value]) -> dict[FaultCode, Value]:
+        """The faults that depend on sizes, windows and queued tiles, the first one first."""
+        config, ranges = self.config, self.ranges
 
-        They follow from registers, which are appended to ``compared`` with what they shall keep.
-        """
-        config = self.config
-
-        def keep(name: str, condition: Value) -> Signal:
-            register = Signal(name=name, reset_less=True)
-            compared.append((register, condition))
-            return register
-
-        def ends_behind(which: Value, name: str, limit: int) -> Signal:
-            return keep(f"{name}_too_far", which & (self.ranges[f"{name}_end"] > limit))
-
-        def meets_results(which: Value, name: str) -> Value:
-            begins = keep(f"{name}_begins", which & (self.ranges[name] < self.ranges.unified_buffer_end))
-            ends = keep(f"{name}_ends", self.ranges.unified_buffer < self.ranges[f"{name}_end"])
-            return begins & ends
+        def meets_results(name: str) -> Value:
+            return is_less(ranges[name], ranges.unified_buffer_end) & is_less(
+                ranges.unified_buffer, ranges[f"{name}_end"]
+            )
 
         def flag(name: str, condition: Value) -> Signal:
-            """What the word alone tells, in a register: a comparison follows."""
+            """What the word alone tells, in a register: comparisons come beside it."""
             kept = Signal(name=name, reset_less=True)
             m.d.sync += kept.eq(condition)
             return kept
@@ -218,33 +204,35 @@ class InstructionCheck(wiring.Component):
         parameters = self._field(Opcode.ACTIVATE, "parameters")
         host_width, weight_width = config.host_address_width, config.weight_address_width
         reads_weights = opcode_is[Opcode.READ_WEIGHTS]
-        outside_host = (
-            keep("host_too_large", is_transfer & self.ranges.host[host_width:].any())
-            | keep("host_too_low", is_transfer & (self.ranges.host[:host_width] < self.windows.host_base))
-            | keep("host_too_high", is_transfer & (self.ranges.host_end > self.windows.host_limit))
+        # Where memory is read or written first, the word tells; only its end has to be found.
+        host = self._field(Opcode.READ_HOST_MEMORY, "host")
+        before_host = flag(
+            "before_host",
+            transfers & (host[host_width:].any() | is_less(host[:host_width], self.windows.host_base)),
         )
-        outside_weights = (
-            keep("weights_too_large", reads_weights & weights[weight_width:].any())
-            | keep("weights_too_low", reads_weights & (weights[:weight_width] < self.windows.weight_base))
-            | keep("weights_too_high", reads_weights & (weight_end > self.windows.weight_limit))
+        before_weights = flag(
+            "before_weights",
+            reads_weights & (weights[weight_width:].any() | is_less(weights[:weight_width], self.windows.weight_base)),
+        )
+        outside_host = before_host | (is_transfer & is_less(self.windows.host_limit, ranges.host_end))
+        outside_weights = before_weights | (reads_weights & is_less(self.windows.weight_limit, weight_end))
+        outside_parameters = (self.loads_parameters & is_less(config.parameter_sets, load_end)) | (
+            is_activate & ~is_less(parameters, config.parameter_sets)
         )
         # MatrixMultiply and Convolve have their flags at the same places.
         takes_tile = self._field(Opcode.CONVOLVE, "next_tile")
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
         rows = config.unified_buffer_rows
         return {
-            FaultCode.UNIFIED_BUFFER_RANGE: ends_behind(touches_buffer, "unified_buffer", rows)
-            | ends_behind(reads_source, "source", rows)
-            | ends_behind(reads_operand, "operand", rows),
-            FaultCode.ACCUMULATOR_RANGE: keep(
-                "accumulators_too_far", uses_accumulators & (self.ranges.source_end > config.accumulator_rows)
-            ),
-            FaultCode.PARAMETER_RANGE: keep("load_too_far", self.loads_parameters & (load_end > config.parameter_sets))
-            | keep("parameters_too_far", is_activate & (parameters >= config.parameter_sets)),
+            FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & is_less(rows, ranges.unified_buffer_end))
+            | (reads_source & is_less(rows, ranges.source_end))
+            | (reads_operand & is_less(rows, ranges.operand_end)),
+            FaultCode.ACCUMULATOR_RANGE: uses_accumulators & is_less(config.accumulator_rows, ranges.source_end),
+            FaultCode.PARAMETER_RANGE: outside_parameters,
             FaultCode.HOST_WINDOW: outside_host,
             FaultCode.WEIGHT_WINDOW: outside_weights,
-            FaultCode.NO_TILE: keep("lacks_tile", is_matrix & ~Mux(takes_tile, enough, self.has_tile)),
-            FaultCode.WEIGHT_QUEUE_FULL: keep("queue_full", reads_weights & self.weight_queue_full),
-            FaultCode.UNIFIED_BUFFER_OVERLAP: meets_results(reads_source, "source")
-            | meets_results(reads_operand, "operand"),
+            FaultCode.NO_TILE: is_matrix & ~Mux(takes_tile, enough, self.has_tile),
+            FaultCode.WEIGHT_QUEUE_FULL: reads_weights & self.weight_queue_full,
+            FaultCode.UNIFIED_BUFFER_OVERLAP: (reads_source & meets_results("source"))
+            | (reads_operand & meets_results("operand")),
         }

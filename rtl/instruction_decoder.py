@@ -130,7 +130,7 @@ class InstructionDecoder(wiring.Component):
             multiplication.walk.rows.eq(ranges.outputs),
             multiplication.walk.wide.eq(field_of(word, Opcode.CONVOLVE, "wide_input")),
             multiplication.walk.width.eq(field_of(word, Opcode.CONVOLVE, "width")),
-            multiplication.accumulator.eq(ranges.source),
+            multiplication.walk.target.eq(ranges.source),
             multiplication.accumulate.eq(field_of(word, Opcode.CONVOLVE, "accumulate")),
             multiplication.next_tile.eq(field_of(word, Opcode.CONVOLVE, "next_tile")),
             multiplication.wide_weights.eq(field_of(word, Opcode.CONVOLVE, "wide_weights")),

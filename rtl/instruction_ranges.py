@@ -45,7 +45,7 @@ def ranges_layout(config: Config) -> data.StructLayout:
     operand, operand_end
         Unified buffer rows of Activate's second operand.
     host, host_end
-        Bytes of host memory.
+        Bytes of host memory; ``host`` within its addresses.
     is_plane, plane_y, plane_x
         Whether the source is a plane, and the position in it of the first output.
     origin
@@ -63,7 +63,7 @@ def ranges_layout(config: Config) -> data.StructLayout:
             "source_end": 36,
             "operand": 24,
             "operand_end": 27,
-            "host": 64,
+            "host": config.host_address_width,
             "host_end": host_end_width(config),
             "is_plane": 1,
             "plane_y": signed(17),
@@ -260,13 +260,15 @@ class InstructionRanges(wiring.Component):
                 origin_base.eq(self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer")),
             ]
         rows_found = Signal.like(rows, reset_less=True)
-        offset = Signal(source_width(self.config), reset_less=True)
+        base = Signal(source_width(self.config), reset_less=True)
+        offset = Signal.like(base, reset_less=True)
         m.d.sync += [
             self.ranges.source.eq(first),
             rows_found.eq(rows),
             self.ranges.source_end.eq(self.ranges.source + rows_found),
+            base.eq(origin_base),
             offset.eq(Mux(self.ranges.is_plane, products.first_row + self.ranges.plane_x, 0)),
-            self.ranges.origin.eq(origin_base + _twice_if(is_wide, offset)),
+            self.ranges.origin.eq(base + _twice_if(is_wide, offset)),
         ]
 
     def _host_extent(self, m: Module, opcode_is: dict[Opcode, Value]) -> tuple[Signal, Signal]:

@@ -86,18 +86,23 @@ class Management(wiring.Component):
             ]
 
         is_command = write & (request.address == Address.COMMAND)
-        clear = Signal()
+        clears, clear = Signal(), Signal()
         was_scrubbing = Signal()
         # In registers, because they go far.
         m.d.sync += [
             was_scrubbing.eq(self.scrubbing),
-            clear.eq((is_command & request.data[Command.CLEAR_COUNTERS]) | (was_scrubbing & ~self.scrubbing)),
+            clear.eq(clears),
+            clears.eq((is_command & request.data[Command.CLEAR_COUNTERS]) | (was_scrubbing & ~self.scrubbing)),
             self.clear_fault.eq(is_command & request.data[Command.CLEAR_FAULT]),
             self.acknowledge.eq(is_command & request.data[Command.ACKNOWLEDGE]),
             self.scrub.eq(is_command & request.data[Command.SCRUB]),
         ]
-        increments = Signal(increments_layout())
-        m.d.sync += increments.eq(self.increments)
+        # What is counted comes from far away, and the counters' carry chains are long.
+        coming, increments = (Signal(increments_layout(), name=name) for name in ("coming", "increments"))
+        m.d.sync += [coming.eq(self.increments), increments.eq(coming)]
+        # Makes no difference to what is counted, but keeps these registers apart from equal ones that are elsewhere.
+        with m.If(clears):
+            m.d.sync += increments.eq(0)
         counters = []
         for counter in Counter:
             value = Signal(64, name=counter.name.lower())

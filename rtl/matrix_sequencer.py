@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,6 @@ def _pass_layout(config: Config) -> data.StructLayout:
     """What the rows of one pass over a walk have in common."""
     return data.StructLayout(
         {
-            "accumulator": config.accumulator_address_width,
             "accumulate": 1,
             "shift": 2,
             "takes_tile": 1,
@@ -97,7 +96,7 @@ class MatrixSequencer(wiring.Component):
         m = Module()
         m.submodules.walker = walker = PlaneWalker(matrix_walk(self.config), context=_pass_layout(self.config))
         self._start_passes(m, walker)
-        following = self._describe_row(m, walker.steps.p, walker.steps.valid & walker.steps.ready)
+        following = self._describe_row(m, walker.steps.p)
 
         # The row whose turn is next comes out of registers, because its address leads to block RAM.
         # So does whether it has all that it needs but the unified buffer, which leaves time for arbitration.
@@ -178,7 +177,6 @@ class MatrixSequencer(wiring.Component):
             started.eq(walker.walks.valid & walker.walks.ready),
             self.commands.ready.eq(walker.walks.ready & new.is_last),
             is_last_input.eq(input_byte == command.walk.wide),
-            new.accumulator.eq(command.accumulator),
             new.accumulate.eq(command.accumulate | input_byte | weight_byte),
             new.shift.eq(input_byte + weight_byte),
             new.takes_tile.eq(command.next_tile & ~input_byte),
@@ -192,22 +190,18 @@ class MatrixSequencer(wiring.Component):
             with m.If(is_last_input):
                 m.d.sync += weight_byte.eq(~new.is_last)
 
-    def _describe_row(self, m: Module, step: data.View, taken: Value) -> data.View:
+    def _describe_row(self, m: Module, step: data.View) -> data.View:
         """The row of the walker's current step."""
         walked = step.context
         row = Signal(_row_layout(self.config), name="following")
-        begins = Signal(init=1)
-        next_accumulator = Signal(self.config.accumulator_address_width, reset_less=True)
         m.d.comb += [
             row.address.eq(step.address),
             row.inside.eq(step.inside),
-            row.needs_tile.eq(walked.takes_tile & begins),
+            row.needs_tile.eq(walked.takes_tile & step.first),
             row.format.eq(walked.format),
-            row.tag.row.eq(Mux(begins, walked.accumulator, next_accumulator)),
+            row.tag.row.eq(step.target),
             row.tag.accumulate.eq(walked.accumulate),
             row.tag.shift.eq(walked.shift),
             row.tag.last.eq(walked.is_last & step.last),
         ]
-        with m.If(taken):
-            m.d.sync += [begins.eq(step.last), next_accumulator.eq(row.tag.row + 1)]
         return row

@@ -4,13 +4,16 @@ from amaranth.hdl import Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.register_slice import RegisterSlice
 
 __all__ = ["PlaneWalker", "step_layout", "walk_layout"]
 
 
-def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, windows: bool) -> data.StructLayout:
+def walk_layout(
+    *, address_width: int, most_rows: int, most_outputs: int, windows: bool, target_width: int = 0
+) -> data.StructLayout:
     """A walk over ``rows`` outputs; at least one.
 
     Parameters
@@ -23,6 +26,8 @@ def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, window
         No walk has more outputs.
     windows
         Whether each output reads a window of positions rather than one.
+    target_width
+        Bits of the place that an output is for; without ``windows`` only.
 
     Members
     -------
@@ -49,6 +54,8 @@ def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, window
         Positions of each output; with ``windows`` only.
     repeats
         How many times more each output's window is walked: 0 to 3; with ``windows`` only.
+    target
+        The place that the first output is for; others are for the places behind it; with ``target_width`` only.
     """
     dimension = range(most_rows + 1)
     # The last output lies up to 255 positions behind the first one for each output before it. Seen as unsigned numbers,
@@ -70,11 +77,13 @@ def walk_layout(*, address_width: int, most_rows: int, most_outputs: int, window
     }
     if windows:
         members |= {"window_height": 16, "window_width": 16, "repeats": 2}
+    if target_width:
+        members["target"] = target_width
     return data.StructLayout(members)
 
 
-def step_layout(address_width: int, *, windows: bool, context: ShapeLike | None = None) -> data.StructLayout:
-    """One position of a walk.
+def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) -> data.StructLayout:
+    """One position of a walk of the given layout.
 
     Members
     -------
@@ -88,12 +97,16 @@ def step_layout(address_width: int, *, windows: bool, context: ShapeLike | None 
         First and last position of an output's window; with ``windows`` only.
     repeat
         How many times the window has been walked before; with ``windows`` only.
+    target, first
+        The place that the output is for; whether it is the walk's first; with ``target_width`` only.
     context
         What was given with the walk, if walks have one.
     """
-    members = {"address": address_width, "inside": 1, "last": 1}
-    if windows:
+    members = {"address": walk.members["address"], "inside": 1, "last": 1}
+    if "window_height" in walk.members:
         members |= {"begins": 1, "ends": 1, "repeat": 2}
+    if "target" in walk.members:
+        members |= {"target": walk.members["target"], "first": 1}
     if context is not None:
         members["context"] = context
     return data.StructLayout(members)
@@ -107,7 +120,7 @@ def _rows(positions: Value, walk: data.View) -> Value:
 def _is_inside(position: data.View, walk: data.View) -> Value:
     """Whether a position lies inside the plane of its walk."""
     return ~walk.is_plane | (
-        (position.y.as_unsigned() < walk.plane_height) & (position.x.as_unsigned() < walk.plane_width)
+        is_less(position.y.as_unsigned(), walk.plane_height) & is_less(position.x.as_unsigned(), walk.plane_width)
     )
 
 
@@ -136,7 +149,7 @@ class PlaneWalker(wiring.Component):
         self._layout = layout
         self._context = context
         self._windows = "window_height" in layout.members
-        step = step_layout(layout.members["address"], windows=self._windows, context=context)
+        step = step_layout(layout, context=context)
         members = {"walks": In(stream.Signature(layout)), "steps": Out(stream.Signature(step))}
         if context is not None:
             members["context"] = In(context)
@@ -165,8 +178,9 @@ class PlaneWalker(wiring.Component):
     def _walk_outputs(self, m: Module, outputs: stream.Interface) -> None:
         """One output after the other: steps of their own, or with windows what follows from them."""
         new = self.walks.p
-        # Where it begins in y, and how many outputs it has, is only asked when it begins.
-        kept = {name: field.shape for name, field in self._layout if name not in ("y", "rows")}
+        # Where it begins in y, how many outputs it has, and for which place the first one is, is only asked when it
+        # begins.
+        kept = {name: field.shape for name, field in self._layout if name not in ("y", "rows", "target")}
         walk = Signal(data.StructLayout(kept), reset_less=True)
         context = Signal(0 if self._context is None else self._context, reset_less=True)
         valid = Signal()
@@ -230,8 +244,17 @@ class PlaneWalker(wiring.Component):
             m.d.comb += [payload[name].eq(walk[name]) for name in others]
         else:
             m.d.comb += payload.inside.eq(_is_inside(output, walk))
+        if "target" in self._layout.members:
+            self._count_targets(m, payload, moves, ends)
         if self._context is not None:
             m.d.comb += payload.context.eq(context)
+
+    def _count_targets(self, m: Module, step: data.View, moves: Value, ends: Value) -> None:
+        """Tell the place that each output is for."""
+        target, first = Signal.like(step.target, reset_less=True), Signal(reset_less=True)
+        m.d.comb += [step.target.eq(target), step.first.eq(first)]
+        with m.If(moves):
+            m.d.sync += [first.eq(ends), target.eq(Mux(ends, self.walks.p.target, target + 1))]
 
     def _walk_windows(self, m: Module, outputs: stream.Interface, steps: stream.Interface) -> None:
         """Step through the window of each output, as often as it is repeated."""

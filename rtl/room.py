@@ -2,6 +2,8 @@
 
 from amaranth.hdl import Signal, Value
 
+from openmxu.rtl.tally import tally
+
 __all__ = ["Room"]
 
 
@@ -28,6 +30,6 @@ class Room:
     def step(self, takes: Value, frees: Value) -> list:
         """What counts a place that is taken, only while one is left, and one that becomes free."""
         return [
-            self._left.eq(self._left + frees - takes),
+            self._left.eq(tally(self._left, frees, takes)),
             self.is_left.eq(frees | (self.is_left & ~(takes & (self._left == 1)))),
         ]

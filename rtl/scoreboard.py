@@ -5,6 +5,7 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.instruction_ranges import source_width
 
 __all__ = ["QueuedUnit", "Scoreboard", "access_layout"]
@@ -172,7 +173,7 @@ class Scoreboard(wiring.Component):
             is not short."""
             overlaps = Signal(name=f"{name}_overlaps_{unit.name.lower()}_{slot}", reset_less=True)
             m.d.sync += overlaps.eq(
-                (new[new_range] < held[f"{held_range}_end"]) & (held[held_range] < new[f"{new_range}_end"])
+                is_less(new[new_range], held[f"{held_range}_end"]) & is_less(held[held_range], new[f"{new_range}_end"])
             )
             return overlaps
 

@@ -7,6 +7,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from openmxu.rtl.tally import tally
+
 __all__ = ["StreamFIFO"]
 
 
@@ -66,7 +68,7 @@ class StreamFIFO(wiring.Component):
             Value.cast(self.output.payload).eq(read.data),
         ]
         m.d.sync += [
-            self.level.eq(self.level + pushes - pops),
+            self.level.eq(tally(self.level, pushes, pops)),
             has_any.eq(pushes | (has_any & ~(pops & (self.level == 1)))),
             has_room.eq(pops | (has_room & ~(pushes & (self.level == self.depth - 1)))),
         ]

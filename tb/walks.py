@@ -16,13 +16,16 @@ __all__ = ["Position", "positions", "random_walk"]
 
 @dataclass(frozen=True)
 class Position:
-    """A step of a walk. An address outside the plane, where it means nothing, is ``None``."""
+    """A step of a walk. An address outside the plane, where it means nothing, is ``None``; so is ``target`` where walks
+    have none."""
 
     address: int | None
     last: bool
     begins: bool
     ends: bool
     repeat: int
+    target: int | None
+    first: bool
 
     @property
     def inside(self) -> bool:
@@ -34,7 +37,9 @@ def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]
     """Every position of ``walk``, which has the members of :func:`openmxu.rtl.plane_walker.walk_layout`."""
     height, width = walk.get("window_height", 1), walk.get("window_width", 1)
     repeats = walk.get("repeats", 0)
+    places = 1 << CONFIG.accumulator_address_width
     for output in range(walk["rows"]):
+        target = (walk["target"] + output) % places if "target" in walk else None
         row, column = divmod(output, walk["width"]) if walk["is_plane"] else (0, output)
         for repeat in range(repeats + 1):
             for wy in range(height):
@@ -51,6 +56,8 @@ def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]
                         begins=begins,
                         ends=ends,
                         repeat=repeat,
+                        target=target,
+                        first=begins and output == repeat == 0,
                     )
 
 

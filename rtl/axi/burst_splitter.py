@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.channels import BURST_BEATS, PAGE_BYTES
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.interfaces import BEATS_WIDTH, burst_layout
 
 __all__ = ["BurstSplitter", "block_beats", "split", "split_burst_layout"]
@@ -73,44 +74,42 @@ class BurstSplitter(wiring.Component):
         block = block_beats(self._data_bytes)
         block_bits = ceil_log2(block)
 
-        # At most one of these is set: a burst is offered, the last of its request; one is offered that more come after;
-        # it is to be found out whether the next one is the last.
-        ends = Signal()
-        goes_on = Signal()
+        # One of these is set: no request; a burst is offered; what comes after one that was taken is to be found out.
+        idle = Signal(init=1)
+        offers = Signal()
         steps = Signal()
-        idle = Signal(init=1)  # none is set
+        fits = Signal(reset_less=True)  # the burst is the last one of its request
         address = Signal(self._address_width - beat_bits, reset_less=True)  # of the next beat, in beats
         beats_left = Signal(BEATS_WIDTH, reset_less=True)
         room = Signal(range(1, block + 1), reset_less=True)  # up to the next block
         m.d.comb += [
             self.bursts.p.addr.eq(Cat(Const(0, beat_bits), address)),
-            self.bursts.p.len.eq(Mux(ends, beats_left, room)[: len(room)] - 1),
-            self.bursts.p.last.eq(ends),
-            self.bursts.valid.eq(ends | goes_on),
-            self.requests.ready.eq(idle | (ends & self.bursts.ready)),
+            self.bursts.p.len.eq(Mux(fits, beats_left, room)[: len(room)] - 1),
+            self.bursts.p.last.eq(fits),
+            self.bursts.valid.eq(offers),
+            self.requests.ready.eq(idle | (offers & fits & self.bursts.ready)),
         ]
 
         def fit(beats: Value, room: Value) -> Value:
             """Two short comparisons side by side instead of a long one."""
-            return ~beats[len(room) :].any() & (beats[: len(room)] <= room)
-
-        def offer(comes: Value, fits: Value) -> list:
-            return [idle.eq(~comes), ends.eq(comes & fits), goes_on.eq(comes & ~fits)]
+            return ~beats[len(room) :].any() & ~is_less(room, beats[: len(room)])
 
         with m.If(self.requests.ready):
             # Multiples of 4096 do not change the place in a block.
             new_room = block - self.requests.p.address[beat_bits : beat_bits + block_bits]
+            comes = self.requests.valid & ~self.flush
             m.d.sync += [
-                *offer(self.requests.valid & ~self.flush, fit(self.requests.p.beats, new_room[: len(room)])),
+                *(idle.eq(~comes), offers.eq(comes), fits.eq(fit(self.requests.p.beats, new_room[: len(room)]))),
                 address.eq((self.requests.p.address + self.offset)[beat_bits : self._address_width]),
                 beats_left.eq(self.requests.p.beats),
                 room.eq(new_room),
             ]
         with m.Elif(steps):
-            m.d.sync += [steps.eq(0), *offer(~self.flush, fit(beats_left, Const(block, len(room))))]
-        with m.Elif(goes_on & self.bursts.ready):
+            m.d.sync += [steps.eq(0), idle.eq(self.flush), offers.eq(~self.flush)]
+            m.d.sync += fits.eq(fit(beats_left, Const(block, len(room))))
+        with m.Elif(offers & self.bursts.ready):
             m.d.sync += [
-                *(goes_on.eq(0), steps.eq(~self.flush), idle.eq(self.flush)),
+                *(offers.eq(0), steps.eq(~self.flush), idle.eq(self.flush)),
                 *(address.eq(address + room), beats_left.eq(beats_left - room), room.eq(block)),
             ]
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.countdown import Countdown
 from openmxu.rtl.interfaces import ReadPortSignature
 from openmxu.rtl.register_slice import RegisterSlice
@@ -84,7 +85,6 @@ class ProgramFetcher(wiring.Component):
         run = self._places.runs.p.shape()
         m.submodules.runs = self._runs = StreamFIFO(run, max(1, self._depth // self._chunk))
         m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
-        m.submodules.next = self._next = RegisterSlice(WORD_BITS)
         self._until_end = Countdown(Shape(RING_WIDTH), "until_end")
         m.submodules.request = request = RegisterSlice(self.memory.request.p.shape())
         self._request = request.input
@@ -129,21 +129,21 @@ class ProgramFetcher(wiring.Component):
             m.d.sync += stopping.eq(1)
         with m.FSM() as fsm:
             with m.State("LOOK"):
-                m.d.sync += target.eq(Mux(self.head >= place, self.head, self.size))
+                m.d.sync += target.eq(Mux(is_less(self.head, place), self.size, self.head))
                 with m.If(stopping | ~self.enable):
                     with m.If(~self._is_asked):
                         m.d.sync += [
                             *(place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)),
                             *self._until_end.start(self.size),
                         ]
-                with m.Elif((self.head != place) & (self.head < self.size) & has_room):
+                with m.Elif((self.head != place) & is_less(self.head, self.size) & has_room):
                     m.next = "MEASURE"
             with m.State("MEASURE"):
                 m.d.sync += available.eq(target - place)
                 m.next = "COUNT"
             with m.State("COUNT"):
                 m.d.sync += [
-                    asked.eq(Mux(available < self._chunk, available, self._chunk)),
+                    asked.eq(Mux(is_less(available, self._chunk), available, self._chunk)),
                     word.eq(self.base + place),
                 ]
                 m.next = "ASK"
@@ -165,7 +165,7 @@ class ProgramFetcher(wiring.Component):
                 m.next = "LOOK"
         # All but the first of it is a cycle late, because it goes far.
         holds = Signal()
-        m.d.sync += holds.eq(self._is_asked | (self._queue.level != 0) | self._next.output.valid)
+        m.d.sync += holds.eq(self._is_asked | (self._queue.level != 0))
         m.d.comb += self.fetching.eq(~fsm.ongoing("LOOK") | holds)
 
     def _has_room(self, m: Module, asks: Signal, asked: Signal) -> Signal:
@@ -197,9 +197,14 @@ class ProgramFetcher(wiring.Component):
                 m.d.sync += [self.tail.eq(0), *self._until_end.start(self.size)]
             with m.Else():
                 m.d.sync += [self.tail.eq(self.tail + 1), *self._until_end.step()]
-        m.d.comb += [
-            self._next.input.payload.eq(queue.r_data),
-            self._next.input.valid.eq(queue.r_rdy & ~self.hold),
-            queue.r_en.eq(self._next.input.ready & ~self.hold),
-        ]
-        connect(m, self._next.output, flipped(self.instructions))
+        # The queue shows its oldest instruction until that is taken. A register that does nothing but follow can be the
+        # block RAM's own; the next instruction is there three cycles after one was taken.
+        instructions = self.instructions
+        shown = Signal(WORD_BITS, reset_less=True)
+        taken = Signal()
+        m.d.comb += [instructions.payload.eq(shown), queue.r_en.eq(taken)]
+        m.d.sync += [shown.eq(queue.r_data), taken.eq(instructions.valid & instructions.ready)]
+        with m.If(instructions.valid):
+            m.d.sync += instructions.valid.eq(~instructions.ready)
+        with m.Else():
+            m.d.sync += instructions.valid.eq(queue.r_rdy & ~taken & ~self.hold)

@@ -136,7 +136,7 @@ class DenseDispatcher(wiring.Component):
             matrix.walk.address.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "unified_buffer")),
             matrix.walk.rows.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "rows")),
             matrix.walk.stride_x.eq(1),
-            matrix.accumulator.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "accumulator")),
+            matrix.walk.target.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "accumulator")),
             matrix.accumulate.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "accumulate")),
             matrix.next_tile.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "next_tile")),
             matrix.format.eq(configuration.inputs),

@@ -12,6 +12,7 @@ from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Format, Opcode, Register
 from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.instruction_check import MemoryWindows
 from openmxu.rtl.instruction_fields import field_of, register_field
 
@@ -208,9 +209,9 @@ class DenseInstructionCheck(wiring.Component):
         elsewhere = Signal()
         m.d.sync += [
             end.eq(address[:width] + length),
-            elsewhere.eq(is_high | too_long | (address[:width] < base)),
+            elsewhere.eq(is_high | too_long | is_less(address[:width], base)),
         ]
-        return elsewhere | (end > limit)
+        return elsewhere | is_less(limit, end)
 
 
 def _isa_field(opcode: Opcode, name: str) -> isa.Field:
@@ -236,7 +237,7 @@ def _beyond(m: Module, first: Value, counts: dict[Opcode | None, Value], opcode:
     end = Signal(width + 1)
     is_far = Signal()
     m.d.sync += [end.eq(first[:width] + count), is_far.eq(is_long | first[width:].any())]
-    return is_far | (end > places)
+    return is_far | is_less(places, end)
 
 
 def _any(conditions) -> Value:

@@ -103,7 +103,7 @@ class DenseMatrixSequencer(wiring.Component):
             self.tag.valid.eq(self._delay(m, "valid", granted, self._tag_delay)),
             self.tag.last.eq(self._delay(m, "last", granted & last, self._tag_delay)),
             self.tag.accumulate.eq(command.accumulate),
-            self.tag.row.eq(command.accumulator + arrived),
+            self.tag.row.eq(command.walk.target + arrived),
         ]
         with m.If(self.tag.valid):
             m.d.sync += arrived.eq(arrived + 1)

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
+from openmxu.rtl.comparison import is_less
 from openmxu.rtl.interfaces import ReadPortSignature
 
 __all__ = ["DenseProgramFetcher"]
@@ -95,7 +96,7 @@ class DenseProgramFetcher(wiring.Component):
                 m.d.sync += [end.eq(self.tail), asked.eq(0)]
                 with m.If(stopping | ~self.enable):
                     m.d.sync += [self.tail.eq(0), stopping.eq(~self.enable)]
-                with m.Elif((self.head != self.tail) & (self.head < self.size) & is_empty):
+                with m.Elif((self.head != self.tail) & is_less(self.head, self.size) & is_empty):
                     m.d.sync += [fetched.eq(0), given.eq(0)]
                     m.next = "COUNT"
             with m.State("COUNT"):

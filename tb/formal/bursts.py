@@ -79,6 +79,6 @@ class Splitting(Proof):
         self.lemma(m, ~waits | (room == block - place))
         self.lemma(m, ~waits | steps | (burst.last == (beats_left <= room)))
         self.lemma(m, self.inside("idle") == ~waits)
-        self.lemma(m, self.inside("ends") + self.inside("goes_on") + steps == waits)
+        self.lemma(m, self.inside("offers") + steps == waits)
         self.reach(m, sent & burst.last & (burst.len == block_beats(size) - 1))
         self.reach(m, sent & ~burst.last)

@@ -45,14 +45,14 @@ class _Addresses(Proof):
         left = self.inside(f"{splitter}.beats_left")
         now = self.inside(f"{splitter}.bursts__payload")[_BEAT_BITS:_ADDRESS_WIDTH]
         room, block = self.inside(f"{splitter}.room"), block_beats(_DATA_BYTES)
-        ends, goes_on, steps = (self.inside(f"{splitter}.{name}") for name in ("ends", "goes_on", "steps"))
+        offers, fits, steps = (self.inside(f"{splitter}.{name}") for name in ("offers", "fits", "steps"))
         with m.If(~self.inside(f"{splitter}.idle")):
             self.lemma(m, (left != 0) & self._contains(now, left))
             self.lemma(m, room == block - now[: ceil_log2(block)])
-            self.lemma(m, ends + goes_on + steps == 1)
-            self.lemma(m, steps | (ends == (left <= room)))
+            self.lemma(m, offers + steps == 1)
+            self.lemma(m, steps | (fits == (left <= room)))
         with m.Else():
-            self.lemma(m, ends + goes_on + steps == 0)
+            self.lemma(m, ~offers & ~steps)
         self._follow_slice(m, bursts, split_burst_layout(_ADDRESS_WIDTH))
 
     def claim_addresses(self, m: Module, name: str, channel: stream.Interface) -> None:

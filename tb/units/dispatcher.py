@@ -74,7 +74,7 @@ def command_of(instruction, checker):
 
 def multiplication(opcode, values, checker):
     """A MatrixMultiply or a Convolve."""
-    flags = {name: values[name] for name in ("accumulator", "accumulate", "next_tile", "wide_weights")}
+    flags = {name: values[name] for name in ("accumulate", "next_tile", "wide_weights")}
     wide = values["wide_input"]
     if opcode is Opcode.MATRIX_MULTIPLY:
         walk = {"address": values["unified_buffer"], "rows": values["rows"], "wide": wide, "is_plane": 0, "stride_x": 1}
@@ -84,6 +84,7 @@ def multiplication(opcode, values, checker):
         address = values["unified_buffer"], values["dy"], values["dx"]
         walk = plane_walk(address, wide, plane, plane, CONFIG.unified_buffer_address_width)
         walk |= {"rows": rows, "width": values["width"]}
+    walk |= {"target": values["accumulator"]}
     return {**flags, "walk": walk, "format": _operands(checker.register(Register.INPUT_FORMAT))}
 
 

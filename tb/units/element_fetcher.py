@@ -16,7 +16,7 @@ from tb.payloads import bytes_of, pack, unpack
 
 WALKS = 60
 
-_STEP = step_layout(activation_walk(CONFIG)["address"].shape, windows=True)
+_STEP = step_layout(activation_walk(CONFIG))
 
 
 def fetch(item):

@@ -38,7 +38,6 @@ class Multiply:
     """A MatrixMultiply or a Convolve."""
 
     walk: dict[str, int]
-    accumulator: int
     accumulate: int
     next_tile: int
     wide_weights: int
@@ -54,24 +53,25 @@ class Multiply:
         passes = [(weight, byte) for weight in range(self.wide_weights + 1) for byte in range(wide_input + 1)]
         for weight_byte, input_byte in passes:
             walk = self.walk | {"address": self.walk["address"] + input_byte}
-            for index, position in enumerate(positions(walk, CONFIG.unified_buffer_address_width)):
+            for position in positions(walk, CONFIG.unified_buffer_address_width):
                 yield Row(
                     address=position.address,
-                    accumulator=self.accumulator + index,
+                    accumulator=position.target,
                     accumulate=bool(self.accumulate) or (weight_byte, input_byte) != (0, 0),
                     shift=weight_byte + input_byte,
-                    takes=bool(self.next_tile) and input_byte == 0 and index == 0,
+                    takes=bool(self.next_tile) and input_byte == 0 and position.first,
                     last=position.last and (weight_byte, input_byte) == passes[-1],
                     format=(HIGH_BYTES if input_byte else LOW_BYTES) if wide_input else self.format,
                 )
 
 
-def random_command(rng, *, most_rows=12, **chosen):
-    walk = random_walk(rng, matrix_walk(CONFIG), min(most_rows, CONFIG.accumulator_rows))
+def random_command(rng, *, most_rows=12, walk=None, target=None, **chosen):
+    walk = walk or random_walk(rng, matrix_walk(CONFIG), min(most_rows, CONFIG.accumulator_rows))
+    # Few accumulators, so that rows meet.
+    most = min(4, CONFIG.accumulator_rows - walk["rows"] + 1)
+    walk |= {"target": int(rng.integers(0, most)) if target is None else target}
     wide_weights = int(rng.random() < 0.3)
     values = {
-        # Few accumulators, so that rows meet.
-        "accumulator": int(rng.integers(0, min(4, CONFIG.accumulator_rows - walk["rows"] + 1))),
         "accumulate": int(rng.integers(2)),
         "next_tile": int(wide_weights or rng.random() < 0.4),
         "wide_weights": wide_weights,
@@ -84,7 +84,7 @@ def long_passes(rng, count):
     """Commands whose passes do not come back to an accumulator row before it has been written."""
     program = []
     while len(program) < count:
-        command = random_command(rng, accumulator=0)
+        command = random_command(rng, target=0)
         if command.walk["rows"] >= Accumulators.update_latency:
             program.append(command)
     return program
@@ -181,7 +181,7 @@ async def short_passes_wait_no_longer_than_they_must(dut):
     program = []
     for _ in range(60):
         walk = random_walk(rng, matrix_walk(CONFIG), int(rng.integers(1, 4)))
-        program.append(random_command(rng, walk=walk, accumulator=0, accumulate=1))
+        program.append(random_command(rng, walk=walk, target=0, accumulate=1))
     await run(bench, commands, around, program)
     cycles, latest, waits = [], {}, 0
     for cycle, tag, _, _ in around.granted:

@@ -23,14 +23,15 @@ def address_width(layout):
 
 
 def check_step(bits, position, layout):
-    windows = "window_height" in layout.members
-    step = unpack(step_layout(address_width(layout), windows=windows), bits)
+    step = unpack(step_layout(layout), bits)
     assert step.inside == position.inside
     assert step.last == position.last
     if position.inside:
         assert step.address == position.address
-    if windows:
+    if "window_height" in layout.members:
         assert (step.begins, step.ends, step.repeat) == (position.begins, position.ends, position.repeat)
+    if "target" in layout.members:
+        assert (step.target, step.first) == (position.target, position.first)
 
 
 @cocotb.test()

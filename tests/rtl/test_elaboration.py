@@ -92,6 +92,7 @@ def test_components_cover_the_package():
         "bursts",
         "channels",
         "commands",
+        "comparison",
         "cores",
         "countdown",
         "delayed",
@@ -102,6 +103,7 @@ def test_components_cover_the_package():
         "messages",
         "pll",
         "room",
+        "tally",
         "target",
         "verilog",
     }

@@ -1,0 +1,16 @@
+"""Comparison of unsigned values on a carry chain."""
+
+from amaranth.hdl import Value
+
+__all__ = ["is_less"]
+
+
+def is_less(first: Value | int, second: Value | int) -> Value:
+    """Whether ``first < second``, unsigned: the borrow of a subtraction.
+
+    Of ``<`` and ``>`` Yosys makes one subtraction for each pair of operands, in an order of its own; for one of the two
+    it asks as well whether all bits of the difference are zero, which costs more logic than the subtraction and comes
+    after it.
+    """
+    difference = Value.cast(first) - Value.cast(second)
+    return difference[-1]
