@@ -19,6 +19,7 @@ from openmxu.arch.isa import (
     RegisterFormat,
 )
 from openmxu.rtl.configuration_registers import configuration_layout
+from openmxu.rtl.delayed import delayed
 from openmxu.rtl.instruction_fields import field_of, register_field, slice_field
 
 __all__ = ["FormatCheck"]
@@ -60,10 +61,8 @@ class FormatCheck(wiring.Component):
         unknown, reserved, unimplemented, illegal = Signal(), Signal(), Signal(), Signal()
         illegal_values = self._illegal_values()
 
-        def keep(name: str, value: Value) -> Signal:
-            kept = Signal.like(value, name=name, reset_less=True)
-            m.d.sync += kept.eq(value)
-            return kept
+        def keep(name: str, value: Value) -> Value:
+            return delayed(m, value, 1, name)
 
         def kept(name: str, format: Format, *conditions: Value) -> Value:
             """Whether one of the conditions holds for a word of this format. Words are long: a register for each

@@ -10,6 +10,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, Opcode, Operand, Register
 from openmxu.rtl.comparison import is_less
 from openmxu.rtl.configuration_registers import configuration_layout
+from openmxu.rtl.delayed import delayed
 from openmxu.rtl.format_check import FormatCheck
 from openmxu.rtl.instruction_fields import field_of, register_field
 from openmxu.rtl.instruction_ranges import InstructionRanges, ranges_layout
@@ -129,7 +130,7 @@ class InstructionCheck(wiring.Component):
         for index, code in reversed(list(enumerate(range_faults))):
             with m.If(found[index]):
                 m.d.comb += fault.eq(code)
-        m.d.sync += self.fault.eq(Mux(format_.fault != FaultCode.NONE, format_.fault, fault))
+        m.d.sync += self.fault.eq(Mux(format_.found, format_.fault, fault))
 
         # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that, the
         # faults that these show in RANGE, the result in JUDGE.
@@ -169,11 +170,9 @@ class InstructionCheck(wiring.Component):
                 ranges.unified_buffer, ranges[f"{name}_end"]
             )
 
-        def flag(name: str, condition: Value) -> Signal:
+        def flag(name: str, condition: Value) -> Value:
             """What the word alone tells, in a register: comparisons come beside it."""
-            kept = Signal(name=name, reset_less=True)
-            m.d.sync += kept.eq(condition)
-            return kept
+            return delayed(m, condition, 1, name)
 
         is_alternate = opcode_is[Opcode.READ_HOST_MEMORY_ALTERNATE] | opcode_is[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
         transfers = is_alternate | opcode_is[Opcode.READ_HOST_MEMORY] | opcode_is[Opcode.WRITE_HOST_MEMORY]

@@ -31,12 +31,12 @@ from scripts.fpga.critical_path import text_of
 from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import OUT_OF_CONTEXT_MHZ, Implementation, implement, out_of_context
 from scripts.fpga.parts import PARTS, find_part
+from scripts.fpga.rows import SEEDS
 from scripts.fpga.summary import summary
 from scripts.fpga.vendor import TOOLCHAINS, VIVADO, board_project, vivado_project
 
 PART = "LFE5U-85F"
 DEFAULT_SIZE = 8
-SEEDS = (1, 2, 3)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
