@@ -21,11 +21,9 @@ class WeightShifter(wiring.Component):
     -------
     tiles, read_enable, read_row, read_data, drop
         The read side of the weight FIFO. A tile leaves the FIFO when its last row is read.
-    tile_ready, tile_coming
-        A row of activations whose unified buffer read is granted in this cycle may swap the tile in; one that is
-        granted in the next cycle may, unless it is taken in this one.
-    take
-        It does; only while ``tile_ready``.
+    take, tile_coming
+        A row of activations whose unified buffer read is granted in this cycle swaps the tile in: only while
+        ``loaded``. One that is granted in the next cycle may, unless the tile is taken in this one.
     shifting
         A tile is on its way into the array.
     discard
@@ -49,7 +47,6 @@ class WeightShifter(wiring.Component):
                 "read_row": Out(range(config.size)),
                 "read_data": In(weight_row_layout(config)),
                 "drop": Out(1),
-                "tile_ready": Out(1),
                 "tile_coming": Out(1),
                 "take": In(1),
                 "shifting": Out(1),
@@ -80,7 +77,6 @@ class WeightShifter(wiring.Component):
             self.read_row.eq(row),
             self.drop.eq(last),
             self.shifting.eq(reading),
-            self.tile_ready.eq(self.loaded),
             self.tile_coming.eq(self.loaded | (reading & is_second_last_row)),
         ]
         # After the last row of a tile comes the first one of the next, however much later.

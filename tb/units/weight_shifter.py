@@ -21,7 +21,7 @@ class FIFO(Agent):
     def __init__(self, bench, tiles, scarcity, laziness):
         self.bench, self.tiles = bench, [pack_lanes(tile, OPERAND_WIDTH) for tile in tiles]
         self.scarcity, self.laziness = scarcity, laziness
-        names = ("tiles", "read_data", "take", "discard", "read_enable", "read_row", "drop", "tile_ready", "loaded")
+        names = ("tiles", "read_data", "take", "discard", "read_enable", "read_row", "drop", "loaded")
         self.ports = {name: bench.port(name) for name in names}
         self.shifting = bench.port("shifting")
         self.weights, self.shift = [], []
@@ -43,7 +43,7 @@ class FIFO(Agent):
         if int(self.shifting.value):
             self.shifting_times.append(self.bench.cycle)
         if self.value("take"):
-            assert self.value("tile_ready"), f"took a tile that is not ready in cycle {self.bench.cycle}"
+            assert self.value("loaded"), f"took a tile that is not ready in cycle {self.bench.cycle}"
             self.take_times.append(self.bench.cycle)
         if self.value("drop"):
             self.left += 1
@@ -68,9 +68,9 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
     swaps = []
     while len(swaps) < TILES:
         await bench.step()
-        # `tile_ready` does not depend on `take`: what it is in this cycle is known once registers have settled.
+        # `loaded` does not depend on `take`: what it is in this cycle is known once registers have settled.
         await cocotb.triggers.ReadOnly()
-        ready = fifo.value("tile_ready")
+        ready = fifo.value("loaded")
         await cocotb.triggers.FallingEdge(dut.clk)
         take.value = takes = int(bool(ready) and random.random() >= laziness)
         if takes:
@@ -130,4 +130,3 @@ async def discard_forgets_a_loaded_tile(dut):
     await bench.until(lambda: fifo.left == 3)
     await bench.steps(3)
     assert fifo.value("loaded") == 0
-    assert fifo.value("tile_ready") == 0
