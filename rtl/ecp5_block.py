@@ -35,7 +35,8 @@ def multiplier_block(
         p_RESETMODE="SYNC",
         i_CLK0=ClockSignal(),
         i_CE0=Const(1),
-        i_CE1=Const(0) if load_second is None else load_second,
+        # Four blocks have four enables in common, and a constant that differs from the other one counts.
+        i_CE1=Const(1) if load_second is None else load_second,
         i_SIGNEDA=Const(is_signed, 1),
         i_SIGNEDB=Const(is_signed, 1),
         i_SOURCEA=Const(0),

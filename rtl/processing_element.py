@@ -93,7 +93,8 @@ class ProcessingElement(wiring.Component):
         activation = Signal(signed(OPERAND_WIDTH), reset_less=True)
         next_weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
         partial_sum = Signal(signed(self.partial_sum_width), reset_less=True)
-        swap = Signal()
+        # Elements on a diagonal swap in the same cycle; one register for all of them would have wires across the array.
+        swap = Signal(attrs={"keep": 1})
         shift = Signal()
 
         # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.

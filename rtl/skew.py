@@ -18,8 +18,6 @@ class Skew(wiring.Component):
         Shape of one lane.
     lanes
         Number of lanes.
-    reset_less
-        Whether the registers keep what they hold through a reset; control bits must not.
 
     Members
     -------
@@ -27,10 +25,9 @@ class Skew(wiring.Component):
         Arrays of ``lanes`` elements.
     """
 
-    def __init__(self, shape: ShapeLike, lanes: int, *, reset_less: bool = True) -> None:
+    def __init__(self, shape: ShapeLike, lanes: int) -> None:
         self._shape = shape
         self._lanes = lanes
-        self._reset_less = reset_less
         layout = data.ArrayLayout(shape, lanes)
         super().__init__({"straight": In(layout), "skewed": Out(layout)})
 
@@ -44,7 +41,7 @@ class Skew(wiring.Component):
         for lane in range(self.lanes):
             value = self.straight[lane]
             for stage in range(lane):
-                delayed = Signal(self._shape, name=f"lane_{lane}_stage_{stage}", reset_less=self._reset_less)
+                delayed = Signal(self._shape, name=f"lane_{lane}_stage_{stage}", reset_less=True)
                 m.d.sync += delayed.eq(value)
                 value = delayed
             m.d.comb += self.skewed[lane].eq(value)

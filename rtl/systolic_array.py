@@ -30,8 +30,10 @@ class SystolicArray(wiring.Component):
 
     Members
     -------
-    activations, swap
-        Skewed operands and the bit that makes element after element use the next tile; unused lanes hold anything.
+    activations
+        Skewed operands; unused lanes hold anything.
+    swap
+        Makes element after element use the next tile, from that of lane 0 of the row of activations on.
     weights, shift
         Operands skewed by column; the bit that makes a row of elements take them.
     partial_sums
@@ -44,7 +46,7 @@ class SystolicArray(wiring.Component):
         super().__init__(
             {
                 "activations": In(operands),
-                "swap": In(config.size),
+                "swap": In(1),
                 "weights": In(operands),
                 "shift": In(config.size),
                 "partial_sums": Out(data.ArrayLayout(signed(config.partial_sum_width), config.size)),
@@ -77,7 +79,9 @@ class SystolicArray(wiring.Component):
 
         above = [None] * size
         for row in range(size):
-            activation, swap, shift = at_edge(self.activations[row]), self.swap[row], self.shift[row]
+            activation, shift = at_edge(self.activations[row]), self.shift[row]
+            # A row is a cycle behind the one above it, as a column is behind the one to its left.
+            swap = self.swap if row == 0 else above[0].swap_out
             for column in range(size):
                 element = elements[row][column]
                 m.d.comb += [

@@ -36,10 +36,10 @@ class SystolicDataSetup(wiring.Component):
         How the bytes are read.
     zero
         The row lies outside its plane: its operands are zero, whatever its bytes and their format.
-    swap
+    swap_in
         Whether this row is the first that uses the next tile; 0 while no row comes.
-    activations, skewed_swap
-        For the array.
+    activations, swap_out
+        For the array; ``swap_out`` belongs to lane 0.
     """
 
     latency = 1
@@ -52,9 +52,9 @@ class SystolicDataSetup(wiring.Component):
                 "row": In(data.ArrayLayout(8, config.size)),
                 "format": In(OperandFormat),
                 "zero": In(1),
-                "swap": In(1),
+                "swap_in": In(1),
                 "activations": Out(data.ArrayLayout(signed(OPERAND_WIDTH), config.size)),
-                "skewed_swap": Out(config.size),
+                "swap_out": Out(1),
             }
         )
 
@@ -67,18 +67,14 @@ class SystolicDataSetup(wiring.Component):
         m = Module()
         size = self.config.size
         m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), size)
-        m.submodules.swap_skew = swap_skew = Skew(1, size, reset_less=False)
 
         operands = Signal(data.ArrayLayout(signed(OPERAND_WIDTH), size), reset_less=True)
-        swap = Signal()
         for lane in range(size):
             m.d.sync += operands[lane].eq(Mux(self.zero, 0, operand_value(self.row[lane], self.format)))
-        m.d.sync += swap.eq(self.swap)
+        m.d.sync += self.swap_out.eq(self.swap_in)
 
         m.d.comb += [
             skew.straight.eq(operands),
             self.activations.eq(skew.skewed),
-            swap_skew.straight.as_value().eq(swap.replicate(size)),
-            self.skewed_swap.eq(swap_skew.skewed.as_value()),
         ]
         return m

@@ -129,7 +129,7 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     report_path = folder / "report.json"
     report_path.unlink(missing_ok=True)
     say("synthesis")
-    netlist = synthesize(source.verilog, source.top, source.part.family, folder)
+    netlist = synthesize(source.verilog, source.top, source.part.family, folder, source.part.array_sites)
     constraints = None
     if source.constraints is not None:
         constraints, text = source.constraints

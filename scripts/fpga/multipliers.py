@@ -34,4 +34,6 @@ def target_for(config: Config, part: Part, verilog: Callable[[Target], str]) -> 
         len(_PRODUCT.findall(module[0])) for module in _MODULE.finditer(verilog(target)) if ".array." not in module[1]
     )
     left = max(0, part.multipliers - others)
+    if part.array_sites:
+        left = min(left, sum(map(len, part.array_sites)))
     return target if config.size**2 <= left else Target(part.family, array_multipliers=left)

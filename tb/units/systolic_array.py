@@ -35,11 +35,9 @@ async def products_with_tiles_on_the_fly(dut, unit, pause, bubble):
     enters[swaps] = True
     enters[: swaps[0]] = enters[last_row:] = False
     activations, weights = rng.integers(-256, 256, (2, cycles, size))  # whatever is not meant to be looked at
-    swap, shift = np.zeros((2, cycles, size), int)
+    shift = np.zeros((cycles, size), int)
     for cycle in np.flatnonzero(enters):
         activations[cycle + np.arange(size), np.arange(size)] = rows[cycle]
-    for cycle in swaps:
-        swap[cycle + np.arange(size), np.arange(size)] = 1
     for begin, tile in zip(begins, tiles, strict=False):
         for index in range(size):
             weights[begin + index + np.arange(size), np.arange(size)] = tile[size - 1 - index]
@@ -49,7 +47,7 @@ async def products_with_tiles_on_the_fly(dut, unit, pause, bubble):
         {
             "activations": pack_lanes(activations, OPERAND_WIDTH),
             "weights": pack_lanes(weights, OPERAND_WIDTH),
-            "swap": pack_lanes(swap, 1),
+            "swap": np.isin(np.arange(cycles), swaps).astype(int).tolist(),
             "shift": pack_lanes(shift, 1),
         },
         ["partial_sums"],

@@ -32,16 +32,16 @@ async def operands_are_exact_and_skewed(dut):
             "row": pack_lanes(rows, 8),
             "format": formats,
             "zero": zero.astype(int).tolist(),
-            "swap": swap.astype(int).tolist(),
+            "swap_in": swap.astype(int).tolist(),
         },
-        ["activations", "skewed_swap"],
+        ["activations", "swap_out"],
     )
 
     expected = np.stack([operand(rows[cycle], zero_point[cycle], bool(is_signed[cycle])) for cycle in range(CYCLES)])
     expected[zero] = 0
     activations = unpack_lanes(seen["activations"], size, OPERAND_WIDTH, signed=True)
-    swaps = unpack_lanes(seen["skewed_swap"], size, 1, signed=False)
+    swaps = unpack_lanes(seen["swap_out"], 1, 1, signed=False)[:, 0]
+    assert np.array_equal(swaps[LATENCY:], swap[: CYCLES - LATENCY])
     for lane in range(size):
         delay = LATENCY + lane
         assert np.array_equal(activations[delay:, lane], expected[: CYCLES - delay, lane]), lane
-        assert np.array_equal(swaps[delay:, lane], swap[: CYCLES - delay]), lane

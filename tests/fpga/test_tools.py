@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Module, signed
+from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -36,6 +36,21 @@ class Products(wiring.Component):
         return m
 
 
+class Twins(wiring.Component):
+    """Two registers of the same bit."""
+
+    def __init__(self, attrs):
+        self.attrs = attrs
+        super().__init__({"bit": In(1), "twins": Out(2)})
+
+    def elaborate(self, platform):
+        m = Module()
+        twins = [Signal(name=f"twin_{index}", attrs=self.attrs) for index in range(2)]
+        m.d.sync += [twin.eq(self.bit) for twin in twins]
+        m.d.comb += self.twins.eq(Cat(twins))
+        return m
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fpga")
@@ -56,6 +71,12 @@ def test_a_fifo_is_placed_and_reported(folder):
     # What is there is not made again, unless a frequency, a seed or the design changes.
     assert not synthesize(source.verilog, "top", PART.family, folder / "fifo").ran
     assert not place(made.netlist, PART, seed=1, frequency=100.0).ran
+
+
+@pytest.mark.parametrize(("attrs", "registers"), [({}, 1), ({"keep": 1}, 2)])
+def test_equal_registers_are_one_unless_they_are_kept(folder, attrs, registers):
+    netlist = synthesize(to_verilog(Twins(attrs), "top", Target()), "top", PART.family, folder / f"twins_{registers}")
+    assert netlist.types["TRELLIS_FF"] == registers
 
 
 def test_more_multipliers_than_a_part_has(folder):

@@ -1,0 +1,52 @@
+"""Places for the multiplier blocks of an array that needs most of a part's.
+
+A placer that takes blocks one after the other finds places for the last ones far from their elements, at the end of
+wires as long as the part. Blocks that stand in the order of the array draw the rest of each element to themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Sites", "fix_array"]
+
+Sites = Sequence[Sequence[str]]
+"""Names of places from left to right, for each row of them."""
+
+_ELEMENT = re.compile(r"array\.element_(\d+)_(\d+)\.multiplier\.block$")
+
+
+def fix_array(netlist: dict[str, Any], top: str, places: Sites) -> int:
+    """Give each block of the array a place in a netlist as Yosys writes it, if they take more than half of the places.
+
+    Rows of the array lie along the part's rows of blocks, and its columns from left to right.
+
+    Parameters
+    ----------
+    netlist
+        The contents of Yosys' JSON file.
+    top
+        The module that is flat.
+    places
+        Where blocks may be; none where any place will do.
+
+    Returns
+    -------
+    int
+        How many blocks have a place.
+    """
+    elements = {}
+    for name, cell in netlist["modules"][top]["cells"].items():
+        if found := _ELEMENT.search(name):
+            elements[int(found[1]), int(found[2])] = cell
+    if not places or 2 * len(elements) <= sum(map(len, places)):
+        return 0
+    in_order = sorted(elements)
+    for index, sites in enumerate(places):
+        chunk = in_order[len(in_order) * index // len(places) : len(in_order) * (index + 1) // len(places)]
+        chunk.sort(key=lambda element: element[::-1])
+        for number, element in enumerate(chunk):
+            elements[element]["attributes"]["BEL"] = sites[number * len(sites) // len(chunk)]
+    return len(elements)

@@ -1,0 +1,77 @@
+"""Places for the array's blocks."""
+
+import json
+
+import pytest
+
+from openmxu.rtl.target import Family
+from scripts.fpga.floorplan import fix_array
+from scripts.fpga.nextpnr import place
+from scripts.fpga.parts import PARTS, find_part
+from scripts.fpga.yosys import synthesize
+
+DIES = ("LFE5U-25F", "LFE5U-45F", "LFE5U-85F")
+
+
+def array_of_blocks(rows, columns):
+    """A netlist with nothing but the blocks of such an array."""
+    names = [f"core.array.element_{row}_{column}.multiplier.block" for row in range(rows) for column in range(columns)]
+    return {"modules": {"top": {"cells": {name: {"attributes": {}} for name in names}}}}
+
+
+def sites_of(netlist):
+    cells = netlist["modules"]["top"]["cells"]
+    return {name.split(".")[2]: cell["attributes"].get("BEL") for name, cell in cells.items()}
+
+
+def test_rows_and_columns_of_the_array_are_those_of_the_places():
+    netlist = array_of_blocks(4, 3)
+    assert fix_array(netlist, "top", ["abcdef", "uvwxyz"]) == 12
+    assert sites_of(netlist) == {
+        "element_0_0": "a", "element_0_1": "c", "element_0_2": "e",
+        "element_1_0": "b", "element_1_1": "d", "element_1_2": "f",
+        "element_2_0": "u", "element_2_1": "w", "element_2_2": "y",
+        "element_3_0": "v", "element_3_1": "x", "element_3_2": "z",
+    }
+
+
+def test_a_small_array_is_left_to_the_placer():
+    netlist = array_of_blocks(2, 3)
+    assert fix_array(netlist, "top", ["abcdef", "uvwxyz"]) == 0
+    assert set(sites_of(netlist).values()) == {None}
+
+
+def test_parts_without_places_are_left_to_the_placer():
+    assert fix_array(array_of_blocks(4, 4), "top", PARTS["iCE40UP5K-SG48"].array_sites) == 0
+
+
+@pytest.mark.parametrize("part", DIES)
+def test_every_place_takes_a_block_with_an_enable_of_its_own(part, tmp_path):
+    part = find_part(part)
+    rows, columns = len(part.array_sites), len(part.array_sites[0])
+    blocks = [
+        f"""
+        MULT18X18D #(
+          .REG_INPUTB_CLK("CLK0"), .REG_INPUTB_CE("CE1"), .REG_OUTPUT_CLK("CLK0"), .REG_OUTPUT_CE("CE0")
+        ) \\array.element_{row}_{column}.multiplier.block (
+          .CLK0(clk), .CE0(1'b1), .CE1(load[{row * columns + column}]), .P0(products[{row * columns + column}])
+        );
+        """
+        for row in range(rows)
+        for column in range(columns)
+    ]
+    count = rows * columns
+    verilog = f"""
+        module top(input clk, input bit, output reg [{count - 1}:0] last);
+          wire [{count - 1}:0] products;
+          reg [{count - 1}:0] load;
+          always @(posedge clk) load <= {{load[{count - 2}:0], bit}};
+          always @(posedge clk) last <= products;
+          {"".join(blocks)}
+        endmodule
+    """
+    netlist = synthesize(verilog, "top", Family.ECP5, tmp_path, part.array_sites)
+    cells = json.loads((tmp_path / netlist.json).read_text())["modules"]["top"]["cells"].values()
+    sites = {cell["attributes"]["BEL"] for cell in cells if cell["type"] == "MULT18X18D"}
+    assert sites == {site for row in part.array_sites for site in row}
+    assert place(netlist, part, seed=1, frequency=50.0).usage["MULT18X18D"].used == count
