@@ -29,7 +29,7 @@ from scripts.fpga.results import key_of, moved, read_results, result_of, write_r
 from scripts.fpga.rows import SEEDS, Row, find_rows
 from scripts.fpga.table import write_document
 
-STEPS = 1 + len(SEEDS)
+STEPS = 2 + len(SEEDS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from openmxu.rtl.target import Family, Target
 from openmxu.rtl.verilog import to_verilog
 from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for
-from scripts.fpga.nextpnr import Placement, place
+from scripts.fpga.nextpnr import Placement, place, with_matched_blocks
 from scripts.fpga.parts import Part
 from scripts.fpga.report import make_report, write_report
 from scripts.fpga.yosys import Netlist, synthesize
@@ -136,6 +136,11 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
         (folder / constraints).write_text(text)
     placements = []
     try:
+        if any(netlist.types[kind] for kind in source.part.block_sites):
+            say("places of blocks")
+            netlist = with_matched_blocks(
+                netlist, source.part, frequency=frequency, constraints=constraints, options=source.options
+            )
         for number, seed in enumerate(seeds, 1):
             say(f"placement {number} of {len(seeds)}")
             placements.append(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openmxu.rtl.target import Family
+from scripts.fpga.block_places import match_blocks
 from scripts.fpga.errors import DoesNotFitError, ToolError, Usage
 from scripts.fpga.parts import Part
 from scripts.fpga.tools import run_tool
 from scripts.fpga.yosys import Netlist
 
-__all__ = ["Placement", "parse_usage", "place"]
+__all__ = ["Placement", "parse_usage", "place", "with_matched_blocks"]
 
 _USAGE = re.compile(r"^Info:\s+(\S+):\s+(\d+)/\s*(\d+)\s+\d+%$", re.MULTILINE)
 _NO_PLACE = re.compile(r"no BELs remaining|unable to find (?:a |legal )?placement", re.IGNORECASE)
@@ -97,29 +98,59 @@ def place(
     MissingToolError, ToolError
         As :func:`~scripts.fpga.tools.run_tool`.
     """
-    _check_limits(netlist, part)
     stem = f"{netlist.top}.{seed}"
     report = f"{stem}.report.json"
     option, suffix = _RESULTS[part.family]
+    arguments = ["--report", report, *options]
+    if constraints is not None:
+        arguments += [option, stem + suffix]
+    ran = _run(netlist, part, seed, frequency, constraints, arguments, report)
+    return _placement(json.loads((netlist.folder / report).read_text()), seed, stem + suffix, ran)
+
+
+def with_matched_blocks(
+    netlist: Netlist, part: Part, *, frequency: float, constraints: str | None = None, options: Sequence[str] = ()
+) -> Netlist:
+    """The netlist with a place for each of its blocks, near what a first placement has put around them.
+
+    Parameters and errors are those of :func:`place`.
+    """
+    first, matched = f"{netlist.top}.first.json", f"{netlist.top}.matched.json"
+    _run(netlist, part, 1, frequency, constraints, ["--no-route", "--write", first, *options], first)
+    contents = json.loads((netlist.folder / netlist.json).read_text())
+    match_blocks(contents, netlist.top, part.block_sites, json.loads((netlist.folder / first).read_text()))
+    (netlist.folder / matched).write_text(json.dumps(contents))
+    return replace(netlist, json=matched)
+
+
+def _run(
+    netlist: Netlist,
+    part: Part,
+    seed: int,
+    frequency: float,
+    constraints: str | None,
+    options: Sequence[str],
+    product: str,
+) -> bool:
+    """Whether nextpnr had to run."""
+    _check_limits(netlist, part)
     arguments = [*part.device, *part.placer, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
-    arguments += ["--report", report, "--timing-allow-fail", *options]
+    arguments += ["--timing-allow-fail", *options]
     inputs = [netlist.json]
     if constraints is None:
         arguments += ["--out-of-context"]
     else:
         arguments += [flag.format(constraints) for flag in _CONSTRAINTS[part.family]]
-        arguments += [option, stem + suffix]
         inputs += [constraints]
     try:
-        ran = run_tool(part.nextpnr, arguments, netlist.folder, inputs, report)
+        return run_tool(part.nextpnr, arguments, netlist.folder, inputs, product)
     except ToolError as error:
-        log = (netlist.folder / f"{report}.log").read_text(errors="replace")
+        log = (netlist.folder / f"{product}.log").read_text(errors="replace")
         usage = parse_usage(log)
         reason = _NO_PLACE.search(log)
         if reason or any(item.used > item.available for item in usage.values()):
             raise DoesNotFitError(part.name, usage, "the placer finds no place") from error
         raise
-    return _placement(json.loads((netlist.folder / report).read_text()), seed, stem + suffix, ran)
 
 
 def _check_limits(netlist: Netlist, part: Part) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openmxu.rtl.target import Family
+from scripts.fpga.ecp5_die import DIE_25F, DIE_45F, DIE_85F, Ecp5Die
 from scripts.fpga.errors import FlowError
 
 __all__ = ["PARTS", "Part", "find_part"]
@@ -40,7 +41,9 @@ class Part:
     multipliers
         How many multiplications of processing elements fit the part's blocks; those of iCE40 hold two.
     array_sites
-        Where blocks of an array may be, from left to right, for each row of blocks; none where any will do.
+        Where multiplier blocks of an array may be, from left to right, for each row of them; none where any will do.
+    block_sites
+        All places of each type of block; none where they are left to the placer.
     """
 
     name: str
@@ -54,36 +57,10 @@ class Part:
     multipliers: int
     limits: Mapping[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     array_sites: tuple[tuple[str, ...], ...] = ()
+    block_sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Ecp5Die:
-    """Where groups of four MULT18X18D begin, found by filling a die of that size with them."""
-
-    option: str
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-
-    @property
-    def multipliers(self) -> int:
-        return 4 * len(self.rows) * len(self.columns)
-
-    @property
-    def array_sites(self) -> tuple[tuple[str, ...], ...]:
-        # A group has four clock enables for all of its blocks: one is constant, and each block of the array has one of
-        # its own, so that there are three of them in a group.
-        return tuple(
-            tuple(f"X{column + offset}/Y{row}/MULT18_{offset}" for column in self.columns for offset in (0, 1, 4))
-            for row in self.rows
-        )
-
-
-_ECP5_25 = _Ecp5Die("--25k", (13,), (4, 13, 22, 33, 42, 51, 60))
-_ECP5_45 = _Ecp5Die("--45k", (22, 46), (4, 13, 22, 31, 42, 51, 60, 69, 78))
-_ECP5_85 = _Ecp5Die("--85k", (10, 34, 58), (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114))
-
-
-def _ecp5(name: str, die: _Ecp5Die, package: str) -> Part:
+def _ecp5(name: str, die: Ecp5Die, package: str) -> Part:
     return Part(
         name=name,
         family=Family.ECP5,
@@ -97,6 +74,7 @@ def _ecp5(name: str, die: _Ecp5Die, package: str) -> Part:
         block_rams=("DP16KD", "PDPW16KD"),
         multipliers=die.multipliers,
         array_sites=die.array_sites,
+        block_sites=die.block_sites,
     )
 
 
@@ -122,10 +100,10 @@ def _ice40(name: str, option: str, package: str, multipliers: int) -> Part:
 PARTS = {
     part.name: part
     for part in (
-        _ecp5("LFE5U-25F", _ECP5_25, "CABGA381"),
-        _ecp5("LFE5U-45F", _ECP5_45, "CABGA381"),
-        _ecp5("LFE5U-85F", _ECP5_85, "CABGA756"),
-        _ecp5("LFE5U-85F-6BG381C", _ECP5_85, "CABGA381"),
+        _ecp5("LFE5U-25F", DIE_25F, "CABGA381"),
+        _ecp5("LFE5U-45F", DIE_45F, "CABGA381"),
+        _ecp5("LFE5U-85F", DIE_85F, "CABGA756"),
+        _ecp5("LFE5U-85F-6BG381C", DIE_85F, "CABGA381"),
         _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 16),
         Part(
             name="GW1NR-LV9QN88PC6/I5",

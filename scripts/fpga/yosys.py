@@ -66,13 +66,15 @@ class Netlist:
     Attributes
     ----------
     folder
-        Where it is: ``<top>.json`` for place and route, ``<top>.netlist.v`` as Verilog.
+        Where its files are: ``<top>.netlist.v`` is it as Verilog.
     top
         Name of the top module.
     cells
         The type of every cell, by its hierarchical name.
     modules
         Paths of the modules of the description, from the top on, without the top's name.
+    json
+        The file for place and route.
     ran
         Whether it was made now.
     """
@@ -81,17 +83,13 @@ class Netlist:
     top: str
     cells: dict[str, str]
     modules: frozenset[str]
+    json: str
     ran: bool
 
     @property
     def types(self) -> Counter[str]:
         """How many cells of each type there are."""
         return Counter(self.cells.values())
-
-    @property
-    def json(self) -> str:
-        """Name of the file for place and route."""
-        return f"{self.top}.json"
 
     @property
     def verilog(self) -> Path:
@@ -148,7 +146,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
         ran = _run(f"{top}.synthesis", [*commands, *writes], folder, f"{top}.v", product)
     cells = json.loads((folder / product).read_text())["modules"][top]["cells"]
     types = {name: cell["type"] for name, cell in cells.items() if not cell["type"].startswith("$scopeinfo")}
-    return Netlist(folder, top, types, modules_of(verilog, top), ran)
+    return Netlist(folder, top, types, modules_of(verilog, top), product, ran)
 
 
 def _run(name: str, commands: list[str], folder: Path, source: str, product: str) -> bool:

@@ -28,10 +28,18 @@ def test_rows_and_columns_of_the_array_are_those_of_the_places():
     netlist = array_of_blocks(4, 3)
     assert fix_array(netlist, "top", ["abcdef", "uvwxyz"]) == 12
     assert sites_of(netlist) == {
-        "element_0_0": "a", "element_0_1": "c", "element_0_2": "e",
-        "element_1_0": "b", "element_1_1": "d", "element_1_2": "f",
-        "element_2_0": "u", "element_2_1": "w", "element_2_2": "y",
-        "element_3_0": "v", "element_3_1": "x", "element_3_2": "z",
+        "element_0_0": "a",
+        "element_0_1": "c",
+        "element_0_2": "e",
+        "element_1_0": "b",
+        "element_1_1": "d",
+        "element_1_2": "f",
+        "element_2_0": "u",
+        "element_2_1": "w",
+        "element_2_2": "y",
+        "element_3_0": "v",
+        "element_3_1": "x",
+        "element_3_2": "z",
     }
 
 

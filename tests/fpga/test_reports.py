@@ -68,7 +68,7 @@ def netlist(folder):
         "shell.core.accumulators.column_0.even_TRELLIS_FF_Q": "TRELLIS_FF",
         "a_LUT4_Z": "LUT4",
     }
-    return Netlist(folder, "top", cells, MODULES, True)
+    return Netlist(folder, "top", cells, MODULES, "top.json", True)
 
 
 def test_utilization_is_read_from_the_log():
@@ -163,7 +163,12 @@ def test_too_large_is_told_from_failed(tmp_path, monkeypatch):
 def test_a_part_whose_tool_does_not_tell(tmp_path):
     cells = {f"lut_{number}": f"LUT{number % 4 + 1}" for number in range(8641)}
     with pytest.raises(DoesNotFitError, match="does not fit GW1NR-LV9QN88PC6/I5: LUT4 8641 of 8640"):
-        place(Netlist(tmp_path, "top", cells, MODULES, True), find_part("GW1NR-LV9QN88PC6/I5"), seed=1, frequency=20.0)
+        place(
+            Netlist(tmp_path, "top", cells, MODULES, "top.json", True),
+            find_part("GW1NR-LV9QN88PC6/I5"),
+            seed=1,
+            frequency=20.0,
+        )
 
 
 def test_a_netlist_with_resolved_conflicts_is_an_error(tmp_path):

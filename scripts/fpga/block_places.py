@@ -1,0 +1,106 @@
+"""Places for block RAM and multiplier blocks near what a first placement has put around them.
+
+A placer that takes blocks one after the other, looking for a place at random, leaves many far from what they are
+connected with. All of them together have a best assignment to the part's places: with the logic where it is, the least
+wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+__all__ = ["match_blocks"]
+
+_SITE = re.compile(r"X(\d+)/Y(\d+)/")
+_FEW = 40
+"""Nets that reach more cells say little on where one of them belongs."""
+
+
+def match_blocks(
+    netlist: dict[str, Any], top: str, sites: Mapping[str, Sequence[str]], placed: Mapping[str, Any]
+) -> int:
+    """Give each block without a place one in a netlist as Yosys writes it, such that wires are shortest.
+
+    Parameters
+    ----------
+    netlist
+        The contents of Yosys' JSON file.
+    top
+        The module that is flat.
+    sites
+        All places for each type of block.
+    placed
+        The contents of the JSON file that nextpnr writes of the same netlist with a place for every cell.
+
+    Returns
+    -------
+    int
+        How many blocks have got a place.
+    """
+    cells = netlist["modules"][top]["cells"]
+    neighbours = _Neighbours(placed["modules"][top], sites)
+    matched = 0
+    for kind, names in sites.items():
+        taken = {cell["attributes"]["BEL"] for cell in cells.values() if "BEL" in cell["attributes"]}
+        blocks = [name for name, cell in cells.items() if cell["type"] == kind and "BEL" not in cell["attributes"]]
+        free = [name for name in names if name not in taken]
+        if not blocks:
+            continue
+        places = np.array([_position(name) for name in free])
+        costs = np.stack([_wire(places, neighbours.of(block)) for block in blocks])
+        for block, site in zip(*linear_sum_assignment(costs), strict=True):
+            cells[blocks[block]]["attributes"]["BEL"] = free[site]
+        matched += len(blocks)
+    return matched
+
+
+class _Neighbours:
+    """Where the cells are that blocks are connected with."""
+
+    def __init__(self, module: Mapping[str, Any], kinds: Iterable[str]) -> None:
+        self._cells = module["cells"]
+        self._kinds = frozenset(kinds)
+        self._nets: defaultdict[int, list[str]] = defaultdict(list)
+        for name, cell in self._cells.items():
+            if _SITE.match(cell["attributes"].get("NEXTPNR_BEL", "")):
+                for bit in _bits(cell):
+                    self._nets[bit].append(name)
+        # Constants have a net each, too.
+        for name, net in module["netnames"].items():
+            if name.startswith("$PACKER_"):
+                for bit in net["bits"]:
+                    self._nets.pop(bit, None)
+
+    def of(self, block: str) -> NDArray[np.float64]:
+        """One row for each cell at the other end of a net: x, y and its share of the net. Blocks move as well."""
+        rows = []
+        for bit in _bits(self._cells[block]):
+            others = [name for name in self._nets.get(bit, ()) if self._cells[name]["type"] not in self._kinds]
+            if 0 < len(others) <= _FEW:
+                rows += [
+                    (*_position(self._cells[name]["attributes"]["NEXTPNR_BEL"]), 1 / len(others)) for name in others
+                ]
+        return np.array(rows, float).reshape(-1, 3)
+
+
+def _bits(cell: Mapping[str, Any]) -> Iterable[int]:
+    return (bit for port, bits in cell["connections"].items() if "CLK" not in port for bit in bits)
+
+
+def _position(site: str) -> tuple[int, int]:
+    found = _SITE.match(site)
+    assert found is not None, site
+    return int(found[1]), int(found[2])
+
+
+def _wire(places: NDArray[np.int64], neighbours: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much wire a block needs at each place."""
+    distances = np.abs(places[:, None, :] - neighbours[None, :, :2]).sum(axis=2)
+    return distances @ neighbours[:, 2]

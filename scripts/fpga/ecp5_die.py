@@ -1,0 +1,67 @@
+"""Where the blocks of ECP5's three dies are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DIE_25F", "DIE_45F", "DIE_85F", "Ecp5Die"]
+
+
+@dataclass(frozen=True)
+class Ecp5Die:
+    """Coordinates of blocks, found by filling a die of each size with them.
+
+    Attributes
+    ----------
+    option
+        What nextpnr calls the die.
+    columns
+        Where groups of four blocks begin.
+    multiplier_rows, block_ram_rows
+        Rows of such groups.
+    """
+
+    option: str
+    columns: tuple[int, ...]
+    multiplier_rows: tuple[int, ...]
+    block_ram_rows: tuple[int, ...]
+
+    @property
+    def multipliers(self) -> int:
+        """How many MULT18X18D there are."""
+        return 4 * len(self.multiplier_rows) * len(self.columns)
+
+    @property
+    def array_sites(self) -> tuple[tuple[str, ...], ...]:
+        """Multipliers for an array, from left to right, for each row of them.
+
+        A group has four clock enables for all of its blocks: one is constant, and each block of the array has one of
+        its own, so that there are three of them in a group.
+        """
+        return tuple(
+            tuple(f"X{column + offset}/Y{row}/MULT18_{offset}" for column in self.columns for offset in (0, 1, 4))
+            for row in self.multiplier_rows
+        )
+
+    @property
+    def block_sites(self) -> dict[str, tuple[str, ...]]:
+        """Every place of multipliers and of block RAM."""
+        return {
+            "MULT18X18D": tuple(
+                f"X{column + offset}/Y{row}/MULT18_{offset}"
+                for row in self.multiplier_rows
+                for column in self.columns
+                for offset in (0, 1, 4, 5)
+            ),
+            "DP16KD": tuple(
+                f"X{column + 2 * index}/Y{row}/EBR{index}"
+                for row in self.block_ram_rows
+                for column in self.columns
+                for index in range(4)
+            ),
+        }
+
+
+DIE_25F = Ecp5Die("--25k", (4, 13, 22, 33, 42, 51, 60), (13,), (25, 37))
+DIE_45F = Ecp5Die("--45k", (4, 13, 22, 31, 42, 51, 60, 69, 78), (22, 46), (10, 34, 58))
+DIE_85F = Ecp5Die("--85k", (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114), (10, 34, 58), (22, 46, 70, 82))

@@ -1,0 +1,112 @@
+"""Places for blocks near their neighbours."""
+
+import json
+import re
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from openmxu.rtl.target import Target
+from openmxu.rtl.verilog import to_verilog
+from scripts.fpga.block_places import match_blocks
+from scripts.fpga.nextpnr import place, with_matched_blocks
+from scripts.fpga.parts import find_part
+from scripts.fpga.yosys import synthesize
+
+PART = find_part("LFE5U-25F")
+
+
+def block(bit):
+    return {"type": "RAM", "attributes": {}, "connections": {"D": [bit], "CLKA": [0]}}
+
+
+def placed(x, y, bit, kind="FF"):
+    return {"type": kind, "attributes": {"NEXTPNR_BEL": f"X{x}/Y{y}/Q"}, "connections": {"Q": [bit], "CLK": [0]}}
+
+
+def modules(cells, netnames=None):
+    return {"modules": {"top": {"cells": cells, "netnames": netnames or {}}}}
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_all_blocks_together_need_the_least_wire(mirrored):
+    """The block that is considered first would take the place which another needs more."""
+    netlist = modules({"first": block(1), "second": block(2)})
+    first, second = (10, 14), (10, 8)
+    if mirrored:
+        first, second = second, first
+    there = modules(
+        {
+            "first": placed(0, 90, 1, "RAM"),
+            "second": placed(0, 90, 2, "RAM"),
+            "a": placed(*first, 1),
+            "b": placed(*second, 2),
+            # The clock reaches all of them, and says nothing.
+            "c": placed(90, 0, 0),
+        }
+    )
+    sites = {"RAM": ["X10/Y10/R", "X10/Y20/R", "X90/Y90/R"]}
+    assert match_blocks(netlist, "top", sites, there) == 2
+    cells = netlist["modules"]["top"]["cells"]
+    found = [cells[name]["attributes"]["BEL"] for name in ("first", "second")]
+    assert found == (["X10/Y10/R", "X10/Y20/R"] if mirrored else ["X10/Y20/R", "X10/Y10/R"])
+
+
+def test_blocks_that_have_a_place_keep_it():
+    fixed = block(1)
+    fixed["attributes"]["BEL"] = "X10/Y10/R"
+    netlist = modules({"fixed": fixed, "other": block(2)})
+    there = modules({"fixed": placed(10, 10, 1, "RAM"), "other": placed(0, 0, 2, "RAM"), "a": placed(10, 10, 2)})
+    assert match_blocks(netlist, "top", {"RAM": ["X90/Y90/R", "X10/Y10/R", "X20/Y20/R"]}, there) == 1
+    assert netlist["modules"]["top"]["cells"]["other"]["attributes"]["BEL"] == "X20/Y20/R"
+
+
+def test_constants_pull_no_block():
+    netlist = modules({"it": block(1)})
+    netlist["modules"]["top"]["cells"]["it"]["connections"]["A"] = [2]
+    itself = placed(0, 0, 1, "RAM")
+    itself["connections"]["A"] = [2, 2, 2]
+    there = modules(
+        {"it": itself, "a": placed(20, 20, 1), "zero": placed(10, 10, 2)}, {"$PACKER_GND_NET": {"bits": [2]}}
+    )
+    match_blocks(netlist, "top", {"RAM": ["X10/Y10/R", "X20/Y20/R"]}, there)
+    assert netlist["modules"]["top"]["cells"]["it"]["attributes"]["BEL"] == "X20/Y20/R"
+
+
+class Memories(wiring.Component):
+    """Several memories, each of a block, and their read data registered twice."""
+
+    def __init__(self, count):
+        self.count = count
+        super().__init__({"address": In(9), "data": In(36), "enable": In(count), "found": Out(36)})
+
+    def elaborate(self, platform):
+        m = Module()
+        total = 0
+        for index in range(self.count):
+            m.submodules[f"memory_{index}"] = memory = Memory(shape=36, depth=512, init=[])
+            read, write = memory.read_port(), memory.write_port()
+            kept = Signal(36, name=f"kept_{index}")
+            m.d.comb += [read.addr.eq(self.address), write.addr.eq(self.address), write.data.eq(self.data)]
+            m.d.comb += [read.en.eq(1), write.en.eq(self.enable[index])]
+            m.d.sync += kept.eq(read.data + index)
+            total ^= kept
+        m.d.comb += self.found.eq(total)
+        return m
+
+
+def test_tools_take_the_places(tmp_path):
+    netlist = synthesize(to_verilog(Memories(6), "top", Target()), "top", PART.family, tmp_path)
+    blocks = netlist.types["DP16KD"]
+    assert blocks == 6
+    matched = with_matched_blocks(netlist, PART, frequency=50.0)
+    cells = json.loads((tmp_path / matched.json).read_text())["modules"]["top"]["cells"].values()
+    sites = {cell["attributes"]["BEL"] for cell in cells if cell["type"] == "DP16KD"}
+    assert len(sites) == blocks
+    assert sites <= set(PART.block_sites["DP16KD"])
+    assert place(matched, PART, seed=1, frequency=50.0).usage["DP16KD"].used == blocks
+    told = (tmp_path / "top.1.report.json.log").read_text()
+    assert re.search(rf"Placed {blocks} cells based on constraints", told)
