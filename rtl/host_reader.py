@@ -9,6 +9,7 @@ from openmxu.rtl import unified_buffer
 from openmxu.rtl.burst_generator import BurstGenerator
 from openmxu.rtl.commands import host_command
 from openmxu.rtl.interfaces import ReadPortSignature
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.row_unpacker import RowUnpacker
 from openmxu.rtl.row_walker import RowWalker
 from openmxu.rtl.run_walker import RunWalker
@@ -77,7 +78,10 @@ class HostReader(wiring.Component):
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
         connect(m, runs.output, places.runs)
-        connect(m, places.places, unpacker.places)
+        # Places are known long before their beats come; whether a row is taken need not reach the walk in its cycle.
+        m.submodules.place = place = RegisterSlice(places.places.p.shape())
+        connect(m, places.places, place.input)
+        connect(m, place.output, unpacker.places)
         connect(m, flipped(self.memory.data), unpacker.beats)
         connect(m, destinations.output, walker.ranges)
 
