@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["match_blocks"]
+__all__ = ["match_blocks", "scarce_sites"]
 
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")
 _FEW = 40
 """Nets that reach more cells say little on where one of them belongs."""
+
+
+def scarce_sites(types: Mapping[str, int], sites: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """The places of those types of blocks that take more than half of theirs: others find one wherever they look."""
+    return {kind: names for kind, names in sites.items() if 2 * types.get(kind, 0) > len(names)}
 
 
 def match_blocks(
@@ -35,7 +40,7 @@ def match_blocks(
     top
         The module that is flat.
     sites
-        All places for each type of block.
+        All places for each type of block that is to get one.
     placed
         The contents of the JSON file that nextpnr writes of the same netlist with a place for every cell.
 

@@ -11,6 +11,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.target import Family, Target
 from openmxu.rtl.verilog import to_verilog
+from scripts.fpga.block_places import scarce_sites
 from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for
 from scripts.fpga.nextpnr import Placement, place, with_matched_blocks
@@ -136,10 +137,10 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
         (folder / constraints).write_text(text)
     placements = []
     try:
-        if any(netlist.types[kind] for kind in source.part.block_sites):
+        if scarce := scarce_sites(netlist.types, source.part.block_sites):
             say("places of blocks")
             netlist = with_matched_blocks(
-                netlist, source.part, frequency=frequency, constraints=constraints, options=source.options
+                netlist, source.part, scarce, frequency=frequency, constraints=constraints, options=source.options
             )
         for number, seed in enumerate(seeds, 1):
             say(f"placement {number} of {len(seeds)}")

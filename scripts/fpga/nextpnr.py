@@ -109,16 +109,22 @@ def place(
 
 
 def with_matched_blocks(
-    netlist: Netlist, part: Part, *, frequency: float, constraints: str | None = None, options: Sequence[str] = ()
+    netlist: Netlist,
+    part: Part,
+    sites: Mapping[str, Sequence[str]],
+    *,
+    frequency: float,
+    constraints: str | None = None,
+    options: Sequence[str] = (),
 ) -> Netlist:
-    """The netlist with a place for each of its blocks, near what a first placement has put around them.
+    """The netlist with a place for each block of some types, near what a first placement has put around them.
 
-    Parameters and errors are those of :func:`place`.
+    ``sites`` are all places for each of these types; other parameters and errors are those of :func:`place`.
     """
     first, matched = f"{netlist.top}.first.json", f"{netlist.top}.matched.json"
     _run(netlist, part, 1, frequency, constraints, ["--no-route", "--write", first, *options], first)
     contents = json.loads((netlist.folder / netlist.json).read_text())
-    match_blocks(contents, netlist.top, part.block_sites, json.loads((netlist.folder / first).read_text()))
+    match_blocks(contents, netlist.top, sites, json.loads((netlist.folder / first).read_text()))
     (netlist.folder / matched).write_text(json.dumps(contents))
     return replace(netlist, json=matched)
 

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.rtl.target import Target
 from openmxu.rtl.verilog import to_verilog
-from scripts.fpga.block_places import match_blocks
+from scripts.fpga.block_places import match_blocks, scarce_sites
 from scripts.fpga.nextpnr import place, with_matched_blocks
 from scripts.fpga.parts import find_part
 from scripts.fpga.yosys import synthesize
@@ -53,6 +53,11 @@ def test_all_blocks_together_need_the_least_wire(mirrored):
     cells = netlist["modules"]["top"]["cells"]
     found = [cells[name]["attributes"]["BEL"] for name in ("first", "second")]
     assert found == (["X10/Y10/R", "X10/Y20/R"] if mirrored else ["X10/Y20/R", "X10/Y10/R"])
+
+
+def test_what_takes_half_of_its_places_or_less_is_left_to_the_placer():
+    sites = {"RAM": ["a", "b", "c", "d"], "DSP": ["e", "f"], "PLL": ["g"]}
+    assert scarce_sites({"RAM": 2, "DSP": 2, "FF": 9}, sites) == {"DSP": ["e", "f"]}
 
 
 def test_blocks_that_have_a_place_keep_it():
@@ -102,7 +107,7 @@ def test_tools_take_the_places(tmp_path):
     netlist = synthesize(to_verilog(Memories(6), "top", Target()), "top", PART.family, tmp_path)
     blocks = netlist.types["DP16KD"]
     assert blocks == 6
-    matched = with_matched_blocks(netlist, PART, frequency=50.0)
+    matched = with_matched_blocks(netlist, PART, PART.block_sites, frequency=50.0)
     cells = json.loads((tmp_path / matched.json).read_text())["modules"]["top"]["cells"].values()
     sites = {cell["attributes"]["BEL"] for cell in cells if cell["type"] == "DP16KD"}
     assert len(sites) == blocks
