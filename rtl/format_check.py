@@ -146,7 +146,7 @@ class FormatCheck(wiring.Component):
         sizes = (window.height, window.width, plane.height, plane.width, plane.output_width)
         return [
             self._field(Opcode.ACTIVATE, "rows") == 0,
-            (self._field(Opcode.ACTIVATE, "pooling") != Pooling.NONE) & _any(size == 0 for size in sizes),
+            *((self._field(Opcode.ACTIVATE, "pooling") != Pooling.NONE) & (size == 0) for size in sizes),
             self._field(Opcode.ACTIVATE, "table") & (output != OutputFormat.BYTE),
             (self._field(Opcode.ACTIVATE, "operand") == Operand.ADD) & (output == OutputFormat.INT32),
         ]

@@ -45,8 +45,8 @@ class Ice40Elements(wiring.Component):
             next_weight = Signal(OPERAND_WIDTH, name=f"next_weight_{name}", reset_less=True)
             weight = Signal(OPERAND_WIDTH, name=f"weight_{name}", reset_less=True)
             partial_sum = Signal(signed(self.partial_sum_width), name=f"partial_sum_{name}", reset_less=True)
-            swap = Signal(name=f"swap_{name}")
-            shift = Signal(name=f"shift_{name}")
+            swap = Signal(name=f"swap_{name}", reset_less=True)
+            shift = Signal(name=f"shift_{name}", reset_less=True)
             is_negative = Signal(name=f"is_negative_{name}", reset_less=True)
             product = Signal(2 * MAGNITUDE_WIDTH, name=f"product_{name}")
             m.d.sync += [

@@ -205,16 +205,16 @@ class InstructionCheck(wiring.Component):
         reads_weights = opcode_is[Opcode.READ_WEIGHTS]
         # Where memory is read or written first, the word tells; only its end has to be found.
         host = self._field(Opcode.READ_HOST_MEMORY, "host")
-        before_host = flag(
-            "before_host",
-            transfers & (host[host_width:].any() | is_less(host[:host_width], self.windows.host_base)),
-        )
+        before_host = flag("before_host", transfers & is_less(host[:host_width], self.windows.host_base))
         before_weights = flag(
-            "before_weights",
-            reads_weights & (weights[weight_width:].any() | is_less(weights[:weight_width], self.windows.weight_base)),
+            "before_weights", reads_weights & is_less(weights[:weight_width], self.windows.weight_base)
         )
-        outside_host = before_host | (is_transfer & is_less(self.windows.host_limit, ranges.host_end))
-        outside_weights = before_weights | (reads_weights & is_less(self.windows.weight_limit, weight_end))
+        beyond_host = flag("beyond_host", host[host_width:].any())
+        beyond_weights = flag("beyond_weights", weights[weight_width:].any())
+        outside_host = before_host | (is_transfer & (beyond_host | is_less(self.windows.host_limit, ranges.host_end)))
+        outside_weights = before_weights | (
+            reads_weights & (beyond_weights | is_less(self.windows.weight_limit, weight_end))
+        )
         outside_parameters = (self.loads_parameters & is_less(config.parameter_sets, load_end)) | (
             is_activate & ~is_less(parameters, config.parameter_sets)
         )

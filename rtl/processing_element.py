@@ -94,8 +94,9 @@ class ProcessingElement(wiring.Component):
         next_weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
         partial_sum = Signal(signed(self.partial_sum_width), reset_less=True)
         # Elements on a diagonal swap in the same cycle; one register for all of them would have wires across the array.
-        swap = Signal(attrs={"keep": 1})
-        shift = Signal()
+        # What is under way through a reset does no harm: it stays ahead of all that comes later.
+        swap = Signal(reset_less=True, attrs={"keep": 1})
+        shift = Signal(reset_less=True)
 
         # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.
         m.submodules.multiplier = multiplier = multiplier_for(Target.of(platform), in_logic=self.in_logic)

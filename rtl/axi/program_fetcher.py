@@ -124,19 +124,22 @@ class ProgramFetcher(wiring.Component):
                 run.p.lane.eq(lane),
             ]
 
+        # Whether the ring has such a place is known with the place, a cycle after it was written.
+        head, is_in_ring = Signal(RING_WIDTH), Signal()
+        m.d.sync += [head.eq(self.head), is_in_ring.eq(is_less(self.head, self.size))]
         has_room = self._has_room(m, asks, asked)
         with m.If(~self.enable):
             m.d.sync += stopping.eq(1)
         with m.FSM() as fsm:
             with m.State("LOOK"):
-                m.d.sync += target.eq(Mux(is_less(self.head, place), self.size, self.head))
+                m.d.sync += target.eq(Mux(is_less(head, place), self.size, head))
                 with m.If(stopping | ~self.enable):
                     with m.If(~self._is_asked):
                         m.d.sync += [
                             *(place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)),
                             *self._until_end.start(self.size),
                         ]
-                with m.Elif((self.head != place) & is_less(self.head, self.size) & has_room):
+                with m.Elif((head != place) & is_in_ring & has_room):
                     m.next = "MEASURE"
             with m.State("MEASURE"):
                 m.d.sync += available.eq(target - place)
