@@ -30,7 +30,7 @@ class ConfigurationRegisters(wiring.Component):
     write, word
         A legal Set_Configuration; the word has stood for a cycle or more.
     clear
-        All become 0.
+        All become 0, in the next cycle but one; there is no write in the cycle between.
     values
         See :func:`configuration_layout`.
     """
@@ -40,6 +40,8 @@ class ConfigurationRegisters(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        values = Signal(configuration_layout(), reset_less=True)
+        m.d.comb += self.values.eq(values)
         number = field_of(self.word, Opcode.SET_CONFIGURATION, "register")
         for register in _STORED:
             name = register.name.lower()
@@ -47,8 +49,10 @@ class ConfigurationRegisters(wiring.Component):
             m.d.sync += is_register.eq(number == register.number)
             with m.If(self.write & is_register):
                 for field in register.fields:
-                    target = self.values[name][field.name]
-                    m.d.sync += target.eq(register_field(self.word, register.number, field.name))
-        with m.If(self.clear):
-            m.d.sync += self.values.eq(0)
+                    m.d.sync += values[name][field.name].eq(register_field(self.word, register.number, field.name))
+        # A reset, too, reaches all of them through one register.
+        clears = Signal(init=1)
+        m.d.sync += clears.eq(self.clear)
+        with m.If(clears):
+            m.d.sync += values.eq(0)
         return m

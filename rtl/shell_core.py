@@ -183,14 +183,14 @@ class ShellCore(wiring.Component):
             *(core.instructions, self.program.data),
             *(core.host_read.data, core.host_write.data, core.host_write.done, core.weights.data),
         )
+        # In registers, because ports are far from each other. A cycle more or less is nothing to the host.
+        moved = Signal(len(transfers))
+        m.d.sync += moved.eq(Cat(port.valid & port.ready for port in transfers))
         m.d.comb += [
             self._watchdog.limit.eq(self._registers.time_limit),
             self._watchdog.works.eq(core.busy | self._fetcher.fetching),
             self._watchdog.goes_on.eq(
-                Cat(port.valid & port.ready for port in transfers).any()
-                | core.finished
-                | core.waiting
-                | (core.events.valid & ~core.events.ready)
+                moved.any() | core.finished | core.waiting | (core.events.valid & ~core.events.ready)
             ),
         ]
 

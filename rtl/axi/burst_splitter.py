@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.channels import BURST_BEATS, PAGE_BYTES
-from openmxu.rtl.comparison import is_less
 from openmxu.rtl.interfaces import BEATS_WIDTH, burst_layout
 
 __all__ = ["BurstSplitter", "block_beats", "split", "split_burst_layout"]
@@ -90,23 +89,26 @@ class BurstSplitter(wiring.Component):
             self.requests.ready.eq(idle | (offers & fits & self.bursts.ready)),
         ]
 
-        def fit(beats: Value, room: Value) -> Value:
-            """Two short comparisons side by side instead of a long one."""
-            return ~beats[len(room) :].any() & ~is_less(room, beats[: len(room)])
+        def end_in_block(place: Value, beats: Value) -> Value:
+            """Whether so many beats, one or more, from a place in a block on do not leave it."""
+            # Place and beats less one; the sum with all ones costs a gate and no carry chain before the other sum.
+            first, second = (Cat(value[: block_bits + 1], Const(0, 1)) for value in (Cat(place, Const(0, 1)), beats))
+            last = (~(first ^ second) + ((first | second) << 1))[: block_bits + 2]
+            return ~last[block_bits:].any() & ~beats[block_bits + 1 :].any()
 
         with m.If(self.requests.ready):
             # Multiples of 4096 do not change the place in a block.
-            new_room = block - self.requests.p.address[beat_bits : beat_bits + block_bits]
+            place = self.requests.p.address[beat_bits : beat_bits + block_bits]
             comes = self.requests.valid & ~self.flush
             m.d.sync += [
-                *(idle.eq(~comes), offers.eq(comes), fits.eq(fit(self.requests.p.beats, new_room[: len(room)]))),
+                *(idle.eq(~comes), offers.eq(comes), fits.eq(end_in_block(place, self.requests.p.beats))),
                 address.eq((self.requests.p.address + self.offset)[beat_bits : self._address_width]),
                 beats_left.eq(self.requests.p.beats),
-                room.eq(new_room),
+                room.eq(block - place),
             ]
         with m.Elif(steps):
             m.d.sync += [steps.eq(0), idle.eq(self.flush), offers.eq(~self.flush)]
-            m.d.sync += fits.eq(fit(beats_left, Const(block, len(room))))
+            m.d.sync += fits.eq(beats_left <= block)
         with m.Elif(offers & self.bursts.ready):
             m.d.sync += [
                 *(offers.eq(0), steps.eq(~self.flush), idle.eq(self.flush)),
