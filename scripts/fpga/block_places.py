@@ -50,7 +50,8 @@ def match_blocks(
         How many blocks have got a place.
     """
     cells = netlist["modules"][top]["cells"]
-    neighbours = _Neighbours(placed["modules"][top], sites)
+    (flat,) = placed["modules"].values()  # nextpnr has a name of its own for it
+    neighbours = _Neighbours(flat, sites)
     matched = 0
     for kind, names in sites.items():
         taken = {cell["attributes"]["BEL"] for cell in cells.values() if "BEL" in cell["attributes"]}

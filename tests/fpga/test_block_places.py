@@ -104,14 +104,14 @@ class Memories(wiring.Component):
 
 
 def test_tools_take_the_places(tmp_path):
-    netlist = synthesize(to_verilog(Memories(6), "top", Target()), "top", PART.family, tmp_path)
+    netlist = synthesize(to_verilog(Memories(6), "memories", Target()), "memories", PART.family, tmp_path)
     blocks = netlist.types["DP16KD"]
     assert blocks == 6
     matched = with_matched_blocks(netlist, PART, PART.block_sites, frequency=50.0)
-    cells = json.loads((tmp_path / matched.json).read_text())["modules"]["top"]["cells"].values()
+    cells = json.loads((tmp_path / matched.json).read_text())["modules"]["memories"]["cells"].values()
     sites = {cell["attributes"]["BEL"] for cell in cells if cell["type"] == "DP16KD"}
     assert len(sites) == blocks
     assert sites <= set(PART.block_sites["DP16KD"])
     assert place(matched, PART, seed=1, frequency=50.0).usage["DP16KD"].used == blocks
-    told = (tmp_path / "top.1.report.json.log").read_text()
+    told = (tmp_path / "memories.1.report.json.log").read_text()
     assert re.search(rf"Placed {blocks} cells based on constraints", told)
