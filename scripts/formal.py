@@ -98,14 +98,19 @@ def tool(name: str) -> str:
 
 def plan(proofs: Sequence[Proof]) -> list[Run]:
     """Inductions of one module and depth together, what must be possible of each module together, each bounded proof
-    alone: all at once would be more than the solver likes, and one by one more starts than needed."""
+    alone, and each that takes minutes: all at once would be more than the solver likes, and one by one more starts than
+    needed."""
     runs = []
     for module in dict.fromkeys(type(proof).__module__ for proof in proofs):
         name = module.rpartition(".")[2]
         group = tuple(proof for proof in proofs if type(proof).__module__ == module)
-        for depth in sorted({proof.depth for proof in group if proof.bound is None}):
-            inductive = tuple(proof for proof in group if proof.bound is None and proof.depth == depth)
-            runs.append(Run(f"induction_{name}_{depth}", "prove", depth, inductive))
+        inductive = [proof for proof in group if proof.bound is None]
+        for depth in sorted({proof.depth for proof in inductive}):
+            quick = tuple(proof for proof in inductive if proof.depth == depth and not proof.takes_minutes)
+            if quick:
+                runs.append(Run(f"induction_{name}_{depth}", "prove", depth, quick))
+        slow = [proof for proof in inductive if proof.takes_minutes]
+        runs += [Run(f"induction_{name}_{proof.name}", "prove", proof.depth, (proof,)) for proof in slow]
         bounded = [proof for proof in group if proof.bound is not None]
         runs += [Run(f"bounded_{name}_{number}", "bmc", proof.bound, (proof,)) for number, proof in enumerate(bounded)]
         runs.append(Run(f"cover_{name}", "cover", max(proof.cover_depth for proof in group), group))

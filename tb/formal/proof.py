@@ -11,6 +11,9 @@ from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, Me
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In
 
+from openmxu.rtl.target import Target
+from tb.cells import OnTarget
+
 __all__ = ["Proof"]
 
 
@@ -34,12 +37,18 @@ class Proof(abc.ABC):
         See above, and why the bound is enough, or all that can be had.
     cover_depth
         Cycles in which everything must be possible that :meth:`reach` names.
+    target
+        What the unit is elaborated for, with models of the target's blocks.
+    takes_minutes
+        Whether the solver works on it for longer than tests should take.
     """
 
     depth = 2
     bound: int | None = None
     reason: str | None = None
     cover_depth = 20
+    target: Target | None = None
+    takes_minutes = False
 
     def __init__(self, make_unit: Callable[[], wiring.Component], name: str) -> None:
         self._make_unit = make_unit
@@ -62,7 +71,8 @@ class Proof(abc.ABC):
         self._free.clear()
         self._watched = 0
         self.unit = self._make_unit()
-        fragment = Fragment.get(self.unit, platform)
+        unit = self.unit if self.target is None else OnTarget(self.unit, self.target)
+        fragment = Fragment.get(unit, platform)
         self._signals = _driven_signals(fragment, "")
         self._memories = _memories(fragment, "")
         m.submodules.unit = fragment

@@ -8,6 +8,7 @@ from functools import partial
 from tb.formal.bursts import Splitting
 from tb.formal.control import Accesses, Fetching, RegisterAnswers
 from tb.formal.managers import Reading, Writing, WritingInOrder
+from tb.formal.multipliers import Ecp5Product, Ice40PartialSums, Ice40Products, LogicProduct, PortableProduct
 from tb.formal.proof import Proof
 from tb.formal.scoreboard import Soundness
 from tb.formal.streams import FifoContract, FifoOrder, SliceContract
@@ -30,5 +31,10 @@ PROOFS: tuple[Callable[[], Proof], ...] = (
     TilesOfWeights,
     Soundness,
     *(partial(Fetching, data_bytes) for data_bytes in (4, 16, 64)),
+    PortableProduct,
+    Ecp5Product,
+    LogicProduct,
+    Ice40Products,
+    Ice40PartialSums,
 )
 """What makes each of them."""
