@@ -55,8 +55,9 @@ class ShellCore(wiring.Component):
         To be added to the addresses of data and of weights, not to those of programs.
     host_read_errors, host_write_errors, weight_errors
         Accesses that memories have answered with an error.
-    resets
-        The core is in reset: all that is under way between ports and memories shall end without them.
+    resets, next_resets
+        The core is in reset: all that is under way between ports and memories shall end without them. Whether it will
+        be in the next cycle, for registers beside those who are far from the core.
     idle
         Nothing is; the reset ends.
     interrupt
@@ -88,6 +89,7 @@ class ShellCore(wiring.Component):
                 "host_write_errors": In(errors(write_error_layout(config.host_address_width))),
                 "weight_errors": In(errors(read_error_layout(config.weight_address_width, len(WEIGHT_CLIENTS)))),
                 "resets": Out(1),
+                "next_resets": Out(1),
                 "idle": In(1),
                 "interrupt": Out(1),
                 "running": Out(1),
@@ -154,13 +156,11 @@ class ShellCore(wiring.Component):
 
     def _reset(self, m: Module) -> None:
         """Hold the core in reset until nothing is on its way from or to memory."""
-        settled = Signal(2)  # what was taken in the first cycle shows in the second
-        with m.If(self._registers.command.reset):
-            m.d.sync += [self.resets.eq(1), settled.eq(0)]
-        with m.Elif(self.resets):
-            m.d.sync += settled.eq(Cat(1, settled))
-            with m.If(settled.all() & self.idle):
-                m.d.sync += self.resets.eq(0)
+        settled = Signal(3)  # what was taken in the first cycle shows in the second, and in the register in the third
+        idle = Signal()
+        begins = self._registers.command.reset
+        m.d.sync += [idle.eq(self.idle), settled.eq(Mux(begins, 0, Cat(1, settled))), self.resets.eq(self.next_resets)]
+        m.d.comb += self.next_resets.eq(begins | (self.resets & ~(settled.all() & idle)))
 
     def _control_ring(self, m: Module) -> None:
         registers, fetcher = self._registers, self._fetcher

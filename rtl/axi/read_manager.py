@@ -51,7 +51,7 @@ class ReadManager(wiring.Component):
     bus
         AXI.
     errors
-        Beats that came with an error; the client gets them like others.
+        Beats that came with an error, a cycle later; the client gets them like others.
     flush
         While set, requests are forgotten, but for bursts that wait to be asked for, and data that comes is dropped.
     idle
@@ -160,7 +160,8 @@ class ReadManager(wiring.Component):
                 m.d.comb += [port.valid.eq(beats.valid), beats.ready.eq(port.ready)]
         with m.If(self.flush):
             m.d.comb += beats.ready.eq(burst.valid)
-        m.d.comb += [
+        # Whoever looks at them may be far away.
+        m.d.sync += [
             self.errors.valid.eq(arrives & beats.p.resp[1]),
             self.errors.p.client.eq(burst.p.client),
             self.errors.p.resp.eq(beats.p.resp),

@@ -1,6 +1,6 @@
 """The AXI shell: registers and memories on AXI."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -80,13 +80,17 @@ class Shell(wiring.Component):
         connect(m, host_reader.errors, core.host_read_errors)
         connect(m, host_writer.errors, core.host_write_errors)
         connect(m, weight_reader.errors, core.weight_errors)
-        managers = (host_reader, host_writer, weight_reader)
-        m.d.comb += [manager.flush.eq(core.resets) for manager in managers]
+        managers = {"host_reader": host_reader, "host_writer": host_writer, "weight_reader": weight_reader}
+        for name, manager in managers.items():
+            # One for each: they are far from each other.
+            flush = Signal(name=f"flush_{name}", attrs={"keep": 1})
+            m.d.sync += flush.eq(core.next_resets)
+            m.d.comb += manager.flush.eq(flush)
         m.d.comb += [
             host_reader.offset_data.eq(core.host_offset),
             host_writer.offset.eq(core.host_offset),
             weight_reader.offset_data.eq(core.weight_offset),
-            core.idle.eq(Cat(manager.idle for manager in managers).all()),
+            core.idle.eq(Cat(manager.idle for manager in managers.values()).all()),
             self.interrupt.eq(core.interrupt),
         ]
         return m

@@ -130,6 +130,9 @@ class WriteManager(wiring.Component):
             answered.eq(replies.valid & burst.valid & (~burst.p.last | self.port.done.ready | self.flush)),
             replies.ready.eq(answered),
             burst.ready.eq(answered),
+        ]
+        # Whoever looks at them may be far away.
+        m.d.sync += [
             self.errors.valid.eq(answered & replies.p.resp[1]),
             self.errors.p.resp.eq(replies.p.resp),
             self.errors.p.addr.eq(burst.p.addr),
