@@ -32,7 +32,7 @@ class Board:
     leds
         What each LED tells: that one of these is so.
     config
-        The largest core that fits with its shell.
+        The core of its bitstream, unless another is asked for.
     frequency
         Of that core's clock, in MHz; the loop makes the next one that it can, below it.
     baud
