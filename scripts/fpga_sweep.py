@@ -7,7 +7,7 @@
     python scripts/fpga_sweep.py s8 --compare      # against the committed table, which stays as it is
 
 Each figure is the median of three seeds. What does not fit is a row, too. A row whose hardware, tools and seeds are
-those of the committed result is not placed again, unless --again says so. Exit status 1 when a tool fails.
+those of the committed result is not placed again, unless --again or --compare says so. Exit status 1 when a tool fails.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace, rows: Sequence[Row], committed: dict[str, 
                 failed = True
                 console.print(f"fpga_sweep: error: {row.name}: {error}", markup=False, highlight=False)
                 continue
-            for line in moved(row, old, new, options.percent):
+            for line in _told(row, old, new, options.percent):
                 print(line, flush=True)
             if not options.compare:
                 # After each row, so that an interrupted sweep has what it has.
@@ -85,12 +85,18 @@ def _result(
 ) -> dict[str, Any]:
     source, frequency = row.source()
     key = key_of(source, frequency)
-    if old is not None and old["key"] == key and not options.again:
+    if old is not None and old["key"] == key and not (options.again or options.compare):
         return old
     made = implement(source, row.folder(options.output), seeds=SEEDS, frequency=frequency, say=say)
     for error in made.report["errors"]:
         raise FlowError(error)
     return result_of(made.report, key)
+
+
+def _told(row: Row, old: dict[str, Any] | None, new: dict[str, Any], percent: float) -> list[str]:
+    if new is old:
+        return [f"{row.name}: up to date"]
+    return list(moved(row, old, new, percent)) or [f"{row.name}: nothing moved by more than {percent:g} %"]
 
 
 def _state(row: Row, old: dict[str, Any] | None) -> str:
@@ -103,7 +109,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help="default: all")
     parser.add_argument("--list", action="store_true", help="say which rows there are, and which are up to date")
-    parser.add_argument("--compare", action="store_true", help="write nothing, say what has moved")
+    parser.add_argument("--compare", action="store_true", help="place them all, write nothing, say what has moved")
     parser.add_argument("--percent", type=float, default=5.0, help="by more than this (default %(default)g)")
     parser.add_argument("--again", action="store_true", help="also rows that are up to date")
     parser.add_argument("--output", type=Path, default=Path("build/synthesis"), help="folder (default %(default)s)")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import scripts.fpga_sweep as sweep
-from scripts.fpga.results import RESULTS, moved, read_results, result_of, write_results
+from scripts.fpga.results import moved, read_results, result_of, write_results
 from scripts.fpga.rows import ROWS, find_rows
 from scripts.fpga.table import DOCUMENT, FIGURE, figure, table, with_table
 
@@ -114,20 +114,35 @@ def test_unknown_rows_are_told(capsys):
     assert capsys.readouterr().err.startswith("fpga_sweep: error: unknown row 's9'; known: s4, s8")
 
 
-def test_a_row_that_is_up_to_date_is_not_placed_again(monkeypatch, capsys):
+@pytest.fixture
+def placed(monkeypatch):
+    """The rows that were placed, with committed results of s4, which is up to date, and s8, which is not."""
     results = {"s4": result_of(REPORT, "same"), "s8": result_of(REPORT, "old")}
-    placed = []
+    names = []
 
     def place(source, folder, **_):
-        placed.append(folder.name)
-        return type("Made", (), {"report": {**REPORT, "lut": 30000}})
+        names.extend(name for name in results if ROWS[name].folder(folder.parent) == folder)
+        return type("Made", (), {"report": {**REPORT, "lut": 30000 if names[-1] == "s8" else 20000}})
 
     monkeypatch.setattr(sweep, "read_results", lambda: results)
+    monkeypatch.setattr(sweep, "write_results", lambda _: None)
+    monkeypatch.setattr(sweep, "write_document", lambda _: None)
     monkeypatch.setattr(type(ROWS["s4"]), "source", lambda self: (None, 100.0))
     monkeypatch.setattr(sweep, "key_of", lambda *_: "same")
     monkeypatch.setattr(sweep, "implement", place)
+    return names
+
+
+def test_a_row_that_is_up_to_date_is_not_placed_again(placed, capsys):
+    assert sweep.main(["s4", "s8"]) == 0
+    assert placed == ["s8"]
+    assert capsys.readouterr().out == "s4: up to date\ns8: lut 20000 → 30000 (+50.0 %)\n"
+    assert sweep.main(["s4", "s8", "--again"]) == 0
+    assert placed == ["s8", "s4", "s8"]
+
+
+def test_a_comparison_is_one_of_a_new_run(placed, capsys):
     assert sweep.main(["s4", "s8", "--compare"]) == 0
-    assert placed == [f"LFE5U-85F-{ROWS['s8'].config.fingerprint}"]
-    assert capsys.readouterr().out == "s8: lut 20000 → 30000 (+50.0 %)\n"
-    assert results["s8"]["lut"] == 20000
-    assert RESULTS.name == "fpga.json"
+    assert placed == ["s4", "s8"]
+    assert capsys.readouterr().out == "s4: nothing moved by more than 5 %\ns8: lut 20000 → 30000 (+50.0 %)\n"
+    assert sweep.read_results()["s8"]["lut"] == 20000
