@@ -120,7 +120,7 @@ PARTS = {
             block_rams=("DP", "DPB", "SDP", "SDPB", "SDPX9", "SDPX9B", "DPX9", "DPX9B", "SP", "SPX9", "pROM", "pROMX9"),
             multipliers=36,  # of the 40 of 9 bits; the others multiply wider
             limits={
-                "LUT4": (("LUT",), 8640),
+                "LUT4": (("LUT", "ALU"), 8640),
                 "DFF": (("DFF",), 6480),
                 "BSRAM": (("DP", "SDP", "SP", "pROM"), 26),
                 "MULT9X9": (("MULT9X9",), 40),
