@@ -67,7 +67,7 @@ BOARDS = {
             part="LFE5U-85F-6BG381C",
             leds=_EACH,
             config=Config.for_size(8),
-            frequency=55.0,
+            frequency=50.0,
         ),
         Board(
             name="icebreaker",
