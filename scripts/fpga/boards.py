@@ -18,7 +18,7 @@ from scripts.fpga.tools import run_tool
 __all__ = ["find_board", "make_bitstream", "on_board", "prepare"]
 
 _ROUTER = {Family.ECP5: ("--router", "router2")}
-"""Options of nextpnr. Its default router took minutes for single wires of a board's design, and did not end."""
+"""Options of nextpnr. Its default router took minutes for a few wires of a board's design."""
 
 _CONSTRAINTS = {Family.ECP5: ".lpf", Family.ICE40: ".pcf", Family.GOWIN: ".cst"}
 
