@@ -12,7 +12,8 @@ from scripts.fpga.parts import Part
 __all__ = ["target_for"]
 
 _MODULE = re.compile(r"^module \\?([^\s(]+).*?^endmodule", re.MULTILINE | re.DOTALL)
-_PRODUCT = re.compile(r" \* |^ *(?:MULT18X18D|MULT9X9|MULT18X18|SB_MAC16) ", re.MULTILINE)
+_PRODUCT = re.compile(r" \* (?!\d+'h0*[1248]0*;)|^ *(?:MULT18X18D|MULT9X9|MULT18X18|SB_MAC16) ", re.MULTILINE)
+"""What takes a block. A product by a power of two, as selects of words have one, is wires."""
 
 
 def target_for(config: Config, part: Part, verilog: Callable[[Target], str]) -> Target:

@@ -1,0 +1,53 @@
+"""How many processing elements get a multiplier block."""
+
+import pytest
+
+from openmxu.arch.config import Config
+from openmxu.rtl.target import Family, Target
+from scripts.fpga.multipliers import target_for
+from scripts.fpga.parts import find_part
+
+DESIGN = r"""
+module \top.array.element (a, b);
+  assign \$1  = a * b;
+endmodule
+module \top.select (place, a, b);
+  assign \$1  = place * 4'h8;
+  assign \$2  = place * 7'h40;
+  assign \$3  = place * 6'h20;
+  assign \$4  = place * 4'h1;
+{products}
+endmodule
+"""
+
+
+@pytest.mark.parametrize(
+    ("products", "blocks"),
+    [
+        ([], 36),
+        ([r"assign \$5  = a * b;"], 35),
+        ([r"assign \$5  = a * 4'h6;", r"assign \$6  = a * 8'h18;"], 34),
+        ([r"assign \$5  = a * b;", r"MULT18X18D #("], 34),
+        ([r"assign \$5  = a * b;"] * 40, 0),
+    ],
+)
+def test_the_array_gets_what_the_rest_leaves(products, blocks):
+    verilog = DESIGN.replace("{products}", "\n".join(f"  {product}" for product in products))
+    target = target_for(Config.for_size(8), find_part("GW1NR-LV9QN88PC6/I5"), lambda _: verilog)
+    assert target == Target(Family.GOWIN, array_multipliers=blocks)
+
+
+def test_no_more_than_places_that_the_array_may_have():
+    part = find_part("LFE5U-85F")
+    sites = sum(map(len, part.array_sites))
+    assert 0 < sites < part.multipliers
+    assert target_for(Config.for_size(16), part, lambda _: DESIGN.replace("{products}", "")) == Target(
+        Family.ECP5, array_multipliers=sites
+    )
+
+
+def test_an_array_far_smaller_than_the_part_is_not_counted():
+    def verilog(target):
+        raise AssertionError("not needed")
+
+    assert target_for(Config.for_size(8), find_part("LFE5U-85F"), verilog) == Target(Family.ECP5)
