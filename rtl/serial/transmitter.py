@@ -84,7 +84,10 @@ class Transmitter(wiring.Component):
         self._fill(m, buffer, length, whole, number, fresh)
         self._send(m, buffer, length, number, nonce, kind, begin, is_message, finished)
 
-        # What happens while a frame is sent waits for its end.
+        with m.If(self.acknowledges & whole & ~fresh & (self.acknowledged == number)):
+            m.d.sync += done.eq(1)
+        # What happens while a frame is sent waits for its end. An acknowledgement in the cycle in which the message is
+        # forgotten was for that message, too, so that these statements follow.
         idle = Signal(init=1)
         with m.If(begin):
             m.d.sync += idle.eq(0)
@@ -109,8 +112,6 @@ class Transmitter(wiring.Component):
             m.d.sync += patience.eq(patience + 1)
         with m.If(self.owes):
             m.d.sync += [owed.eq(1), patience.eq(0)]
-        with m.If(self.acknowledges & whole & ~fresh & (self.acknowledged == number)):
-            m.d.sync += done.eq(1)
         with m.If(self.synchronizes):
             m.d.sync += [asked.eq(1), nonce.eq(self.nonce)]
         with m.If(self.restart):

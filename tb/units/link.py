@@ -34,6 +34,8 @@ class Peer(Agent):
         Messages that have come.
     frames
         How many frames of each kind have come.
+    is_silent
+        It acknowledges nothing by itself.
     """
 
     def __init__(self, bench: Bench, idle: float, backpressure: float, damaged: float) -> None:
@@ -52,6 +54,7 @@ class Peer(Agent):
         self.received: list[bytes] = []
         self._awaited: bytes | None = None
         self.frames = dict.fromkeys(FrameKind, 0)
+        self.is_silent = False
         bench.add(self)
 
     def begin(self, nonce: int) -> None:
@@ -117,7 +120,12 @@ class Peer(Agent):
             if frame.number == (self._dealt_with + 1) % 256:
                 self._dealt_with = frame.number
                 self.received.append(frame.contents)
-            self.send(Frame(FrameKind.ACKNOWLEDGE, 0, self._dealt_with))
+            if not self.is_silent:
+                self.acknowledge()
+
+    def acknowledge(self) -> None:
+        """Acknowledge the last message."""
+        self.send(Frame(FrameKind.ACKNOWLEDGE, 0, self._dealt_with))
 
 
 def messages(count: int) -> list[bytes]:
@@ -173,6 +181,29 @@ async def numbers_wrap(dut):
     await bench.until(peer.has_all_of(len(sent)), 200_000)
     await bench.steps(100)
     assert arrived == peer.received == sent
+
+
+@cocotb.test()
+async def acknowledgements_come_at_any_time(dut):
+    """Again and again while a message is sent once more, so that one comes in each cycle before and after its end."""
+    bench = await Bench.start(dut, "link")
+    outgoing = bench.source("outgoing")
+    peer = Peer(bench, 0.0, 0.0, 0.0)
+    peer.is_silent = True
+    sends = bench.port("tx__valid")
+    await synchronize(bench, peer, 7)
+    sent = [anything(20) for _ in range(16)]
+    for message in sent:
+        outgoing.send(*payloads(message))
+    for turn in range(len(sent)):
+        await bench.until(lambda count=turn + 1: len(peer.received) == count)
+        await bench.steps(RETRANSMIT_CYCLES // 2)
+        await bench.until(lambda: int(sends.value) == 1, 2 * RETRANSMIT_CYCLES)
+        await bench.steps(turn)
+        for _ in range(8):
+            peer.acknowledge()
+    await bench.steps(RETRANSMIT_CYCLES)
+    assert peer.received == sent
 
 
 @cocotb.test()
