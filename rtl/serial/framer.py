@@ -12,7 +12,9 @@ __all__ = ["Framer"]
 
 
 class Framer(wiring.Component):
-    """A flag, the bytes of a frame and of its checksum with escapes, another flag; one byte per cycle.
+    """A flag, the bytes of a frame and of its checksum with escapes, another flag.
+
+    One byte per cycle, but for those of the checksum, which take two cycles each.
 
     Members
     -------
@@ -32,6 +34,7 @@ class Framer(wiring.Component):
         escaped = Signal()
         whole = Signal()
         place = Signal(range(CRC_BYTES))
+        low = Signal(8, reset_less=True)
         m.d.comb += [
             may_push.eq(~self.bytes.valid | self.bytes.ready),
             crc.data.eq(self.frames.p.data),
@@ -65,12 +68,16 @@ class Framer(wiring.Component):
                     with m.If(whole & self.frames.p.last):
                         m.next = "CHECKSUM"
             with m.State("CHECKSUM"):
+                # It comes late, out of a memory.
+                m.d.comb += crc.shift.eq(1)
+                m.d.sync += [low.eq(crc.low), place.eq(place + 1)]
+                m.next = "CHECKSUM_BYTE"
+            with m.State("CHECKSUM_BYTE"):
                 with m.If(may_push):
-                    push_escaped(crc.low)
-                    m.d.comb += crc.shift.eq(whole)
+                    push_escaped(low)
                     with m.If(whole):
-                        m.d.sync += place.eq(place + 1)
-                        with m.If(place == CRC_BYTES - 1):
+                        m.next = "CHECKSUM"
+                        with m.If(place == 0):
                             m.next = "END"
             with m.State("END"):
                 with m.If(may_push):

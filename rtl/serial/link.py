@@ -1,12 +1,13 @@
 """Link: messages over a wire that corrupts, loses and repeats bytes."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from openmxu.rtl.register_slice import RegisterSlice
 from openmxu.rtl.serial.deframer import Deframer
 from openmxu.rtl.serial.framer import Framer
-from openmxu.rtl.serial.messages import byte_stream
+from openmxu.rtl.serial.messages import byte_layout, byte_stream
 from openmxu.rtl.serial.receiver import Receiver
 from openmxu.rtl.serial.transmitter import Transmitter
 
@@ -50,11 +51,17 @@ class Link(wiring.Component):
         m.submodules.receiver = receiver = Receiver()
         m.submodules.transmitter = transmitter = Transmitter(self._retransmit_cycles)
         m.submodules.framer = framer = Framer()
+        # Bytes come late out of the memories on both ways, and go far or through the escapes of a frame.
+        incoming, frames = RegisterSlice(byte_layout()), RegisterSlice(byte_layout())
+        m.submodules.incoming = ResetInserter(transmitter.restart)(incoming)
+        m.submodules.frames = frames
         connect(m, flipped(self.rx), deframer.bytes)
         connect(m, deframer.contents, receiver.contents)
-        connect(m, receiver.messages, flipped(self.incoming))
+        connect(m, receiver.messages, incoming.input)
+        connect(m, incoming.output, flipped(self.incoming))
         connect(m, flipped(self.outgoing), transmitter.messages)
-        connect(m, transmitter.frames, framer.frames)
+        connect(m, transmitter.frames, frames.input)
+        connect(m, frames.output, framer.frames)
         connect(m, framer.bytes, flipped(self.tx))
         m.d.comb += [
             receiver.end.eq(deframer.end),

@@ -89,15 +89,16 @@ class Transmitter(wiring.Component):
         # What happens while a frame is sent waits for its end. An acknowledgement in the cycle in which the message is
         # forgotten was for that message, too, so that these statements follow.
         idle = Signal(init=1)
+        m.d.sync += self.restart.eq(0)
         with m.If(begin):
             m.d.sync += idle.eq(0)
         with m.If(finished):
             m.d.sync += idle.eq(1)
         with m.If(idle):
             with m.If(asked):
-                m.d.comb += [self.restart.eq((nonce != session) | ~self.enable), begin.eq(1)]
-                m.d.comb += kind.eq(FrameKind.SYNCHRONIZED)
+                m.d.comb += [kind.eq(FrameKind.SYNCHRONIZED), begin.eq(1)]
                 m.d.sync += [asked.eq(0), session.eq(nonce), self.enable.eq(1)]
+                m.d.sync += self.restart.eq((nonce != session) | ~self.enable)
             with m.Elif(done):
                 m.d.sync += [done.eq(0), whole.eq(0), length.eq(0)]
             with m.Elif(whole & (fresh | (waited == self._retransmit_cycles))):
