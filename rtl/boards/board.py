@@ -67,7 +67,7 @@ BOARDS = {
             part="LFE5U-85F-6BG381C",
             leds=_EACH,
             config=Config.for_size(8),
-            frequency=50.0,
+            frequency=75.0,
         ),
         Board(
             name="icebreaker",
@@ -87,7 +87,7 @@ BOARDS = {
             part="GW1NR-LV9QN88PC6/I5",
             leds=_EACH,
             config=Config.preset("icebreaker", unified_buffer_rows=4096),
-            frequency=45.0,
+            frequency=63.0,
         ),
     )
 }

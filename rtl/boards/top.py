@@ -66,7 +66,13 @@ class BoardTop(Elaboratable):
         m.domains.sync = domain = ClockDomain()
         m.d.comb += domain.clk.eq(pll.clk)
         m.submodules.button = button = io.Buffer("i", platform.request("button", 0, dir="-"))
-        m.submodules.reset = ResetSynchronizer(~pll.locked | button.i, domain="sync")
+        # The synchronizer stays beside the pins; the register behind it may go where the core is.
+        m.domains.pins = pins = ClockDomain(local=True)
+        m.d.comb += pins.clk.eq(pll.clk)
+        m.submodules.reset = ResetSynchronizer(~pll.locked | button.i, domain="pins")
+        resets = Signal(init=1, reset_less=True)
+        m.d.pins += resets.eq(pins.rst)
+        m.d.comb += domain.rst.eq(resets)
 
         m.submodules.shell = shell = UartShell(self._config, clock=self._clock, baud=self._baud)
         wires = platform.request("uart", 0, dir="-")

@@ -17,9 +17,6 @@ from scripts.fpga.tools import run_tool
 
 __all__ = ["find_board", "make_bitstream", "on_board", "prepare"]
 
-_ROUTER = {Family.ECP5: ("--router", "router2")}
-"""Options of nextpnr. Its default router took minutes for a few wires of a board's design."""
-
 _CONSTRAINTS = {Family.ECP5: ".lpf", Family.ICE40: ".pcf", Family.GOWIN: ".cst"}
 
 
@@ -72,7 +69,6 @@ def on_board(board: Board, config: Config, frequency: float, baud: int) -> tuple
         top=TOP,
         verilog=made.files[f"{TOP}.debug.v"],
         constraints=(constraints, made.files[constraints]),
-        options=_ROUTER.get(part.family, ()),
     )
     return source, top.frequency
 

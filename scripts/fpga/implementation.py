@@ -48,8 +48,6 @@ class Source:
         All modules.
     constraints
         Name and text of a file with pins and clocks; ``None`` out of context.
-    options
-        More options of nextpnr.
     """
 
     target: str
@@ -58,7 +56,6 @@ class Source:
     top: str
     verilog: str
     constraints: tuple[str, str] | None = None
-    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,21 +136,10 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     try:
         if scarce := scarce_sites(netlist.types, source.part.block_sites):
             say("places of blocks")
-            netlist = with_matched_blocks(
-                netlist, source.part, scarce, frequency=frequency, constraints=constraints, options=source.options
-            )
+            netlist = with_matched_blocks(netlist, source.part, scarce, frequency=frequency, constraints=constraints)
         for number, seed in enumerate(seeds, 1):
             say(f"placement {number} of {len(seeds)}")
-            placements.append(
-                place(
-                    netlist,
-                    source.part,
-                    seed=seed,
-                    frequency=frequency,
-                    constraints=constraints,
-                    options=source.options,
-                )
-            )
+            placements.append(place(netlist, source.part, seed=seed, frequency=frequency, constraints=constraints))
         usage = placements[0].usage
     except DoesNotFitError as error:
         # Whether there is a place for everything may depend on the seed; a part is then too small.

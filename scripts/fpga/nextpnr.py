@@ -72,9 +72,8 @@ def place(
     seed: int,
     frequency: float,
     constraints: str | None = None,
-    options: Sequence[str] = (),
 ) -> Placement:
-    """Place and route, if that has not been done with the same netlist, tool and options.
+    """Place and route, if that has not been done with the same netlist and tool.
 
     Parameters
     ----------
@@ -88,8 +87,6 @@ def place(
         What nextpnr aims at for clocks without a constraint of their own, in MHz.
     constraints
         Name of a file of constraints beside the netlist; ``None`` places it out of context, its ports bound to no pins.
-    options
-        More options of nextpnr.
 
     Raises
     ------
@@ -101,7 +98,7 @@ def place(
     stem = f"{netlist.top}.{seed}"
     report = f"{stem}.report.json"
     option, suffix = _RESULTS[part.family]
-    arguments = ["--report", report, *options]
+    arguments = ["--report", report]
     if constraints is not None:
         arguments += [option, stem + suffix]
     ran = _run(netlist, part, seed, frequency, constraints, arguments, report)
@@ -115,14 +112,13 @@ def with_matched_blocks(
     *,
     frequency: float,
     constraints: str | None = None,
-    options: Sequence[str] = (),
 ) -> Netlist:
     """The netlist with a place for each block of some types, near what a first placement has put around them.
 
     ``sites`` are all places for each of these types; other parameters and errors are those of :func:`place`.
     """
     first, matched = f"{netlist.top}.first.json", f"{netlist.top}.matched.json"
-    _run(netlist, part, 1, frequency, constraints, ["--no-route", "--write", first, *options], first)
+    _run(netlist, part, 1, frequency, constraints, ["--no-route", "--write", first], first)
     contents = json.loads((netlist.folder / netlist.json).read_text())
     match_blocks(contents, netlist.top, sites, json.loads((netlist.folder / first).read_text()))
     (netlist.folder / matched).write_text(json.dumps(contents))
