@@ -87,7 +87,7 @@ BOARDS = {
             part="GW1NR-LV9QN88PC6/I5",
             leds=_EACH,
             config=Config.preset("icebreaker", unified_buffer_rows=4096),
-            frequency=63.0,
+            frequency=54.0,
         ),
     )
 }
