@@ -64,7 +64,6 @@ ROWS = {
         _ecp5("s8_small_memories", 8, unified_buffer_rows=2048, accumulator_rows=256, parameter_sets=16),
         _ecp5("s8_large_memories", 8, unified_buffer_rows=32768, accumulator_rows=2048),
         _ecp5("s16", 16),
-        _ecp5("s16_lanes1", 16, activation_lanes=1),
         _ecp5("s8_25f", 8, part="LFE5U-25F"),
         _ecp5("s8_45f", 8, part="LFE5U-45F"),
         _ecp5("s16_45f", 16, part="LFE5U-45F"),
