@@ -6,23 +6,23 @@ from amaranth.lib.wiring import connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
-from openmxu.rtl.accumulators import Accumulators, tag_layout
-from openmxu.rtl.activation_unit import ActivationUnit
-from openmxu.rtl.dispatcher import Dispatcher
-from openmxu.rtl.host_reader import HostReader
-from openmxu.rtl.host_writer import HostWriter
-from openmxu.rtl.interfaces import CoreSignature
-from openmxu.rtl.management import Management
-from openmxu.rtl.matrix_sequencer import MatrixSequencer
-from openmxu.rtl.register_slice import RegisterSlice
-from openmxu.rtl.scoreboard import QueuedUnit
-from openmxu.rtl.scrubber import Scrubber
-from openmxu.rtl.systolic_array import SystolicArray
-from openmxu.rtl.systolic_data_setup import SystolicDataSetup
-from openmxu.rtl.unified_buffer import UnifiedBuffer
-from openmxu.rtl.weight_fetcher import WeightFetcher
-from openmxu.rtl.weight_fifo import WeightFIFO
-from openmxu.rtl.weight_shifter import WeightShifter
+from openmxu.rtl.activation.activation_unit import ActivationUnit
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.common.interfaces import CoreSignature
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.dispatch.dispatcher import Dispatcher
+from openmxu.rtl.dispatch.management import Management
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit
+from openmxu.rtl.dispatch.scrubber import Scrubber
+from openmxu.rtl.host.host_reader import HostReader
+from openmxu.rtl.host.host_writer import HostWriter
+from openmxu.rtl.matrix.accumulators import Accumulators, tag_layout
+from openmxu.rtl.matrix.matrix_sequencer import MatrixSequencer
+from openmxu.rtl.matrix.systolic_array import SystolicArray
+from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.weights.weight_fetcher import WeightFetcher
+from openmxu.rtl.weights.weight_fifo import WeightFIFO
+from openmxu.rtl.weights.weight_shifter import WeightShifter
 
 __all__ = ["Core"]
 
@@ -32,7 +32,7 @@ class Core(wiring.Component):
 
     Host memory → unified buffer → systolic data setup → array → accumulators → activation unit → unified buffer → host
     memory; weight memory → weight fetcher → weight FIFO → array. Members: see
-    :class:`~openmxu.rtl.interfaces.CoreSignature`.
+    :class:`~openmxu.rtl.common.interfaces.CoreSignature`.
     """
 
     def __init__(self, config: Config) -> None:

@@ -4,7 +4,7 @@ from amaranth.lib import wiring
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
-from openmxu.rtl.dense.core import DenseCore
+from openmxu.rtl.lite.core import DenseCore
 
 __all__ = ["core_for"]
 
@@ -12,5 +12,5 @@ _CORES = {"full": Core, "dense": DenseCore}
 
 
 def core_for(config: Config) -> wiring.Component:
-    """A core of the configuration's profile, with a :class:`~openmxu.rtl.interfaces.CoreSignature`."""
+    """A core of the configuration's profile, with a :class:`~openmxu.rtl.common.interfaces.CoreSignature`."""
     return _CORES[config.profile](config)

@@ -26,8 +26,8 @@ import openmxu
 from openmxu.arch.config import PRESETS
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.rtl.axi.top import Top
-from openmxu.rtl.target import Family, Target
-from openmxu.rtl.verilog import to_verilog
+from openmxu.rtl.fpga.target import Family, Target
+from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.sim.verilator import AXI, BuildError, MissingToolError
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.errors import FlowError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, Pooling, Register
 from openmxu.arch.legality import PARAMETER_ROWS, LegalityChecker, host_extent
-from openmxu.rtl.scoreboard import QueuedUnit
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG
 from tb.hazards import Access
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Elaboratable, Fragment, Instance, Module, M
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
-from openmxu.rtl.target import Target
+from openmxu.rtl.fpga.target import Target
 
 __all__ = ["OnTarget", "UnknownCellError"]
 

@@ -16,7 +16,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode
 from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
-from openmxu.rtl.interfaces import EventLayout, ManagementRequest
+from openmxu.rtl.common.interfaces import EventLayout, ManagementRequest
 from openmxu.sim.interpreter import check_memory, check_program
 from tb.bench import CONFIG, Bench
 from tb.memories import ReadMemory, WriteMemory

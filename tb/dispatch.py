@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from openmxu.rtl.scoreboard import QueuedUnit
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import Agent, Bench
 from tb.hazards import Access, conflict
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openmxu.rtl.scoreboard import QueuedUnit, access_layout
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
 from tb.bench import CONFIG
 from tb.payloads import pack
 

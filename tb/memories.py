@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.rtl.interfaces import burst_layout, write_beat_layout
+from openmxu.rtl.common.interfaces import burst_layout, write_beat_layout
 from tb.bench import CONFIG, Agent, Bench
 from tb.payloads import row_of, unpack
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.rtl.commands import host_command
+from openmxu.rtl.dispatch.commands import host_command
 from tb.bench import CONFIG
 from tb.payloads import pack
 

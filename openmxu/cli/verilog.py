@@ -108,7 +108,7 @@ def _core_verilog(config: Config) -> str:
     with _generating(config):
         # Imported here because the other commands need no HDL.
         from openmxu.rtl.cores import core_for
-        from openmxu.rtl.verilog import to_verilog
+        from openmxu.rtl.fpga.verilog import to_verilog
 
         return to_verilog(core_for(config), TOP)
 
@@ -117,7 +117,7 @@ def _axi_verilog(config: Config) -> str:
     with _generating(config):
         from openmxu.rtl.axi.top import TOP as AXI_TOP
         from openmxu.rtl.axi.top import Top
-        from openmxu.rtl.verilog import to_verilog
+        from openmxu.rtl.fpga.verilog import to_verilog
 
         return to_verilog(Top(config), AXI_TOP)
 
@@ -126,10 +126,10 @@ def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
     if clock is None:
         raise InputError("--shell serial needs --clock: the frequency of its clock in Hz")
     with _generating(config):
+        from openmxu.rtl.fpga.verilog import to_verilog
         from openmxu.rtl.serial.top import TOP as SERIAL_TOP
         from openmxu.rtl.serial.top import Top
         from openmxu.rtl.serial.uart import uart_divisor
-        from openmxu.rtl.verilog import to_verilog
 
         try:
             uart_divisor(clock, baud)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.channels import BURST_BEATS, PAGE_BYTES
-from openmxu.rtl.interfaces import BEATS_WIDTH, burst_layout
+from openmxu.rtl.common.interfaces import BEATS_WIDTH, burst_layout
 
 __all__ = ["BurstSplitter", "block_beats", "split", "split_burst_layout"]
 
@@ -46,7 +46,7 @@ class BurstSplitter(wiring.Component):
     Members
     -------
     requests
-        As the core makes them, see :func:`~openmxu.rtl.interfaces.burst_layout`.
+        As the core makes them, see :func:`~openmxu.rtl.common.interfaces.burst_layout`.
     offset
         Added to addresses, a multiple of 4096; sums wrap.
     bursts

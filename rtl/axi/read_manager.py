@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_splitter import BurstSplitter, block_beats
 from openmxu.rtl.axi.channels import ReadChannelsSignature, address_layout, read_data_layout
-from openmxu.rtl.interfaces import ReadPortSignature
-from openmxu.rtl.register_slice import RegisterSlice
-from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.common.interfaces import ReadPortSignature
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.stream_fifo import StreamFIFO
 
 __all__ = ["ReadManager", "read_error_layout"]
 

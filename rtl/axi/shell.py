@@ -6,13 +6,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.arch.registers import ADDRESS_WIDTH, ShellKind
-from openmxu.rtl.axi.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS
 from openmxu.rtl.axi.channels import LiteSignature, ReadChannelsSignature, WriteChannelsSignature
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
-from openmxu.rtl.register_slice import RegisterSlice
-from openmxu.rtl.shell_core import ShellCore
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS
+from openmxu.rtl.shell.shell_core import ShellCore
 
 __all__ = ["Shell"]
 

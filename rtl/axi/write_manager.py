@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.axi.channels import WriteChannelsSignature, address_layout, response_layout, write_data_layout
-from openmxu.rtl.interfaces import WritePortSignature
-from openmxu.rtl.register_slice import RegisterSlice
-from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.common.interfaces import WritePortSignature
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.stream_fifo import StreamFIFO
 
 __all__ = ["WriteManager", "write_error_layout"]
 

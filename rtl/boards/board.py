@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openmxu.arch.config import Config
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 
 if TYPE_CHECKING:
     from amaranth.build import Platform

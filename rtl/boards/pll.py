@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Elaboratable, Instance, Module, Signal
 from amaranth.lib import io
 
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 
 __all__ = ["Pll", "PllFactors", "pll_factors"]
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from openmxu.rtl.register_slice import RegisterSlice
+from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.serial.deframer import Deframer
 from openmxu.rtl.serial.framer import Framer
 from openmxu.rtl.serial.messages import byte_layout, byte_stream

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.serial import DATA_BYTES, MessageKind, ReplyStatus
-from openmxu.rtl.interfaces import BEATS_WIDTH, ReadPortSignature
+from openmxu.rtl.common.interfaces import BEATS_WIDTH, ReadPortSignature
 from openmxu.rtl.serial.messages import byte_stream, memory_error_layout, message_layout
 from openmxu.rtl.serial.short_message import ShortMessage
 

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.serial import DATA_BYTES, MessageKind, ReplyStatus
-from openmxu.rtl.interfaces import BEATS_WIDTH, WritePortSignature
+from openmxu.rtl.common.interfaces import BEATS_WIDTH, WritePortSignature
 from openmxu.rtl.serial.messages import byte_stream, memory_error_layout, message_layout
 
 __all__ = ["MemoryWriter"]

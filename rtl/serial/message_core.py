@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import Config
 from openmxu.arch.registers import ADDRESS_WIDTH, BusPort, ShellKind
 from openmxu.arch.serial import MessageKind
-from openmxu.rtl.axi.bus_errors import HOST_CLIENTS
 from openmxu.rtl.serial.memory_reader import MemoryReader
 from openmxu.rtl.serial.memory_writer import MemoryWriter
 from openmxu.rtl.serial.message_arbiter import MessageArbiter
@@ -16,7 +15,8 @@ from openmxu.rtl.serial.messages import byte_stream, message_layout
 from openmxu.rtl.serial.register_port import RegisterPort
 from openmxu.rtl.serial.shared_reader import SharedReader
 from openmxu.rtl.serial.short_message import ShortMessage
-from openmxu.rtl.shell_core import ShellCore
+from openmxu.rtl.shell.bus_errors import HOST_CLIENTS
+from openmxu.rtl.shell.shell_core import ShellCore
 
 __all__ = ["MessageCore"]
 
@@ -42,7 +42,7 @@ class MessageCore(wiring.Component):
     incoming, outgoing
         Messages from the computer and to it.
     running, faulted
-        See :class:`~openmxu.rtl.shell_core.ShellCore`.
+        See :class:`~openmxu.rtl.shell.shell_core.ShellCore`.
     """
 
     def __init__(self, config: Config) -> None:

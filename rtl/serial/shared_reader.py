@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.serial import MessageKind
-from openmxu.rtl.interfaces import ReadPortSignature
+from openmxu.rtl.common.interfaces import ReadPortSignature
 from openmxu.rtl.serial.memory_reader import MemoryReader
 from openmxu.rtl.serial.messages import byte_stream, memory_error_layout
 

@@ -8,7 +8,7 @@ from amaranth.build.run import BuildPlan
 
 from openmxu.arch.config import Config
 from openmxu.rtl.boards import BOARDS, TOP, Board, BoardTop
-from openmxu.rtl.target import Family, Target
+from openmxu.rtl.fpga.target import Family, Target
 from scripts.fpga.errors import FlowError, TimingError
 from scripts.fpga.implementation import Implementation, Source
 from scripts.fpga.multipliers import target_for

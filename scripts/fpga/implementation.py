@@ -9,8 +9,8 @@ from typing import Any
 
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
-from openmxu.rtl.target import Family, Target
-from openmxu.rtl.verilog import to_verilog
+from openmxu.rtl.fpga.target import Family, Target
+from openmxu.rtl.fpga.verilog import to_verilog
 from scripts.fpga.block_places import scarce_sites
 from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for

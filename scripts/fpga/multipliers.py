@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from openmxu.arch.config import Config
-from openmxu.rtl.target import Target
+from openmxu.rtl.fpga.target import Target
 from scripts.fpga.parts import Part
 
 __all__ = ["target_for"]

@@ -7,7 +7,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 from openmxu.sim.verilator import Design
 from scripts.fpga.errors import MissingToolError
 from scripts.fpga.yosys import YOSYS, Netlist

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 from scripts.fpga.block_places import match_blocks
 from scripts.fpga.errors import DoesNotFitError, ToolError, Usage
 from scripts.fpga.parts import Part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 from scripts.fpga.ecp5_die import DIE_25F, DIE_45F, DIE_85F, Ecp5Die
 from scripts.fpga.errors import FlowError
 

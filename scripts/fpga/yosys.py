@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 from scripts.fpga.errors import NetlistError, ToolError
 from scripts.fpga.floorplan import Sites, fix_array
 from scripts.fpga.output_registers import merge_output_registers

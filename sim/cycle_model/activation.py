@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from openmxu.rtl.element_fetcher import ElementFetcher
+from openmxu.rtl.activation.element_fetcher import ElementFetcher
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads
 from openmxu.sim.cycle_model.buffer_reads import BufferReads
 from openmxu.sim.cycle_model.buffer_writes import BufferWrites, Results

@@ -1,4 +1,4 @@
-"""Which older instructions each instruction has to wait for, by the rules of :mod:`openmxu.rtl.scoreboard`."""
+"""Which older instructions each instruction has to wait for, by the rules of :mod:`openmxu.rtl.dispatch.scoreboard`."""
 
 from __future__ import annotations
 

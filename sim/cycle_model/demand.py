@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.isa import Unit
-from openmxu.rtl.table_memory import table_word_bytes
-from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.rtl.activation.table_memory import table_word_bytes
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Demand", "load_row_cycles", "pass_cycles"]

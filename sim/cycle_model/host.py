@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from openmxu.rtl.host_reader import HostReader as ReaderHardware
-from openmxu.rtl.host_writer import HostWriter as WriterHardware
-from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
+from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
 from openmxu.sim.cycle_model.buffer_reads import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
-from openmxu.rtl import activation_datapath
-from openmxu.rtl.systolic_array import SystolicArray
-from openmxu.rtl.systolic_data_setup import SystolicDataSetup
-from openmxu.rtl.unified_buffer import UnifiedBuffer
+from openmxu.rtl.activation import activation_datapath
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.matrix.systolic_array import SystolicArray
+from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
 
 __all__ = ["DISPATCH", "PLANE", "Latencies"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from openmxu.rtl.accumulators import Accumulators
+from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.sim.cycle_model.accumulators import Updates
 from openmxu.sim.cycle_model.buffer_reads import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies

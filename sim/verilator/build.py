@@ -68,7 +68,7 @@ def build_library(
 
 def _write_sources(design: Design, config: Config, directory: Path) -> None:
     # Imported here because a build that is in the cache needs no Amaranth.
-    from openmxu.rtl.verilog import to_verilog
+    from openmxu.rtl.fpga.verilog import to_verilog
     from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
 
     memories = design.memories(config)

@@ -8,7 +8,7 @@ from amaranth.lib import data
 
 from openmxu.arch.config import Config
 from openmxu.arch.events import Command, EventKind, Management
-from openmxu.rtl.interfaces import EventLayout, ManagementRequest
+from openmxu.rtl.common.interfaces import EventLayout, ManagementRequest
 
 __all__ = ["TOP", "layout_header", "memories_configuration"]
 

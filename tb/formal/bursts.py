@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Signal, Value
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_splitter import BurstSplitter, block_beats
 from openmxu.rtl.axi.channels import PAGE_BYTES
-from openmxu.rtl.interfaces import BEATS_WIDTH
+from openmxu.rtl.common.interfaces import BEATS_WIDTH
 from tb.formal.proof import Proof
 
 __all__ = ["Splitting", "is_legal"]

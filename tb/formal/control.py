@@ -11,8 +11,8 @@ from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ShellKind
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
-from openmxu.rtl.axi.program_fetcher import ProgramFetcher
-from openmxu.rtl.axi.register_file import RegisterFile
+from openmxu.rtl.shell.program_fetcher import ProgramFetcher
+from openmxu.rtl.shell.register_file import RegisterFile
 from tb.formal.proof import Proof
 from tb.formal.streams import know_queue
 

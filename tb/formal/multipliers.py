@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 
-from openmxu.rtl.dense.ice40_multipliers import Ice40Multipliers
-from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
-from openmxu.rtl.ice40_block import MAGNITUDE_WIDTH, sign_and_magnitude
-from openmxu.rtl.ice40_elements import Ice40Elements
-from openmxu.rtl.logic_multiplier import LogicMultiplier
-from openmxu.rtl.multiplier import OPERAND_WIDTH, PRODUCT_WIDTH, Multiplier
-from openmxu.rtl.target import Family, Target
+from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
+from openmxu.rtl.fpga.ice40_block import MAGNITUDE_WIDTH, sign_and_magnitude
+from openmxu.rtl.fpga.ice40_elements import Ice40Elements
+from openmxu.rtl.fpga.logic_multiplier import LogicMultiplier
+from openmxu.rtl.fpga.multiplier import OPERAND_WIDTH, PRODUCT_WIDTH, Multiplier
+from openmxu.rtl.fpga.target import Family, Target
+from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from tb.formal.proof import Proof
 
 __all__ = ["Ecp5Product", "Ice40PartialSums", "Ice40Products", "LogicProduct", "PortableProduct"]

@@ -11,7 +11,7 @@ from amaranth.hdl import Assert, Assume, ClockDomain, Const, Cover, Fragment, Me
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In
 
-from openmxu.rtl.target import Target
+from openmxu.rtl.fpga.target import Target
 from tb.cells import OnTarget
 
 __all__ = ["Proof"]

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from openmxu.arch.config import Config
-from openmxu.rtl.scoreboard import QueuedUnit, Scoreboard, access_layout
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit, Scoreboard, access_layout
 from tb.formal.proof import Proof
 
 __all__ = ["Soundness"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from openmxu.arch.config import ceil_log2
-from openmxu.rtl.register_slice import RegisterSlice
-from openmxu.rtl.stream_fifo import StreamFIFO
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.stream_fifo import StreamFIFO
 from tb.formal.proof import Proof
 
 __all__ = ["FifoContract", "FifoOrder", "SliceContract"]
@@ -19,7 +19,7 @@ def _transfers(interface) -> Value:
 
 
 def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
-    """Lemmas about a queue in a unit, a :class:`~openmxu.rtl.stream_fifo.StreamFIFO`: flags and places fit its level.
+    """Lemmas about a queue in a unit, a :class:`~openmxu.rtl.common.stream_fifo.StreamFIFO`: flags, places and level.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.target import Target
-from openmxu.rtl.verilog import to_verilog
+from openmxu.rtl.fpga.target import Target
+from openmxu.rtl.fpga.verilog import to_verilog
 from scripts.fpga.block_places import match_blocks, scarce_sites
 from scripts.fpga.nextpnr import place, with_matched_blocks
 from scripts.fpga.parts import find_part

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from openmxu.rtl.target import Family
+from openmxu.rtl.fpga.target import Family
 from scripts.fpga.floorplan import fix_array
 from scripts.fpga.nextpnr import place
 from scripts.fpga.parts import PARTS, find_part

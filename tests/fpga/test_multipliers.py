@@ -3,7 +3,7 @@
 import pytest
 
 from openmxu.arch.config import Config
-from openmxu.rtl.target import Family, Target
+from openmxu.rtl.fpga.target import Family, Target
 from scripts.fpga.multipliers import target_for
 from scripts.fpga.parts import find_part
 

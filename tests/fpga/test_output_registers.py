@@ -8,8 +8,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.target import Family, Target
-from openmxu.rtl.verilog import to_verilog
+from openmxu.rtl.fpga.target import Family, Target
+from openmxu.rtl.fpga.verilog import to_verilog
 from scripts.fpga.yosys import synthesize
 
 

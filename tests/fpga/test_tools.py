@@ -9,9 +9,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
-from openmxu.rtl.stream_fifo import StreamFIFO
-from openmxu.rtl.target import Family, Target
-from openmxu.rtl.verilog import to_verilog
+from openmxu.rtl.common.stream_fifo import StreamFIFO
+from openmxu.rtl.fpga.target import Family, Target
+from openmxu.rtl.fpga.verilog import to_verilog
 from scripts.fpga.errors import DoesNotFitError, MissingToolError, ToolError
 from scripts.fpga.implementation import Source, implement
 from scripts.fpga.nextpnr import place

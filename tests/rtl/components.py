@@ -16,48 +16,49 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ShellKind
 from openmxu.arch.serial import MessageKind
-from openmxu.rtl.activation_sequencer import ActivationSequencer
+from openmxu.rtl.activation.activation_sequencer import ActivationSequencer
+from openmxu.rtl.activation.column_state import ColumnState
+from openmxu.rtl.activation.element_multiplier import ElementMultiplier
+from openmxu.rtl.activation.pooler import Pooler
+from openmxu.rtl.activation.requantizer import Requantizer
+from openmxu.rtl.activation.result_writer import ResultWriter
+from openmxu.rtl.activation.scaler import Scaler
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
-from openmxu.rtl.axi.event_queue import EventQueue
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
-from openmxu.rtl.axi.program_fetcher import ProgramFetcher
 from openmxu.rtl.axi.read_manager import ReadManager
-from openmxu.rtl.axi.register_file import RegisterFile
 from openmxu.rtl.axi.shell import Shell
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
-from openmxu.rtl.column_state import ColumnState
-from openmxu.rtl.command_queue import CommandQueue
-from openmxu.rtl.commands import matrix_walk
-from openmxu.rtl.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.common.plane_walker import PlaneWalker
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.run_walker import RunWalker
+from openmxu.rtl.common.skew import Skew
+from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.core import Core
-from openmxu.rtl.dense.configuration import DenseConfiguration
-from openmxu.rtl.dense.core import DenseCore
-from openmxu.rtl.dense.event_queue import DenseEventQueue
-from openmxu.rtl.dense.ice40_multipliers import Ice40Multipliers
-from openmxu.rtl.dense.matrix_sequencer import DenseMatrixSequencer
-from openmxu.rtl.dense.program_fetcher import DenseProgramFetcher
-from openmxu.rtl.dense.register_file import DenseRegisterFile
-from openmxu.rtl.dense.unified_buffer import DenseUnifiedBuffer
-from openmxu.rtl.ecp5_multiplier import Ecp5Multiplier
-from openmxu.rtl.element_multiplier import ElementMultiplier
-from openmxu.rtl.ice40_bank import Ice40Bank
-from openmxu.rtl.ice40_elements import Ice40Elements
-from openmxu.rtl.logic_multiplier import LogicMultiplier
-from openmxu.rtl.multiplier import Multiplier
-from openmxu.rtl.plane_products import PlaneProducts
-from openmxu.rtl.plane_walker import PlaneWalker
-from openmxu.rtl.pooler import Pooler
-from openmxu.rtl.processing_element import OPERAND_WIDTH, ProcessingElement
-from openmxu.rtl.product import Product
-from openmxu.rtl.register_slice import RegisterSlice
-from openmxu.rtl.requantizer import Requantizer
-from openmxu.rtl.result_writer import ResultWriter
-from openmxu.rtl.row_packer import RowPacker
-from openmxu.rtl.row_unpacker import RowUnpacker
-from openmxu.rtl.row_walker import RowWalker
-from openmxu.rtl.run_walker import RunWalker
-from openmxu.rtl.scaler import Scaler
+from openmxu.rtl.dispatch.command_queue import CommandQueue
+from openmxu.rtl.dispatch.commands import matrix_walk
+from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.dispatch.plane_products import PlaneProducts
+from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
+from openmxu.rtl.fpga.ice40_bank import Ice40Bank
+from openmxu.rtl.fpga.ice40_elements import Ice40Elements
+from openmxu.rtl.fpga.logic_multiplier import LogicMultiplier
+from openmxu.rtl.fpga.multiplier import Multiplier
+from openmxu.rtl.fpga.product import Product
+from openmxu.rtl.host.row_packer import RowPacker
+from openmxu.rtl.host.row_unpacker import RowUnpacker
+from openmxu.rtl.host.row_walker import RowWalker
+from openmxu.rtl.lite.configuration import DenseConfiguration
+from openmxu.rtl.lite.core import DenseCore
+from openmxu.rtl.lite.event_queue import DenseEventQueue
+from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
+from openmxu.rtl.lite.matrix_sequencer import DenseMatrixSequencer
+from openmxu.rtl.lite.program_fetcher import DenseProgramFetcher
+from openmxu.rtl.lite.register_file import DenseRegisterFile
+from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
+from openmxu.rtl.lite.unified_buffer import DenseUnifiedBuffer
+from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.serial.checksum import Checksum
 from openmxu.rtl.serial.deframer import Deframer
 from openmxu.rtl.serial.framer import Framer
@@ -77,12 +78,11 @@ from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.serial.transmitter import Transmitter
 from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.serial.uart_shell import UartShell
-from openmxu.rtl.serial_requantizer import SerialRequantizer
-from openmxu.rtl.shell_core import ShellCore
-from openmxu.rtl.skew import Skew
-from openmxu.rtl.stream_fifo import StreamFIFO
-from openmxu.rtl.unified_buffer import UnifiedBuffer
-from openmxu.rtl.watchdog import Watchdog
+from openmxu.rtl.shell.event_queue import EventQueue
+from openmxu.rtl.shell.program_fetcher import ProgramFetcher
+from openmxu.rtl.shell.register_file import RegisterFile
+from openmxu.rtl.shell.shell_core import ShellCore
+from openmxu.rtl.shell.watchdog import Watchdog
 
 __all__ = ["ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
 
@@ -189,6 +189,6 @@ def component_classes() -> list[type[wiring.Component]]:
 
 def make(component: type[wiring.Component], config: Config) -> wiring.Component:
     """One component for ``config``, or for the same sizes in the profile that it is for."""
-    if component.__module__.startswith("openmxu.rtl.dense."):
+    if component.__module__.startswith("openmxu.rtl.lite."):
         config = config.replace(profile="dense", weight_queue_depth=1)
     return _FACTORIES.get(component, component)(config)

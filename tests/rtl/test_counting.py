@@ -6,8 +6,8 @@ import pytest
 from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
-from openmxu.rtl.comparison import is_less
-from openmxu.rtl.tally import tally
+from openmxu.rtl.common.comparison import is_less
+from openmxu.rtl.common.tally import tally
 
 
 def evaluate(value: Value, inputs: list[Signal]) -> dict[tuple[int, ...], int]:

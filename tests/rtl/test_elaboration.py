@@ -15,7 +15,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
 from openmxu.rtl.cores import core_for
-from openmxu.rtl.dense.core import DenseCore
+from openmxu.rtl.lite.core import DenseCore
 from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.serial.uart import uart_divisor
 from tests.rtl.components import SYSTEMS, component_classes, make, modules

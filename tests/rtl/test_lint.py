@@ -12,8 +12,8 @@ from amaranth.lib import wiring
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
+from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.rtl.serial.top import Top as SerialTop
-from openmxu.rtl.verilog import to_verilog
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
 from tests.rtl.components import ON_BLOCKS, SYSTEMS, component_classes, make
 

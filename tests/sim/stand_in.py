@@ -25,7 +25,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import STATUS_UNITS_OFFSET, Command, Counter, EventKind, Management
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, Opcode, Unit
-from openmxu.rtl.interfaces import CoreSignature
+from openmxu.rtl.common.interfaces import CoreSignature
 from openmxu.sim.verilator import CORE, Design
 
 CONFIG = Config(size=8, unified_buffer_rows=64, accumulator_rows=16)

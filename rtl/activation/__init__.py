@@ -1,0 +1,1 @@
+"""The activation unit: accumulators or unified buffer rows, pooled, scaled and looked up, become rows of bytes."""

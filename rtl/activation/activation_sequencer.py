@@ -1,0 +1,158 @@
+"""Activation sequencer: passes become beats, the cycles in which each lane takes one column."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.rtl.activation.element_fetcher import pass_layout
+from openmxu.rtl.activation.pooler import PoolOperation
+from openmxu.rtl.common.room import Room
+from openmxu.rtl.dispatch.commands import ElementFormat, Operand
+
+__all__ = ["ActivationSequencer", "beat_layout", "sequence_layout"]
+
+
+def sequence_layout(config: Config) -> data.StructLayout:
+    """What the passes of a walk have in common.
+
+    Members
+    -------
+    parameters
+        Number of the parameter set.
+    maximum
+        Windows become their maximum rather than their sum.
+    is_int32
+        Results are bytes of the totals.
+    """
+    return data.StructLayout({"parameters": config.parameter_set_width, "maximum": 1, "is_int32": 1})
+
+
+def beat_layout(config: Config) -> data.StructLayout:
+    """Beat j of a pass: lane l works on column l·S/L + j.
+
+    Members
+    -------
+    active
+        There is a beat; without it the other members mean nothing.
+    group
+        j.
+    from_accumulators, from_elements, format, operand, repeat
+        Of the pass, see :func:`openmxu.rtl.activation.element_fetcher.pass_layout`.
+    operation, maximum
+        What becomes of the pooled values; whether positions outside the plane count as -2**31 rather than 0.
+    is_int32
+        See :func:`sequence_layout`.
+    parameters
+        Address of the group in the parameter memory.
+    completes
+        A result follows from this pass.
+    ends_pass, ends_walk
+        Last beat of the pass, of the walk.
+    """
+    return data.StructLayout(
+        {
+            "active": 1,
+            "group": range(config.column_groups),
+            "from_accumulators": 1,
+            "from_elements": 1,
+            "format": ElementFormat,
+            "operand": Operand,
+            "repeat": 2,
+            "operation": PoolOperation,
+            "maximum": 1,
+            "is_int32": 1,
+            "parameters": range(config.parameter_sets * config.column_groups),
+            "completes": 1,
+            "ends_pass": 1,
+            "ends_walk": 1,
+        }
+    )
+
+
+class ActivationSequencer(wiring.Component):
+    """Starts a pass when it, its row of the accumulators and room for its result are there; S/L cycles each.
+
+    Parameters
+    ----------
+    rows_in_flight
+        Results that there is room for, from the start of their last pass until they are ``written``.
+
+    Members
+    -------
+    sequences
+        See :func:`sequence_layout`; taken with the last beat of their walk.
+    passes
+        See :func:`openmxu.rtl.activation.element_fetcher.pass_layout`; taken with their last beat.
+    read
+        Of the accumulators, in the cycle of the pass's first beat.
+    beat
+        See :func:`beat_layout`; its pass is still offered.
+    written
+        A result has left.
+    """
+
+    def __init__(self, config: Config, *, rows_in_flight: int) -> None:
+        self._config = config
+        self._rows_in_flight = rows_in_flight
+        super().__init__(
+            {
+                "sequences": In(stream.Signature(sequence_layout(config))),
+                "passes": In(stream.Signature(pass_layout(config))),
+                "read": Out(stream.Signature(config.accumulator_address_width)),
+                "beat": Out(beat_layout(config)),
+                "written": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        groups = self._config.column_groups
+        pass_, sequence, beat = self.passes.p, self.sequences.p, self.beat
+
+        room = Room(self._rows_in_flight)
+        may_start = Signal()
+        starts = Signal()
+        takes = Signal()
+        running = Signal()
+        group = Signal(range(groups))
+        m.d.comb += [
+            running.eq(group != 0),
+            may_start.eq(self.passes.valid & self.sequences.valid & room.is_left & ~running),
+            self.read.valid.eq(may_start & pass_.from_accumulators),
+            self.read.payload.eq(pass_.row),
+            starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
+            takes.eq(starts & pass_.completes),
+            self.passes.ready.eq(beat.active & beat.ends_pass),
+            self.sequences.ready.eq(beat.active & beat.ends_walk),
+        ]
+        m.d.sync += room.step(takes, self.written)
+        with m.If(beat.active):
+            m.d.sync += group.eq(group + 1)
+            with m.If(beat.ends_pass):
+                m.d.sync += group.eq(0)
+
+        m.d.comb += [
+            beat.active.eq(starts | running),
+            beat.group.eq(group),
+            beat.from_accumulators.eq(pass_.from_accumulators),
+            beat.from_elements.eq(pass_.from_elements),
+            beat.format.eq(pass_.format),
+            beat.operand.eq(pass_.operand),
+            beat.repeat.eq(pass_.repeat),
+            beat.maximum.eq(sequence.maximum),
+            beat.is_int32.eq(sequence.is_int32),
+            beat.parameters.eq((sequence.parameters << ceil_log2(groups)) | group),
+            beat.completes.eq(pass_.completes),
+            beat.ends_pass.eq(group == groups - 1),
+            beat.ends_walk.eq(beat.ends_pass & pass_.last),
+        ]
+        with m.If(pass_.operand == Operand.MULTIPLY):
+            m.d.comb += beat.operation.eq(PoolOperation.HOLD)
+        with m.Elif(pass_.begins):
+            m.d.comb += beat.operation.eq(PoolOperation.FIRST)
+        with m.Elif(sequence.maximum):
+            m.d.comb += beat.operation.eq(PoolOperation.MAXIMUM)
+        with m.Else():
+            m.d.comb += beat.operation.eq(PoolOperation.SUM)
+        return m

@@ -1,0 +1,1 @@
+"""The unified buffer: rows of S bytes in interleaved banks."""

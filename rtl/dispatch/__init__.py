@@ -1,0 +1,1 @@
+"""Dispatch: instructions are checked, decoded, and queued at their units, where the scoreboard holds them back."""

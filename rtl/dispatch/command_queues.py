@@ -1,0 +1,95 @@
+"""Command queues: one for each unit; a command leaves when nothing older is in its way."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.dispatch.command_queue import CommandQueue
+from openmxu.rtl.dispatch.commands import activation_command, host_command, matrix_command
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit, Scoreboard, access_layout
+
+__all__ = ["CommandQueues"]
+
+
+class CommandQueues(wiring.Component):
+    """The scoreboard with the commands of its instructions.
+
+    Members
+    -------
+    unit, access, transfer, multiplication, activation_work
+        The next instruction, with that command which is for its unit.
+    push
+        The bit of its unit: queue it, two cycles after the first in which it stood there, or later; not while its
+        unit's bit of ``full`` is set.
+    host_read, host_write, matrix, activation
+        Commands that may start.
+    done
+        One bit for each unit: its oldest instruction has finished.
+    full, busy, matrix_waits
+        See :class:`~openmxu.rtl.dispatch.scoreboard.Scoreboard`.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        units = len(QueuedUnit)
+        super().__init__(
+            {
+                "unit": In(QueuedUnit),
+                "access": In(access_layout(config)),
+                "push": In(units),
+                "transfer": In(host_command(config)),
+                "multiplication": In(matrix_command(config)),
+                "activation_work": In(activation_command(config)),
+                "host_read": Out(stream.Signature(host_command(config))),
+                "host_write": Out(stream.Signature(host_command(config))),
+                "matrix": Out(stream.Signature(matrix_command(config))),
+                "activation": Out(stream.Signature(activation_command(config))),
+                "done": In(units),
+                "full": Out(units),
+                "busy": Out(units),
+                "matrix_waits": Out(units),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
+        m.d.comb += [
+            scoreboard.unit.eq(self.unit),
+            scoreboard.access.eq(self.access),
+            scoreboard.allocate.eq(self.push),
+            scoreboard.done.eq(self.done),
+            self.full.eq(scoreboard.full),
+            self.busy.eq(scoreboard.busy),
+            self.matrix_waits.eq(scoreboard.matrix_waits),
+        ]
+        commands = {
+            QueuedUnit.HOST_READ: (self.transfer, self.host_read),
+            QueuedUnit.HOST_WRITE: (self.transfer, self.host_write),
+            QueuedUnit.MATRIX: (self.multiplication, self.matrix),
+            QueuedUnit.ACTIVATION: (self.activation_work, self.activation),
+        }
+        started = []
+        for unit, (command, output) in commands.items():
+            name = unit.name.lower()
+            queue = CommandQueue(command.shape(), self._config.command_queue_depth)
+            m.submodules[f"queue_{name}"] = queue
+            starts = Signal(name=f"starts_{name}")
+            m.d.comb += [
+                queue.command.eq(command),
+                queue.push.eq(self.push[unit.value]),
+                starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
+                queue.output.ready.eq(starts),
+            ]
+            # A register between queue and unit: a command every other cycle is more than dispatch brings, and neither
+            # the unit's readiness nor the queue's memory reaches across. What is copied waits for nothing.
+            with m.If(~output.valid):
+                m.d.sync += output.payload.eq(queue.output.payload)
+            with m.If(starts):
+                m.d.sync += output.valid.eq(1)
+            with m.Elif(output.ready):
+                m.d.sync += output.valid.eq(0)
+            started.append(starts)
+        m.d.comb += scoreboard.started.eq(Cat(started))
+        return m

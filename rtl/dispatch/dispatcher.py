@@ -1,0 +1,306 @@
+"""Dispatcher: takes instructions in order and hands them to the units."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.config import Config
+from openmxu.arch.events import EventKind
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import FORMATS, UNITS, WORD_BITS, Opcode, Unit
+from openmxu.rtl.common.interfaces import EventLayout
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.dispatch.command_queues import CommandQueues
+from openmxu.rtl.dispatch.commands import activation_command, host_command, matrix_command, weight_command
+from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.dispatch.instruction_check import InstructionCheck, MemoryWindows
+from openmxu.rtl.dispatch.instruction_decoder import InstructionDecoder
+from openmxu.rtl.dispatch.instruction_fields import field_of
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit
+from openmxu.rtl.dispatch.tile_ledger import TileLedger
+
+__all__ = ["Dispatcher"]
+
+_DRAINING = {
+    Opcode.HALT: EventKind.HALT,
+    Opcode.HOST_SYNCHRONIZE: EventKind.HOST_SYNCHRONIZE,
+    Opcode.INTERRUPT_HOST: EventKind.INTERRUPT,
+}
+"""Instructions that wait for all units, and what they tell the host then."""
+
+
+class _Action(data.StructLayout):
+    """What an instruction does when it leaves; at most one of these.
+
+    Attributes
+    ----------
+    queues
+        A bit for each unit: it is queued there.
+    reads_weights, configures
+        It is handed to the weight fetcher; it sets a register that no unit reads.
+    ends
+        It has nothing to wait for, or nothing more.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"queues": len(QueuedUnit), "reads_weights": 1, "configures": 1, "ends": 1})
+
+
+class Dispatcher(wiring.Component):
+    """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
+
+    Dispatch is in order, six cycles an instruction, thirteen for one with a plane; it waits while the unit's queue is
+    full. Halt, a fault, Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as
+    well.
+
+    Members
+    -------
+    instructions
+        Words. After a fault they are taken and dropped until ``clear_fault``.
+    host_read, host_write, matrix, activation
+        Commands that may start.
+    weights
+        Commands for the weight fetcher's own queue.
+    done
+        One bit for each :class:`~openmxu.rtl.dispatch.scoreboard.QueuedUnit`: its oldest instruction has finished.
+    weights_settled, weights_empty, flush_weights
+        Nothing is on its way from weight memory; nor is a tile anywhere before the array; empty all that.
+    windows
+        Memory that programs may touch.
+    scrubs, clear_registers
+        The word in ``instructions`` is the scrubber's: it may use a tile that nobody took; configuration registers
+        become 0.
+    clear_fault, acknowledge
+        From the host: go on after a fault; go on after Host_Synchronize.
+    events
+        For the host.
+    idle
+        Between two programs.
+    index
+        Of the instruction that dispatch has reached, within its program.
+    running, faulted, waiting
+        From the first instruction to the end of Halt or a fault; after a fault; for ``acknowledge``.
+    busy
+        One bit for each queued unit.
+    matrix_waits
+        Units for which the matrix unit's next instruction waits.
+    retired_other
+        An instruction that no unit counts has been executed.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        units = len(QueuedUnit)
+        super().__init__(
+            {
+                "instructions": In(stream.Signature(WORD_BITS)),
+                "host_read": Out(stream.Signature(host_command(config))),
+                "host_write": Out(stream.Signature(host_command(config))),
+                "matrix": Out(stream.Signature(matrix_command(config))),
+                "activation": Out(stream.Signature(activation_command(config))),
+                "weights": Out(stream.Signature(weight_command(config))),
+                "done": In(units),
+                "weights_settled": In(1),
+                "weights_empty": In(1),
+                "flush_weights": Out(1),
+                "windows": In(MemoryWindows(config)),
+                "scrubs": In(1),
+                "clear_registers": In(1),
+                "clear_fault": In(1),
+                "acknowledge": In(1),
+                "events": Out(stream.Signature(EventLayout)),
+                "idle": Out(1),
+                "index": Out(32),
+                "running": Out(1),
+                "faulted": Out(1),
+                "waiting": Out(1),
+                "busy": Out(units),
+                "matrix_waits": Out(units),
+                "retired_other": Out(1),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.check = self._check = InstructionCheck(self.config)
+        m.submodules.registers = self._registers = ConfigurationRegisters()
+        m.submodules.decoder = self._decoder = InstructionDecoder(self.config)
+        m.submodules.queues = self._queues = CommandQueues(self.config)
+        m.submodules.tiles = self._tiles = TileLedger(self.config)
+        m.submodules.weight_commands = self._weights = RegisterSlice(weight_command(self.config))
+        is_ = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(FORMATS)}
+        self._connect(m)
+        self._sequence(m, is_)
+        return m
+
+    def _connect(self, m: Module) -> None:
+        check, registers, queues, tiles = self._check, self._registers, self._queues, self._tiles
+        decoder = self._decoder
+        m.d.comb += [
+            check.new_word.eq(self.instructions.payload),
+            check.configuration.eq(registers.values),
+            check.windows.eq(self.windows),
+            check.has_tile.eq(tiles.has_tile | self.scrubs),
+            check.has_queued_tile.eq(tiles.has_queued_tile),
+            check.has_two_queued_tiles.eq(tiles.has_two_queued_tiles),
+            check.weight_queue_full.eq(tiles.queue_full),
+            registers.word.eq(check.word),
+            registers.clear.eq(self.clear_registers),
+            decoder.word.eq(check.word),
+            decoder.opcode_is.eq(check.opcode_is),
+            decoder.loads_parameters.eq(check.loads_parameters),
+            decoder.loads_table.eq(check.loads_table),
+            decoder.configuration.eq(registers.values),
+            decoder.ranges.eq(check.ranges),
+            queues.unit.eq(decoder.unit),
+            queues.access.eq(decoder.access),
+            queues.transfer.eq(decoder.transfer),
+            queues.multiplication.eq(decoder.multiplication),
+            queues.activation_work.eq(decoder.activation_work),
+            self._weights.input.payload.eq(decoder.weights),
+            queues.done.eq(self.done),
+            tiles.tiles.eq(field_of(check.word, Opcode.READ_WEIGHTS, "tiles")),
+            self.busy.eq(queues.busy),
+            self.matrix_waits.eq(queues.matrix_waits),
+        ]
+        connect(m, self._weights.output, flipped(self.weights))
+        for name in ("host_read", "host_write", "matrix", "activation"):
+            connect(m, getattr(queues, name), flipped(getattr(self, name)))
+
+    def _sequence(self, m: Module, is_: dict) -> None:
+        """Execute one instruction after the other."""
+        check, queues, tiles = self._check, self._queues, self._tiles
+        index = self.index
+        event = Signal(EventKind)
+        accept = Signal()
+        take = Signal()
+        ends_program = Signal()
+        # A cycle old, like what an instruction may do: units only get free while an instruction waits.
+        drained = Signal()
+        flushes = Signal()
+        is_flushed = Signal()
+        m.d.sync += [
+            drained.eq(~queues.busy.any() & self.weights_settled),
+            is_flushed.eq(self.weights_empty & tiles.is_clear),
+        ]
+        m.d.comb += [
+            ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),
+            take.eq(self.instructions.valid & self.instructions.ready & ~self.faulted),
+            check.start.eq(take),
+            self.events.p.kind.eq(event),
+            self.events.p.fault.eq(Mux(event == EventKind.FAULT, check.fault, FaultCode.NONE)),
+            self.events.p.tag.eq(Mux(ends_program, 0, field_of(check.word, Opcode.DEBUG_TAG, "tag"))),
+            self.events.p.index.eq(index),
+            self.flush_weights.eq(flushes),
+            tiles.clear.eq(flushes),
+        ]
+        with m.If(take):
+            m.d.sync += self.running.eq(1)
+
+        # From a word to its end, in one register; what ends by an event has nothing to execute.
+        dispatches = Signal()
+        self._execute(m, is_, dispatches, accept)
+        told = Signal()
+        m.d.sync += told.eq(self.events.valid & self.events.ready)
+
+        with m.FSM():
+            with m.State("FETCH"):
+                m.d.comb += [self.instructions.ready.eq(1), self.idle.eq(~self.running)]
+                with m.If(take):
+                    m.d.sync += dispatches.eq(1)
+                    m.next = "DISPATCH"
+
+            with m.State("DISPATCH"):
+                with m.If(check.legal):
+                    for opcode, kind in _DRAINING.items():
+                        with m.If(is_[opcode]):
+                            m.d.sync += event.eq(kind)
+                            m.next = "DRAIN"
+                    with m.If(is_[Opcode.DEBUG_TAG]):
+                        m.d.sync += event.eq(EventKind.DEBUG_TAG)
+                        m.next = "EVENT"
+                with m.Elif(check.done):
+                    m.d.sync += event.eq(EventKind.FAULT)
+                    m.next = "DRAIN"
+                with m.If(accept):
+                    m.d.sync += [index.eq(index + 1), dispatches.eq(0)]
+                    m.next = "FETCH"
+
+            with m.State("DRAIN"):
+                with m.If(ends_program):
+                    m.d.sync += flushes.eq(~queues.busy.any())
+                    with m.If(flushes & is_flushed):
+                        # Before the event, so that the counters stand still when the host learns of it.
+                        m.d.sync += [self.running.eq(0), flushes.eq(0)]
+                        m.next = "EVENT"
+                with m.Elif(drained):
+                    m.next = "EVENT"
+
+            with m.State("EVENT"):
+                m.d.comb += self.events.valid.eq(~told)
+                with m.If(told):
+                    m.d.comb += self.retired_other.eq(event != EventKind.FAULT)
+                    m.d.sync += index.eq(Mux(ends_program, 0, index + 1))
+                    with m.If(event == EventKind.FAULT):
+                        m.next = "FAULTED"
+                    with m.Elif(event == EventKind.HOST_SYNCHRONIZE):
+                        m.next = "ACKNOWLEDGE"
+                    with m.Else():
+                        m.next = "FETCH"
+
+            with m.State("ACKNOWLEDGE"):
+                m.d.comb += self.waiting.eq(1)
+                with m.If(self.acknowledge):
+                    m.next = "FETCH"
+
+            with m.State("FAULTED"):
+                m.d.comb += [self.faulted.eq(1), self.instructions.ready.eq(1)]
+                with m.If(self.clear_fault):
+                    m.next = "FETCH"
+
+    def _execute(self, m: Module, is_: dict, dispatches: Value, accept: Signal) -> None:
+        """Queue the instruction, or do what needs no unit; ``accept`` when that is done.
+
+        Registers stand before and behind the result of the check, which is known late and goes far. What the
+        instruction may do is a cycle old then: until it leaves, units only get free.
+        """
+        check, queues, tiles, weights = self._check, self._queues, self._tiles, self._weights.input
+        decoder, multiplication = self._decoder, self._queues.multiplication
+        unit_busy = Cat(
+            ~self.weights_settled if unit is Unit.WEIGHT else queues.busy[QueuedUnit[unit.name].value] for unit in UNITS
+        )
+        has_synchronized = ~(unit_busy & field_of(check.word, Opcode.SYNCHRONIZE, "units")).any()
+        sets_register = is_[Opcode.SET_CONFIGURATION] & ~decoder.is_queued
+        may, action = Signal(_Action()), Signal(_Action())
+        takes, takes_two, takes_another = Signal(), Signal(), Signal()
+        m.d.sync += [
+            may.queues.eq(
+                Cat(decoder.is_queued & (decoder.unit == unit) & ~queues.full[unit.value] for unit in QueuedUnit)
+            ),
+            may.reads_weights.eq(is_[Opcode.READ_WEIGHTS] & weights.ready),
+            may.configures.eq(sets_register),
+            may.ends.eq(is_[Opcode.NOP] | (is_[Opcode.SYNCHRONIZE] & has_synchronized)),
+            takes.eq((is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]) & multiplication.next_tile),
+            takes_two.eq(takes & multiplication.wide_weights),
+            action.eq(Mux(dispatches & check.passes & ~accept, Value.cast(may), 0)),
+        ]
+        queued = action.queues.any()
+        m.d.comb += [
+            accept.eq(Value.cast(action).any()),
+            queues.push.eq(action.queues),
+            weights.valid.eq(action.reads_weights),
+            self._registers.write.eq(action.configures),
+        ]
+        with m.If(action.ends | action.configures):
+            m.d.comb += self.retired_other.eq(1)
+        # The ledger has more time: its outputs matter to the check of the next instruction.
+        m.d.sync += [
+            tiles.enqueue.eq(action.reads_weights),
+            tiles.take.eq(takes_another | (queued & takes)),
+            takes_another.eq(queued & takes_two),
+        ]

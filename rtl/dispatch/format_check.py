@@ -1,0 +1,193 @@
+"""Format check: the faults that an instruction word and the configuration registers show by themselves."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch import isa
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import (
+    FORMATS,
+    REGISTERS,
+    Format,
+    Opcode,
+    Operand,
+    OutputFormat,
+    Pooling,
+    Register,
+    RegisterFormat,
+)
+from openmxu.rtl.common.delayed import delayed
+from openmxu.rtl.dispatch.configuration_registers import configuration_layout
+from openmxu.rtl.dispatch.instruction_fields import field_of, register_field, slice_field
+
+__all__ = ["FormatCheck"]
+
+_PART = 16
+"""Bits that one condition looks at: more of them take longer to look at than the conditions take to be combined."""
+
+_PART_MASK = (1 << _PART) - 1
+
+
+class FormatCheck(wiring.Component):
+    """Unknown opcodes, reserved bits, reserved values and illegal values, the first of them.
+
+    Members
+    -------
+    word, opcode_is
+        The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`.
+    configuration
+        The configuration registers.
+    fault, found
+        Three cycles later; ``NONE`` if the fields are legal by themselves; whether they are not.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "word": In(isa.WORD_BITS),
+                "opcode_is": In(len(FORMATS)),
+                "configuration": In(configuration_layout()),
+                "fault": Out(FaultCode),
+                "found": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        unknown, reserved, unimplemented, illegal = Signal(), Signal(), Signal(), Signal()
+        illegal_values = self._illegal_values()
+
+        def keep(name: str, value: Value) -> Value:
+            return delayed(m, value, 1, name)
+
+        def kept(name: str, format: Format, *conditions: Value) -> Value:
+            """Whether one of the conditions holds for a word of this format. Words are long: a register for each
+            condition, before the opcode."""
+            if not conditions:
+                return Const(0)
+            return opcode_is[format.opcode] & keep(f"{name}_{format.opcode.name.lower()}", Cat(conditions)).any()
+
+        number = self._field(Opcode.SET_CONFIGURATION, "register")
+        illegal_registers = [keep("unknown_register", number >= len(REGISTERS))]
+        for register, conditions in self._illegal_configuration().items():
+            name = register.name.lower()
+            is_register = keep(f"is_{name}", number == register.number)
+            illegal_registers.append(is_register & keep(f"illegal_{name}", Cat(conditions)).any())
+
+        m.d.sync += [
+            unknown.eq(~self.opcode_is.any()),
+            reserved.eq(_any(kept("reserved", f, *self._reserved_bits(f)) for f in FORMATS)),
+            unimplemented.eq(_any(kept("unimplemented", f, *self._unimplemented(f)) for f in FORMATS)),
+            illegal.eq(
+                _any(kept("illegal", f, *illegal_values[f.opcode]) for f in FORMATS if f.opcode in illegal_values)
+                | (opcode_is[Opcode.SET_CONFIGURATION] & _any(illegal_registers))
+            ),
+        ]
+        m.d.sync += self.found.eq(unknown | reserved | unimplemented | illegal)
+        with m.If(unknown):
+            m.d.sync += self.fault.eq(FaultCode.UNKNOWN_OPCODE)
+        with m.Elif(reserved):
+            m.d.sync += self.fault.eq(FaultCode.RESERVED_BITS)
+        with m.Elif(unimplemented):
+            m.d.sync += self.fault.eq(FaultCode.UNIMPLEMENTED)
+        with m.Elif(illegal):
+            m.d.sync += self.fault.eq(FaultCode.ILLEGAL_VALUE)
+        with m.Else():
+            m.d.sync += self.fault.eq(FaultCode.NONE)
+        return m
+
+    def _field(self, opcode: Opcode, name: str) -> Value:
+        return field_of(self.word, opcode, name)
+
+    def _reserved_bits(self, format: Format) -> list[Value]:
+        return _set_bits(self.word, ~format.defined_mask & ((1 << isa.WORD_BITS) - 1))
+
+    def _unimplemented(self, format: Format) -> list[Value]:
+        return [
+            ~slice_field(self.word, field).matches(*field.implemented)
+            for field in format.fields
+            if field.implemented is not None
+        ]
+
+    def _illegal_values(self) -> dict[Opcode, list[Value]]:
+        host_low = ceil_log2(self._config.host_alignment)
+        weight_low = ceil_log2(self._config.weight_alignment)
+        host = self._field(Opcode.READ_HOST_MEMORY, "host")
+        transfer = [self._field(Opcode.READ_HOST_MEMORY, "rows") == 0, host[:host_low].any()]
+        weights = self._field(Opcode.READ_WEIGHTS, "weights")
+        # MatrixMultiply and Convolve have their flags at the same places.
+        lacks_tile = self._field(Opcode.CONVOLVE, "wide_weights") & ~self._field(Opcode.CONVOLVE, "next_tile")
+        plane = self.configuration.convolution_plane
+        return {
+            Opcode.SYNCHRONIZE: [self._field(Opcode.SYNCHRONIZE, "units")[len(isa.UNITS) :].any()],
+            Opcode.READ_HOST_MEMORY: transfer,
+            Opcode.READ_HOST_MEMORY_ALTERNATE: transfer,
+            Opcode.WRITE_HOST_MEMORY: transfer,
+            Opcode.WRITE_HOST_MEMORY_ALTERNATE: transfer,
+            Opcode.READ_WEIGHTS: [self._field(Opcode.READ_WEIGHTS, "tiles") == 0, weights[:weight_low].any()],
+            Opcode.MATRIX_MULTIPLY: [self._field(Opcode.MATRIX_MULTIPLY, "rows") == 0, lacks_tile],
+            Opcode.CONVOLVE: [
+                self._field(Opcode.CONVOLVE, "height") == 0,
+                self._field(Opcode.CONVOLVE, "width") == 0,
+                plane.height == 0,
+                plane.width == 0,
+                lacks_tile,
+            ],
+            Opcode.ACTIVATE: self._illegal_activate(),
+        }
+
+    def _illegal_activate(self) -> list[Value]:
+        window, plane = self.configuration.pooling_window, self.configuration.pooling_plane
+        output = self._field(Opcode.ACTIVATE, "output")
+        sizes = (window.height, window.width, plane.height, plane.width, plane.output_width)
+        return [
+            self._field(Opcode.ACTIVATE, "rows") == 0,
+            *((self._field(Opcode.ACTIVATE, "pooling") != Pooling.NONE) & (size == 0) for size in sizes),
+            self._field(Opcode.ACTIVATE, "table") & (output != OutputFormat.BYTE),
+            (self._field(Opcode.ACTIVATE, "operand") == Operand.ADD) & (output == OutputFormat.INT32),
+        ]
+
+    def _illegal_configuration(self) -> dict[RegisterFormat, list[Value]]:
+        """For each configuration register what makes a value illegal."""
+        value = self._field(Opcode.SET_CONFIGURATION, "value")
+
+        def part(register: Register, name: str) -> Value:
+            return register_field(self.word, register, name)
+
+        others = Cat(part(Register.WEIGHT_FORMAT, "zero_point"), part(Register.WEIGHT_FORMAT, "signed"))
+        host_low = ceil_log2(self._config.host_alignment)
+        illegal = {
+            Register.WEIGHT_FORMAT: [part(Register.WEIGHT_FORMAT, "wide") & others.any()],
+            Register.HOST_STRIDE: [part(Register.HOST_STRIDE, "stride")[:host_low].any()],
+            Register.LOAD_PARAMETERS: [part(Register.LOAD_PARAMETERS, "count") == 0],
+        }
+        for register in (Register.INPUT_FORMAT, Register.WEIGHT_FORMAT):
+            fits = _fits(part(register, "zero_point"), 8, part(register, "signed"))
+            illegal.setdefault(register, []).append(~fits)
+        for register in (Register.SOURCE_FORMAT, Register.OPERAND_FORMAT):
+            zero_point, is_signed = part(register, "zero_point"), part(register, "signed")
+            fits = Mux(part(register, "wide"), _fits(zero_point, 16, is_signed), _fits(zero_point, 8, is_signed))
+            illegal[register] = [~fits]
+        reserved = {register: _set_bits(value, ~register.used_mask & ((1 << len(value)) - 1)) for register in REGISTERS}
+        conditions = {register: reserved[register] + illegal.get(register.number, []) for register in REGISTERS}
+        return {register: found for register, found in conditions.items() if found}
+
+
+def _fits(zero_point: Value, width: int, is_signed: Value) -> Value:
+    """Whether a zero point is a value of a format of ``width`` bits."""
+    upper = zero_point[width:]
+    return Mux(is_signed & zero_point[width - 1], upper.all(), ~upper.any())
+
+
+def _set_bits(value: Value, mask: int) -> list[Value]:
+    """For each part of a long value, whether a bit of the mask is set."""
+    starts = range(0, len(value), _PART)
+    return [(value[start : start + _PART] & (mask >> start)).any() for start in starts if mask >> start & _PART_MASK]
+
+
+def _any(conditions) -> Value:
+    return Cat(conditions).any()

@@ -1,0 +1,215 @@
+"""Instruction decoder: from a checked word and the configuration registers to commands for the units."""
+
+from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch import isa
+from openmxu.arch.config import Config
+from openmxu.arch.isa import FORMATS, WORD_BITS, Opcode, Operand, Register
+from openmxu.rtl.dispatch.commands import (
+    ActivationKind,
+    activation_command,
+    host_command,
+    matrix_command,
+    weight_command,
+)
+from openmxu.rtl.dispatch.configuration_registers import configuration_layout
+from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.instruction_ranges import ranges_layout
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
+
+__all__ = ["InstructionDecoder"]
+
+_QUEUED = (
+    Opcode.READ_HOST_MEMORY,
+    Opcode.READ_HOST_MEMORY_ALTERNATE,
+    Opcode.WRITE_HOST_MEMORY,
+    Opcode.WRITE_HOST_MEMORY_ALTERNATE,
+    Opcode.MATRIX_MULTIPLY,
+    Opcode.CONVOLVE,
+    Opcode.ACTIVATE,
+)
+"""Instructions that always go to a unit with a queue; a Set_Configuration that loads does as well."""
+
+
+class InstructionDecoder(wiring.Component):
+    """What the units are told, and what the scoreboard must know, narrowed to widths that legal values fit.
+
+    The word stands still during its check, three cycles at least: what is decoded from it goes through registers.
+
+    Members
+    -------
+    word, opcode_is, configuration, ranges
+        The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers, and what the
+        instruction touches.
+    loads_parameters, loads_table
+        It loads parameters, or the table.
+    is_queued, unit
+        Whether a unit with a queue executes the instruction, and which one; a cycle later.
+    access
+        For the scoreboard.
+    transfer, multiplication, activation_work, weights
+        The command, if the instruction is for the host reader or writer, the matrix unit, the activation unit, or the
+        weight fetcher.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "word": In(WORD_BITS),
+                "opcode_is": In(len(FORMATS)),
+                "loads_parameters": In(1),
+                "loads_table": In(1),
+                "configuration": In(configuration_layout()),
+                "ranges": In(ranges_layout(config)),
+                "is_queued": Out(1),
+                "unit": Out(QueuedUnit),
+                "access": Out(access_layout(config)),
+                "transfer": Out(host_command(config)),
+                "multiplication": Out(matrix_command(config)),
+                "activation_work": Out(activation_command(config)),
+                "weights": Out(weight_command(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        is_ = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        is_load = self.loads_parameters | self.loads_table
+        m.d.sync += self.is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED).any())
+        self._describe_access(m, is_, is_load)
+        self._describe_transfers(m, is_)
+        self._describe_multiplication(m)
+        self._describe_activation(m, is_load)
+        return m
+
+    def _describe_access(self, m: Module, is_: dict, is_load: Value) -> None:
+        """What the instruction touches, narrowed to widths that legal values fit."""
+        word, ranges = self.word, self.ranges
+        is_write = is_[Opcode.WRITE_HOST_MEMORY] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
+        is_matrix = is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]
+        is_activate = is_[Opcode.ACTIVATE]
+
+        with m.If(is_activate | is_load):
+            m.d.sync += self.unit.eq(QueuedUnit.ACTIVATION)
+        with m.Elif(is_matrix):
+            m.d.sync += self.unit.eq(QueuedUnit.MATRIX)
+        with m.Elif(is_write):
+            m.d.sync += self.unit.eq(QueuedUnit.HOST_WRITE)
+        with m.Else():
+            m.d.sync += self.unit.eq(QueuedUnit.HOST_READ)
+
+        access = self.access
+        from_unified_buffer = field_of(word, Opcode.ACTIVATE, "from_unified_buffer")
+        m.d.sync += [
+            access.writes.eq(~(is_write | is_matrix | is_load)),
+            access.uses_accumulators.eq(is_matrix | (is_activate & ~from_unified_buffer)),
+            access.reads_source.eq(is_activate & from_unified_buffer),
+            access.reads_operand.eq(is_activate & (field_of(word, Opcode.ACTIVATE, "operand") != Operand.NONE)),
+        ]
+        for name in ("unified_buffer", "source", "operand", "host"):
+            m.d.comb += [access[name].eq(ranges[name]), access[f"{name}_end"].eq(ranges[f"{name}_end"])]
+
+    def _describe_transfers(self, m: Module, is_: dict) -> None:
+        """The commands for host transfers and for the weight fetcher."""
+        word, ranges, configuration = self.word, self.ranges, self.configuration
+        transfer, weights = self.transfer, self.weights
+        m.d.comb += [
+            transfer.host.eq(ranges.host),
+            transfer.unified_buffer.eq(ranges.unified_buffer),
+            transfer.rows.eq(field_of(word, Opcode.READ_HOST_MEMORY, "rows")),
+            transfer.alternate.eq(is_[Opcode.READ_HOST_MEMORY_ALTERNATE] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]),
+            transfer.stride.eq(configuration.host_stride.stride),
+            weights.address.eq(field_of(word, Opcode.READ_WEIGHTS, "weights")),
+            weights.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
+            weights.wide.eq(configuration.weight_format.wide),
+            *_read_operands(weights.format, configuration.weight_format),
+        ]
+
+    def _describe_multiplication(self, m: Module) -> None:
+        """The command for the matrix unit; MatrixMultiply and Convolve have what they share at the same places."""
+        word, ranges, configuration = self.word, self.ranges, self.configuration
+        multiplication, plane = self.multiplication, configuration.convolution_plane
+        m.d.comb += [
+            *_walk_plane(multiplication.walk, ranges, plane),
+            multiplication.walk.rows.eq(ranges.outputs),
+            multiplication.walk.wide.eq(field_of(word, Opcode.CONVOLVE, "wide_input")),
+            multiplication.walk.width.eq(field_of(word, Opcode.CONVOLVE, "width")),
+            multiplication.walk.target.eq(ranges.source),
+            multiplication.accumulate.eq(field_of(word, Opcode.CONVOLVE, "accumulate")),
+            multiplication.next_tile.eq(field_of(word, Opcode.CONVOLVE, "next_tile")),
+            multiplication.wide_weights.eq(field_of(word, Opcode.CONVOLVE, "wide_weights")),
+            *_read_operands(multiplication.format, configuration.input_format),
+        ]
+
+    def _describe_activation(self, m: Module, is_load: Value) -> None:
+        """The command for the activation unit."""
+        word, ranges, configuration = self.word, self.ranges, self.configuration
+        work, window = self.activation_work, configuration.pooling_window
+        from_unified_buffer = field_of(word, Opcode.ACTIVATE, "from_unified_buffer")
+        output = field_of(word, Opcode.ACTIVATE, "output")
+        m.d.comb += [
+            work.unified_buffer.eq(ranges.unified_buffer),
+            *_walk_plane(work.walk, ranges, window, configuration.pooling_plane),
+            work.walk.wide.eq(from_unified_buffer & configuration.source_format.wide),
+            work.walk.width.eq(configuration.pooling_plane.output_width),
+            work.walk.window_height.eq(Mux(ranges.is_plane, window.height, 1)),
+            work.walk.window_width.eq(Mux(ranges.is_plane, window.width, 1)),
+            work.from_unified_buffer.eq(from_unified_buffer),
+            work.pooling.eq(field_of(word, Opcode.ACTIVATE, "pooling")),
+            work.operand.eq(field_of(word, Opcode.ACTIVATE, "operand")),
+            work.operand_address.eq(ranges.operand),
+            work.operand_scale.eq(configuration.operand_scale.scale),
+            work.output.eq(configuration.output_format),
+            work.output_format.eq(output),
+            work.table.eq(field_of(word, Opcode.ACTIVATE, "table")),
+        ]
+        for format, register in (
+            (work.source_format, configuration.source_format),
+            (work.operand_format, configuration.operand_format),
+        ):
+            m.d.comb += [
+                format.zero_point.eq(register.zero_point),
+                format.is_signed.eq(register.signed),
+                format.wide.eq(register.wide),
+            ]
+        # One pass over each window for each byte of a result.
+        with m.Switch(output):
+            with m.Case(isa.OutputFormat.WORD):
+                m.d.comb += work.walk.repeats.eq(1)
+            with m.Case(isa.OutputFormat.INT32):
+                m.d.comb += work.walk.repeats.eq(3)
+        with m.If(is_load):
+            m.d.comb += [
+                work.kind.eq(Mux(self.loads_table, ActivationKind.LOAD_TABLE, ActivationKind.LOAD_PARAMETERS)),
+                work.parameters.eq(register_field(word, Register.LOAD_PARAMETERS, "first")),
+                work.walk.rows.eq(register_field(word, Register.LOAD_PARAMETERS, "count")),
+            ]
+        with m.Else():
+            m.d.comb += [
+                work.kind.eq(ActivationKind.ACTIVATE),
+                work.parameters.eq(field_of(word, Opcode.ACTIVATE, "parameters")),
+                work.walk.rows.eq(field_of(word, Opcode.ACTIVATE, "rows")),
+            ]
+
+
+def _read_operands(format: data.View, register: data.View) -> list:
+    """How the array's operands are read."""
+    return [format.zero_point.eq(register.zero_point), format.is_signed.eq(register.signed)]
+
+
+def _walk_plane(walk: data.View, ranges: data.View, strides: data.View, plane: data.View | None = None) -> list:
+    """Where a walk begins and how it goes on; ``strides`` stand in the register of the plane, or in another one."""
+    plane = strides if plane is None else plane
+    return [
+        walk.address.eq(ranges.origin),
+        walk.is_plane.eq(ranges.is_plane),
+        walk.y.eq(ranges.plane_y),
+        walk.x.eq(ranges.plane_x),
+        walk.stride_y.eq(strides.stride_y),
+        walk.stride_x.eq(Mux(ranges.is_plane, strides.stride_x, 1)),
+        walk.pitch.eq(ranges.pitch),
+        walk.plane_height.eq(plane.height),
+        walk.plane_width.eq(plane.width),
+    ]

@@ -1,0 +1,1 @@
+"""The host interface: rows between host memory and unified buffer."""

@@ -1,0 +1,109 @@
+"""Host reader: rows of host memory to the unified buffer."""
+
+from amaranth.hdl import Module, Shape, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.config import Config
+from openmxu.rtl.buffer import unified_buffer
+from openmxu.rtl.common.interfaces import ReadPortSignature
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.run_walker import RunWalker
+from openmxu.rtl.common.stream_fifo import StreamFIFO
+from openmxu.rtl.dispatch.commands import host_command
+from openmxu.rtl.host.burst_generator import BurstGenerator
+from openmxu.rtl.host.row_unpacker import RowUnpacker
+from openmxu.rtl.host.row_walker import RowWalker
+
+__all__ = ["HostReader"]
+
+
+class HostReader(wiring.Component):
+    """Executes Read_Host_Memory: asks for bursts ahead and writes the rows that come.
+
+    Members
+    -------
+    commands
+        Transfers; one is taken when it starts.
+    memory
+        The host read port.
+    rows
+        Write port of the unified buffer.
+    done
+        Set for one cycle when the last row of a transfer is written.
+    """
+
+    runs_ahead = 4
+    """Bursts that may be asked for before their data has come."""
+
+    rows_waiting = 2
+    """Rows that may wait for the unified buffer; with two, one can come in every cycle."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "commands": In(stream.Signature(host_command(config))),
+                "memory": Out(ReadPortSignature(config.host_address_width, config.host_data_bytes)),
+                "rows": Out(unified_buffer.WritePortSignature(config)),
+                "done": Out(1),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        rows_width = Shape.cast(host_command(config)["rows"].shape).width
+        m.submodules.bursts = bursts = BurstGenerator(config)
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
+        m.submodules.places = places = RunWalker(rows_width, len(unpacker.places.p.lane))
+        m.submodules.runs = runs = StreamFIFO(places.runs.p.shape(), self.runs_ahead)
+        m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
+        m.submodules.destinations = destinations = StreamFIFO(walker.ranges.p.shape(), self.runs_ahead)
+
+        # A command goes to the burst generator and to the row writer in the same cycle.
+        m.d.comb += [
+            bursts.commands.payload.eq(self.commands.payload),
+            bursts.commands.valid.eq(self.commands.valid & destinations.input.ready),
+            destinations.input.p.address.eq(self.commands.p.unified_buffer),
+            destinations.input.p.rows.eq(self.commands.p.rows),
+            destinations.input.valid.eq(self.commands.valid & bursts.commands.ready),
+            self.commands.ready.eq(bursts.commands.ready & destinations.input.ready),
+        ]
+        connect(m, bursts.requests, flipped(self.memory.request))
+        connect(m, bursts.runs, runs.input)
+        connect(m, runs.output, places.runs)
+        # Places are known long before their beats come; whether a row is taken need not reach the walk in its cycle.
+        m.submodules.place = place = RegisterSlice(places.places.p.shape())
+        connect(m, places.places, place.input)
+        connect(m, place.output, unpacker.places)
+        connect(m, flipped(self.memory.data), unpacker.beats)
+        connect(m, destinations.output, walker.ranges)
+
+        # Rows wait for the unified buffer in a queue of their own: whether it is free in this cycle does not reach
+        # back to the memory port.
+        m.submodules.waiting = waiting = StreamFIFO(
+            data.StructLayout(
+                {"address": config.unified_buffer_address_width, "row": unified_buffer.row_layout(config), "last": 1}
+            ),
+            self.rows_waiting,
+        )
+        m.d.comb += [
+            waiting.input.p.address.eq(walker.rows.p.address),
+            waiting.input.p.last.eq(walker.rows.p.last),
+            Value.cast(waiting.input.p.row).eq(unpacker.rows.payload),
+            waiting.input.valid.eq(unpacker.rows.valid & walker.rows.valid),
+            unpacker.rows.ready.eq(waiting.input.ready & walker.rows.valid),
+            walker.rows.ready.eq(waiting.input.ready & unpacker.rows.valid),
+            self.rows.request.p.address.eq(waiting.output.p.address),
+            self.rows.request.p.row.eq(waiting.output.p.row),
+            self.rows.request.valid.eq(waiting.output.valid),
+            waiting.output.ready.eq(self.rows.request.ready),
+            self.done.eq(waiting.output.valid & waiting.output.ready & waiting.output.p.last),
+        ]
+        return m

@@ -1,0 +1,139 @@
+"""Host writer: rows of the unified buffer to host memory."""
+
+from amaranth.hdl import Module, Shape, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.config import Config
+from openmxu.rtl.buffer import unified_buffer
+from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.interfaces import WritePortSignature
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.room import Room
+from openmxu.rtl.common.run_walker import RunWalker
+from openmxu.rtl.common.stream_fifo import StreamFIFO
+from openmxu.rtl.dispatch.commands import host_command
+from openmxu.rtl.host.burst_generator import BurstGenerator
+from openmxu.rtl.host.row_packer import RowPacker
+from openmxu.rtl.host.row_walker import RowWalker
+
+__all__ = ["HostWriter"]
+
+
+class HostWriter(wiring.Component):
+    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts.
+
+    Members
+    -------
+    commands
+        Transfers; one is taken when it starts.
+    rows
+        Read port of the unified buffer.
+    memory
+        The host write port.
+    done
+        Set for one cycle when the memory has acknowledged the last burst of a transfer.
+    """
+
+    rows_ahead = 9
+    """Rows read before they are sent; covers the time that the unified buffer takes to answer at one row per cycle."""
+
+    runs_ahead = 4
+    """Bursts asked for before their data is sent."""
+
+    transfers_ahead = 4
+    """Transfers started before they are acknowledged."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "commands": In(stream.Signature(host_command(config))),
+                "rows": Out(unified_buffer.ReadPortSignature(config)),
+                "memory": Out(WritePortSignature(config.host_address_width, config.host_data_bytes)),
+                "done": Out(1),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        rows_width = Shape.cast(host_command(config)["rows"].shape).width
+
+        m.submodules.bursts = bursts = BurstGenerator(config)
+        m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
+        m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead)
+        m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
+        m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
+        m.submodules.places = places = RunWalker(rows_width, len(packer.places.p.lane))
+        m.submodules.runs = runs = StreamFIFO(places.runs.p.shape(), self.runs_ahead)
+        m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead)
+
+        # A command goes to the three parts in the same cycle.
+        parts = (bursts.commands, to_read.input, to_acknowledge.input)
+        for part in parts:
+            others = [other.ready for other in parts if other is not part]
+            m.d.comb += part.valid.eq(self.commands.valid & others[0] & others[1])
+        m.d.comb += [
+            bursts.commands.payload.eq(self.commands.payload),
+            to_read.input.p.address.eq(self.commands.p.unified_buffer),
+            to_read.input.p.rows.eq(self.commands.p.rows),
+            self.commands.ready.eq(bursts.commands.ready & to_read.input.ready & to_acknowledge.input.ready),
+        ]
+        with m.If(self.commands.p.alternate):
+            m.d.comb += to_acknowledge.input.payload.eq(self.commands.p.rows)
+        with m.Else():
+            m.d.comb += to_acknowledge.input.payload.eq(1)
+
+        connect(m, to_read.output, walker.ranges)
+        connect(m, bursts.requests, flipped(self.memory.request))
+        connect(m, bursts.runs, runs.input)
+        connect(m, runs.output, places.runs)
+        connect(m, places.places, packer.places)
+        connect(m, buffer.output, packer.rows)
+        connect(m, packer.beats, flipped(self.memory.data))
+
+        self._read(m, walker.rows, buffer)
+        self._acknowledge(m, to_acknowledge.output)
+        return m
+
+    def _read(self, m: Module, addresses: stream.Interface, buffer: StreamFIFO) -> None:
+        """Read rows, never more than the buffer has room for."""
+        room = Room(self.rows_ahead)
+        requested = Signal()
+        left = Signal()
+        # Whether the unified buffer has time for this reader, the last of all, is known late in a cycle.
+        m.submodules.requests = requests = RegisterSlice(self.rows.request.p.shape())
+        connect(m, requests.output, flipped(self.rows.request))
+        m.d.comb += [
+            requests.input.payload.eq(addresses.p.address),
+            requests.input.valid.eq(addresses.valid & room.is_left),
+            addresses.ready.eq(requests.input.ready & room.is_left),
+            requested.eq(requests.input.valid & requests.input.ready),
+            buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
+            buffer.input.valid.eq(self.rows.response.valid),
+            left.eq(buffer.output.valid & buffer.output.ready),
+        ]
+        m.d.sync += room.step(requested, left)
+
+    def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
+        """Count the acknowledgements of one transfer after the other."""
+        left = Countdown(bursts.payload.shape(), "unacknowledged")
+        active = Signal()
+        # There is no acknowledgement without a transfer, and that one comes is known late in a cycle.
+        acknowledged = Signal()
+        m.d.sync += acknowledged.eq(self.memory.done.valid)
+        m.d.comb += [
+            self.memory.done.ready.eq(1),
+            bursts.ready.eq(~active | (acknowledged & left.last)),
+            self.done.eq(acknowledged & left.last),
+        ]
+        with m.If(bursts.ready):
+            m.d.sync += [active.eq(bursts.valid), *left.start(bursts.payload)]
+        with m.Elif(acknowledged):
+            m.d.sync += left.step()

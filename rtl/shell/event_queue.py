@@ -1,0 +1,67 @@
+"""Event queue: what the core tells the host waits here until the host has read it."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.events import EventKind
+from openmxu.rtl.common.interfaces import EventLayout
+from openmxu.rtl.common.stream_fifo import StreamFIFO
+
+__all__ = ["EventQueue"]
+
+
+class EventQueue(wiring.Component):
+    """Keeps events in order, and the last fault.
+
+    Parameters
+    ----------
+    depth
+        Events that it holds; while it is full, the core waits.
+
+    Members
+    -------
+    events
+        From the core.
+    first, valid, level
+        The first event, whether there is one, and how many there are.
+    pop
+        Takes the first event away.
+    happened
+        One bit for each :class:`~openmxu.arch.events.EventKind`, set for one cycle when such an event comes.
+    fault, fault_index
+        Code and index of the last fault; 0 before the first.
+    """
+
+    def __init__(self, depth: int = 16) -> None:
+        self._depth = depth
+        super().__init__(
+            {
+                "events": In(stream.Signature(EventLayout)),
+                "first": Out(EventLayout),
+                "valid": Out(1),
+                "level": Out(range(depth + 1)),
+                "pop": In(1),
+                "happened": Out(len(EventKind)),
+                "fault": Out(4),
+                "fault_index": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.queue = queue = StreamFIFO(EventLayout, self._depth)
+        connect(m, flipped(self.events), queue.input)
+        comes = Signal()
+        m.d.comb += [
+            self.first.eq(queue.output.payload),
+            self.valid.eq(queue.output.valid),
+            self.level.eq(queue.level),
+            queue.output.ready.eq(self.pop),
+            comes.eq(self.events.valid & self.events.ready),
+        ]
+        for kind in EventKind:
+            m.d.comb += self.happened[kind].eq(comes & (self.events.p.kind == kind))
+        with m.If(self.happened[EventKind.FAULT]):
+            m.d.sync += [self.fault.eq(self.events.p.fault), self.fault_index.eq(self.events.p.index)]
+        return m

@@ -1,0 +1,158 @@
+"""Weight fetcher: tiles of weight memory, ahead of their use, to the weight FIFO."""
+
+from amaranth.hdl import Cat, Const, Module, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.interfaces import ReadPortSignature
+from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.room import Room
+from openmxu.rtl.common.run_walker import RunWalker
+from openmxu.rtl.common.stream_fifo import StreamFIFO
+from openmxu.rtl.dispatch.commands import weight_command
+from openmxu.rtl.host.row_unpacker import RowUnpacker
+from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
+from openmxu.rtl.matrix.systolic_data_setup import OperandFormat, operand_value
+
+__all__ = ["WeightFetcher", "weight_row_layout"]
+
+
+def weight_row_layout(config: Config) -> data.ArrayLayout:
+    """A row of a tile: S operands."""
+    return data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
+
+
+class WeightFetcher(wiring.Component):
+    """Executes Read_Weights: asks for one burst per tile while the weight FIFO has room, and makes operands of the
+    bytes.
+
+    Members
+    -------
+    commands
+        Taken into a queue of ``weight_queue_depth`` as soon as they come. If ``wide``, the command's format does not
+        matter: its first, third, … tile is uint8, the others are int8, without a zero point.
+    memory
+        The weight read port.
+    rows
+        Rows of the tiles, row 0 first, zero point subtracted.
+    tile_taken
+        Set for one cycle when a tile leaves the weight FIFO, which makes room for another.
+    flush
+        While set, no tile is asked for and queued commands are dropped; tiles asked for still come.
+    busy
+        Tiles are queued or on their way.
+    settled
+        No tile is on its way: nothing is queued, or what is queued waits for room.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "commands": In(stream.Signature(weight_command(config))),
+                "memory": Out(ReadPortSignature(config.weight_address_width, config.weight_data_bytes)),
+                "rows": Out(stream.Signature(weight_row_layout(config))),
+                "tile_taken": In(1),
+                "flush": In(1),
+                "busy": Out(1),
+                "settled": Out(1),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        beat_bits = ceil_log2(config.weight_data_bytes)
+        row_bits = ceil_log2(config.size)
+
+        m.submodules.queue = queue = StreamFIFO(weight_command(config), config.weight_queue_depth)
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
+        # A tile is a run of rows in one format.
+        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane), OperandFormat)
+        connect(m, places.places, unpacker.places)
+        m.submodules.in_flight = in_flight = StreamFIFO(places.runs.p.shape(), config.weight_fifo_tiles)
+        connect(m, in_flight.output, places.runs)
+        m.submodules.next = queued = RegisterSlice(weight_command(config))
+        connect(m, flipped(self.commands), queue.input)
+        connect(m, queue.output, queued.input)
+        connect(m, flipped(self.memory.data), unpacker.beats)
+
+        # The command that is executed stands in registers, its tiles are counted down and their addresses counted up.
+        format = Signal(OperandFormat, reset_less=True)
+        is_wide = Signal(reset_less=True)
+        address = Signal(config.weight_address_width, reset_less=True)
+        tiles = Countdown(queued.output.p.tiles.shape(), "tiles")
+        active = Signal()
+        asked = Signal()
+        # A request that has been made stays until it is taken, also under flush.
+        committed = Signal()
+
+        # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
+        # many as the weight FIFO and therefore has room as well.
+        room = Room(config.weight_fifo_tiles)
+        request = self.memory.request
+        m.d.comb += [
+            request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
+            request.valid.eq(active & room.is_left & (~self.flush | committed)),
+            asked.eq(request.valid & request.ready),
+            # A command ends a cycle before the next one begins: its tiles take longer than that.
+            queued.output.ready.eq(~active),
+            in_flight.input.valid.eq(asked),
+            in_flight.input.p.rows.eq(config.size),
+            in_flight.input.p.context.eq(format),
+        ]
+        if config.tile_bytes >= config.weight_data_bytes:
+            m.d.comb += request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
+        else:
+            m.d.comb += request.p.beats.eq(1)
+        if config.size < config.weight_data_bytes:
+            m.d.comb += in_flight.input.p.lane.eq(address[row_bits:beat_bits])
+
+        m.d.sync += [
+            *room.step(asked, self.tile_taken),
+            committed.eq(request.valid & ~request.ready),
+        ]
+        with m.If(~active):
+            m.d.sync += [
+                active.eq(queued.output.valid & ~self.flush),
+                address.eq(queued.output.p.address),
+                is_wide.eq(queued.output.p.wide),
+                *tiles.start(queued.output.p.tiles),
+            ]
+            # Of wide weights, low bytes are unsigned and high bytes signed.
+            with m.If(queued.output.p.wide):
+                m.d.sync += [format.zero_point.eq(0), format.is_signed.eq(0)]
+            with m.Else():
+                m.d.sync += format.eq(queued.output.p.format)
+        with m.Elif(asked):
+            m.d.sync += [
+                address.eq(address + config.tile_bytes),
+                format.is_signed.eq(format.is_signed ^ is_wide),
+                *tiles.step(),
+            ]
+            with m.If(tiles.last):
+                m.d.sync += active.eq(0)
+        with m.If(self.flush & (asked | ~committed)):
+            m.d.sync += active.eq(0)
+
+        waits = queue.output.valid | queued.output.valid
+        is_coming = in_flight.output.valid | places.busy
+        rows = Signal(weight_row_layout(config))
+        bytes_of_row = data.View(data.ArrayLayout(8, config.size), unpacker.rows.payload)
+        for column in range(config.size):
+            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], places.context))
+        m.d.comb += [
+            self.rows.payload.eq(rows),
+            self.rows.valid.eq(unpacker.rows.valid),
+            unpacker.rows.ready.eq(self.rows.ready),
+            self.busy.eq(waits | active | is_coming),
+            self.settled.eq(~is_coming & ((~waits & ~active) | ~room.is_left)),
+        ]
+        return m

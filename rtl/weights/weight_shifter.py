@@ -1,0 +1,114 @@
+"""Weight shifter: moves the next tile from the weight FIFO into the array while the array works."""
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.common.skew import Skew
+from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
+from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.weights.weight_fetcher import weight_row_layout
+
+__all__ = ["WeightShifter"]
+
+
+class WeightShifter(wiring.Component):
+    """Keeps the array's next weights loaded: S cycles for a tile, begun as soon as the previous one is taken.
+
+    Members
+    -------
+    tiles, read_enable, read_row, read_data, drop
+        The read side of the weight FIFO. A tile leaves the FIFO when its last row is read.
+    take, tile_coming
+        A row of activations whose unified buffer read is granted in this cycle swaps the tile in: only while
+        ``loaded``. One that is granted in the next cycle may, unless the tile is taken in this one.
+    shifting
+        A tile is on its way into the array.
+    discard
+        While set, a tile is forgotten as soon as it is loaded.
+    loaded
+        The array holds a next tile, or will in the next cycle.
+    weights, shift
+        For the array, skewed.
+    """
+
+    latency = UnifiedBuffer.read_latency + SystolicDataSetup.latency
+    """Cycles from ``take`` to the next tile's first row at the array's edge: that of the row of activations that swaps,
+    which must not be there later, see :class:`~openmxu.rtl.matrix.systolic_array.SystolicArray`."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "tiles": In(range(config.weight_fifo_tiles + 1)),
+                "read_enable": Out(1),
+                "read_row": Out(range(config.size)),
+                "read_data": In(weight_row_layout(config)),
+                "drop": Out(1),
+                "tile_coming": Out(1),
+                "take": In(1),
+                "shifting": Out(1),
+                "discard": In(1),
+                "loaded": Out(1),
+                "weights": Out(data.ArrayLayout(signed(OPERAND_WIDTH), config.size)),
+                "shift": Out(config.size),
+            }
+        )
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self._config
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        size = self.config.size
+        m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), size)
+
+        reading = Signal()
+        row = Signal(range(size), init=size - 1)
+        is_second_last_row, is_last_row = Signal(init=size == 2), Signal()
+        last = Signal()
+        m.d.comb += [
+            last.eq(reading & is_last_row),
+            self.read_enable.eq(reading),
+            self.read_row.eq(row),
+            self.drop.eq(last),
+            self.shifting.eq(reading),
+            self.tile_coming.eq(self.loaded | (reading & is_second_last_row)),
+        ]
+        # After the last row of a tile comes the first one of the next, however much later.
+        with m.If(reading):
+            m.d.sync += [row.eq(row - 1), is_second_last_row.eq(row == 2 % size), is_last_row.eq(row == 1)]
+        # The row that swaps is a few cycles away from the array: it may start while the tile's last row is read.
+        with m.If(reading & is_second_last_row):
+            m.d.sync += self.loaded.eq(1)
+        with m.If(last):
+            m.d.sync += reading.eq(0)
+        with m.If(self.take | self.discard):
+            m.d.sync += self.loaded.eq(0)
+
+        # `tiles` still counts the tile that leaves in this cycle.
+        another = Signal()
+        m.d.comb += another.eq(Mux(last, self.tiles > 1, self.tiles != 0))
+        with m.If(another & ((~reading & ~self.loaded) | self.take)):
+            m.d.sync += reading.eq(1)
+
+        # One thermometer bit after the other joins: array row k takes part from the k-th row of the tile on.
+        taking = Signal(size)
+        m.d.comb += taking[0].eq(reading)
+        for index in range(1, size):
+            m.d.comb += taking[index].eq(reading & (row <= size - 1 - index))
+
+        # A row is read in the cycle after ``take``, and shows in the next one.
+        operands, shift = self.read_data, Signal(size)
+        m.d.sync += shift.eq(taking)
+        for stage in range(self.latency - 2):
+            row_before, shift_before = operands, shift
+            operands = Signal.like(row_before, name=f"operands_{stage}", reset_less=True)
+            shift = Signal(size, name=f"shift_{stage}")
+            m.d.sync += [operands.eq(row_before), shift.eq(shift_before)]
+        m.d.comb += [skew.straight.eq(operands), self.weights.eq(skew.skewed), self.shift.eq(shift)]
+        return m

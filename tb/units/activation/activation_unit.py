@@ -1,0 +1,166 @@
+"""Activation unit: rows become rows as the numerics say, in every mode, in order and without gaps."""
+
+import random
+from collections import deque
+
+import cocotb
+import numpy as np
+
+from openmxu.arch import isa
+from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.matrix.accumulators import read_latency
+from tb.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load
+from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
+from tb.memories import RowReader, RowWriter
+from tb.payloads import pack_lanes
+from tb.pulses import Pulses
+from tb.scales import random_scales, random_totals
+
+COMMANDS = 60
+
+COPIES = 6
+
+
+class AccumulatorRows(Agent):
+    """The accumulators' read port: L values in each of S/L cycles."""
+
+    def __init__(self, bench, content, stall):
+        self.bench, self.content = bench, content
+        self.values = bench.port("values")
+        self.free = 0
+        self.coming = {}
+        bench.add(self)
+        bench.sink("read", stall, on_transfer=self.accept, may_take=lambda: bench.next_cycle >= self.free)
+
+    def accept(self, row):
+        groups = CONFIG.column_groups
+        self.free = self.bench.cycle + groups
+        by_group = self.content[row].reshape(CONFIG.activation_lanes, groups).T
+        for step, payload in enumerate(pack_lanes(by_group, 32)):
+            self.coming[self.bench.cycle + read_latency(CONFIG) + step] = payload
+
+    def drive(self):
+        anything = random.getrandbits(32 * CONFIG.activation_lanes)
+        self.values.value = self.coming.pop(self.bench.next_cycle, anything)
+
+
+class Results(RowWriter):
+    """Rows that are written, with their content."""
+
+    def __init__(self, bench, rows, stall):
+        self.content = []
+        super().__init__(bench, "results", rows, stall)
+
+    def _accept(self, payload):
+        super()._accept(payload)
+        self.content.append((self.written[-1], self._rows[self.written[-1]].tobytes()))
+
+
+class Issue(Agent):
+    """Hands out work in order, as the scoreboard does: nothing that reads rows which are not written yet."""
+
+    def __init__(self, bench, work, idle):
+        self.work = work
+        self.waiting = deque(work)
+        self.finished = 0
+        self.commands = bench.source("commands", idle)
+        bench.add(self)
+
+    def drive(self):
+        sent = len(self.work) - len(self.waiting)
+        if self.waiting and all(not _reads(self.waiting[0], older) for older in self.work[self.finished : sent]):
+            self.commands.send(self.waiting.popleft().payload)
+
+
+def _reads(item, older):
+    written = range(older.unified_buffer, older.unified_buffer + older.output_rows)
+    return any(max(read.start, written.start) < min(read.stop, written.stop) for read in item.unified_buffer_reads)
+
+
+def make_accumulators(rng):
+    content = rng.integers(-(2**17), 2**17, (CONFIG.accumulator_rows, CONFIG.size)).astype(np.int32)
+    content[rng.random(content.shape) < 0.1] = 2**31 - 1
+    content[rng.random(content.shape) < 0.1] = -(2**31)
+    return content
+
+
+def make_rows(rng):
+    """Parameter sets, which are as good as any other elements."""
+    sets = -(-CONFIG.unified_buffer_rows // PARAMETER_ROWS)
+    shape = (sets, CONFIG.size)
+    ordinary = rng.random(sets) < 0.8
+    biases = np.where(ordinary[:, np.newaxis], rng.integers(-10000, 10000, shape), random_totals(rng, shape))
+    spread = (10.0 ** rng.uniform(-5, -1, shape) * rng.choice([-1, 1], shape)).astype(np.float32).view(np.uint32)
+    scales = np.where(ordinary[:, np.newaxis], spread, random_scales(rng, shape).view(np.uint32))
+    columns = np.stack([biases.astype("<u4"), scales.astype("<u4")], axis=-1).view(np.uint8)
+    return columns.transpose(0, 2, 1).reshape(-1, CONFIG.size)[: CONFIG.unified_buffer_rows].copy()
+
+
+def first_loads():
+    """Loads that fill all memories, which keep their contents from test to test."""
+    return [Load(0, 0, CONFIG.parameter_sets), Load(0)]
+
+
+@cocotb.test()
+@STALLS
+async def rows_are_activated(dut, idle, backpressure):
+    bench = await Bench.start(dut, "activation_unit")
+    rng = random_generator()
+    rows, accumulators = make_rows(rng), make_accumulators(rng)
+    work = first_loads()
+    work += [random_load(rng) if rng.random() < 0.12 else random_activation(rng) for _ in range(COMMANDS)]
+    model = ActivationModel(rows.copy(), accumulators)
+    expected = [model.execute(item) for item in work]
+    ends = np.cumsum([len(written) for written in expected])
+
+    AccumulatorRows(bench, accumulators, idle)
+    RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, idle)
+    results = Results(bench, rows, backpressure)
+    issue = Issue(bench, work, idle)
+
+    def is_right(count):
+        issue.finished = count
+        return len(results.written) == ends[count - 1]
+
+    done = Pulses(bench, "done", is_right)
+    await bench.until(lambda: done.count == len(work), 200_000)
+    await bench.steps(40)
+    assert done.count == len(work)
+    for item, written, end in zip(work, expected, ends, strict=True):
+        assert results.content[end - len(written) : end] == written, item
+    assert len(results.content) == ends[-1]
+    assert np.array_equal(rows, model.rows)
+
+
+@cocotb.test()
+@cocotb.parametrize(
+    source=["accumulators", "unified_buffer", "wide"],
+    operand=[isa.Operand.NONE, isa.Operand.ADD, isa.Operand.MULTIPLY],
+)
+async def rows_follow_without_a_gap(dut, source, operand):
+    """Passes of S/L cycles, instruction after instruction; but no more than a row of the unified buffer per cycle."""
+    bench = await Bench.start(dut, "activation_unit")
+    rng = random_generator()
+    AccumulatorRows(bench, make_accumulators(rng), 0.0)
+    RowReader(bench, "rows", make_rows(rng), UnifiedBuffer.read_latency, 0.0)
+    results = Results(bench, np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8), 0.0)
+    commands = bench.source("commands")
+    # Results of several rows, so that as few as two commands fill the unit.
+    output_format = isa.OutputFormat.WORD if operand is isa.Operand.ADD else isa.OutputFormat.INT32
+    rows = min(16, CONFIG.accumulator_rows)
+    item = Activation(
+        unified_buffer=0,
+        source=0,
+        rows=rows,
+        output_format=output_format,
+        from_unified_buffer=source != "accumulators",
+        source_format=ElementFormat(wide=source == "wide"),
+        operand=operand,
+    )
+    commands.send(*[item.payload] * COPIES)
+    await bench.until(lambda: len(results.written) == COPIES * item.output_rows)
+    times = results.requests.times
+    reads = sum(len(read) for read in item.unified_buffer_reads) / rows
+    per_row = max(CONFIG.column_groups * item.passes / item.output_rows, reads)
+    assert times[-1] - times[0] <= (len(times) - 1) * per_row + 2

@@ -1,0 +1,41 @@
+"""Table memory: words in, bytes out."""
+
+import cocotb
+import numpy as np
+
+from openmxu.arch.legality import TABLE_BYTES
+from openmxu.rtl.activation.table_memory import TableMemory, table_word_bytes, table_write_layout
+from tb.bench import CONFIG, Bench, random_generator
+from tb.payloads import pack
+
+READS = 600
+
+
+@cocotb.test()
+async def entries_are_looked_up(dut):
+    bench = await Bench.start(dut, "table_memory")
+    rng = random_generator()
+    word, layout = table_word_bytes(CONFIG), table_write_layout(CONFIG)
+    # After power-on: no test of this unit has run before.
+    await read_all(bench, rng, np.zeros(TABLE_BYTES, np.uint8), [0] * READS)
+    table = rng.integers(0, 256, TABLE_BYTES)
+    writes = [
+        pack(layout, {"enable": 1, "address": place, "data": table[word * place : word * (place + 1)].tolist()})
+        for place in rng.permutation(TABLE_BYTES // word).tolist()
+    ]
+    await bench.play({"write": writes, "index": [0] * len(writes)}, [])
+    disabled = [
+        pack(
+            layout, {"address": int(rng.integers(0, TABLE_BYTES // word)), "data": rng.integers(0, 256, word).tolist()}
+        )
+        for _ in range(READS)
+    ]
+    await read_all(bench, rng, table, disabled)
+
+
+async def read_all(bench, rng, table, writes):
+    """Every entry, in any order, while other ports show ``writes``."""
+    indices = np.concatenate([rng.permutation(TABLE_BYTES), rng.integers(0, TABLE_BYTES, READS - TABLE_BYTES)])
+    seen = await bench.play({"write": writes, "index": indices.tolist()}, ["value"])
+    latency = TableMemory.read_latency
+    assert seen["value"][latency:] == table[indices[: READS - latency]].tolist()

@@ -1,0 +1,74 @@
+"""Plane walker: every position of every walk, in order, without a gap."""
+
+from itertools import pairwise
+
+import cocotb
+from amaranth.hdl import Shape
+
+from openmxu.rtl.common.plane_walker import step_layout
+from openmxu.rtl.dispatch.commands import activation_walk, matrix_walk
+from tb.bench import CONFIG, STALLS, Bench, random_generator
+from tb.payloads import pack, unpack
+from tb.walks import positions, random_walk
+
+WALKS = 250
+MOST_ROWS = 40
+UNITS = cocotb.parametrize(unit=["plane_walker", "plane_walker_windows"])
+LATENCY = {"plane_walker": 2, "plane_walker_windows": 4}
+LAYOUTS = {"plane_walker": matrix_walk(CONFIG), "plane_walker_windows": activation_walk(CONFIG)}
+
+
+def address_width(layout):
+    return Shape.cast(layout["address"].shape).width
+
+
+def check_step(bits, position, layout):
+    step = unpack(step_layout(layout), bits)
+    assert step.inside == position.inside
+    assert step.last == position.last
+    if position.inside:
+        assert step.address == position.address
+    if "window_height" in layout.members:
+        assert (step.begins, step.ends, step.repeat) == (position.begins, position.ends, position.repeat)
+    if "target" in layout.members:
+        assert (step.target, step.first) == (position.target, position.first)
+
+
+@cocotb.test()
+@UNITS
+@STALLS
+async def walks_over_planes_and_ranges(dut, unit, idle, backpressure):
+    bench = await Bench.start(dut, unit)
+    rng = random_generator()
+    layout = LAYOUTS[unit]
+    walks = [random_walk(rng, layout, MOST_ROWS) for _ in range(WALKS)]
+    expected = [position for walk in walks for position in positions(walk, address_width(layout))]
+    source, steps = bench.source("walks", idle), bench.sink("steps", backpressure)
+    source.send(*(pack(layout, walk) for walk in walks))
+    await bench.until(lambda: len(steps.received) == len(expected), limit=10 * len(expected))
+    await bench.steps(6)
+    for bits, position in zip(steps.received, expected, strict=True):
+        check_step(bits, position, layout)
+    assert {position.inside for position in expected} == {False, True}
+    if idle == backpressure == 0:
+        assert all(later == earlier + 1 for earlier, later in pairwise(steps.times))
+
+
+@cocotb.test()
+@UNITS
+async def the_first_position_comes_two_cycles_later(dut, unit):
+    bench = await Bench.start(dut, unit)
+    rng = random_generator()
+    layout = LAYOUTS[unit]
+    source, steps = bench.source("walks"), bench.sink("steps")
+    for _ in range(20):
+        walk = random_walk(rng, layout, 1)
+        expected = list(positions(walk, address_width(layout)))
+        begin = len(steps.received)
+        source.send(pack(layout, walk))
+        end = begin + len(expected)
+        await bench.until(lambda end=end: len(steps.received) == end)
+        assert steps.times[begin] == source.times[-1] + LATENCY[unit]
+        for bits, position in zip(steps.received[begin:], expected, strict=True):
+            check_step(bits, position, layout)
+        await bench.steps(int(rng.integers(0, 3)))

@@ -1,0 +1,56 @@
+"""Host writer: rows of the unified buffer arrive in host memory."""
+
+import cocotb
+import numpy as np
+
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from tb.bench import CONFIG, STALLS, Bench, random_generator
+from tb.memories import RowReader, WriteMemory
+from tb.pulses import Pulses
+from tb.transfers import Transfer, random_transfers
+
+TRANSFERS = 50
+
+
+@cocotb.test()
+@STALLS
+async def rows_arrive(dut, idle, backpressure):
+    bench = await Bench.start(dut, "host_writer")
+    rng = random_generator()
+    memory = rng.integers(0, 256, 1021, np.uint8)
+    rows = rng.integers(0, 256, (CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
+    transfers = random_transfers(rng, TRANSFERS, memory)
+    expected = memory.copy()
+    for transfer in transfers:
+        for row, address in enumerate(transfer.addresses):
+            expected[address : address + CONFIG.size] = rows[transfer.unified_buffer + row]
+
+    RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, idle)
+    host = WriteMemory(bench, "memory", memory, CONFIG.host_address_width, CONFIG.host_data_bytes, backpressure)
+    commands = bench.source("commands", idle)
+    acknowledged = np.cumsum([len(transfer.bursts) for transfer in transfers])
+    # A transfer is done in the cycle after its last burst is acknowledged.
+    done = Pulses(bench, "done", lambda count: host.done.times[acknowledged[count - 1] - 1] == bench.cycle - 1)
+    commands.send(*(transfer.payload for transfer in transfers))
+    await bench.until(lambda: done.count == TRANSFERS)
+    await bench.steps(20)
+
+    assert np.array_equal(memory, expected)
+    assert host.bursts == [burst for transfer in transfers for burst in transfer.bursts]
+    assert host.is_idle
+    assert done.count == TRANSFERS
+
+
+@cocotb.test()
+async def no_cycle_is_lost(dut):
+    bench = await Bench.start(dut, "host_writer")
+    rows = random_generator().integers(0, 256, (CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
+    RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, 0.0)
+    host = WriteMemory(
+        bench, "memory", np.zeros(2048, np.uint8), CONFIG.host_address_width, CONFIG.host_data_bytes, 0.0
+    )
+    commands = bench.source("commands")
+    commands.send(*(Transfer(0, 0, 16, 0, 0).payload for _ in range(8)))
+    await bench.until(lambda: len(host.done.sent) == 8)
+    cycles = 8 * 16 * max(1, CONFIG.size // CONFIG.host_data_bytes)
+    assert bench.cycle <= cycles + 24

@@ -1,0 +1,87 @@
+"""Processing element against its model, cycle by cycle."""
+
+import cocotb
+import numpy as np
+
+from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
+from tb.bench import CONFIG, Bench, random_generator
+from tb.payloads import pack_lanes, unpack_lanes
+
+CYCLES = 1500
+
+FORMS = ["processing_element", "processing_element_ecp5", "processing_element_in_logic"]
+
+
+def lane(values, bits):
+    """One port's values."""
+    return pack_lanes(values[:, np.newaxis], bits)
+
+
+if CONFIG.size == 2:  # once, for no size is part of it
+
+    @cocotb.test()
+    @cocotb.parametrize(form=FORMS[1:])
+    async def every_product(dut, form):
+        """Every weight times every activation, weight after weight without a pause."""
+        bench = await Bench.start(dut, form)
+        width = CONFIG.partial_sum_width
+        operands = np.arange(-(1 << (OPERAND_WIDTH - 1)), 1 << (OPERAND_WIDTH - 1))
+        weight, activation = (side.reshape(-1) for side in np.meshgrid(operands, operands, indexing="ij"))
+        first = np.tile(operands == operands[0], len(operands))
+        idle = np.zeros(8, np.int64)
+        seen = await bench.play(
+            {
+                # Each weight comes in the cycle in which its predecessor is swapped in.
+                "weight_in": lane(np.concatenate([[operands[0]], np.roll(weight, -1), idle]), OPERAND_WIDTH),
+                "shift_in": lane(np.concatenate([[1], np.roll(first, -1), idle]), 1),
+                "swap_in": lane(np.concatenate([[0], first, idle]), 1),
+                "activation_in": lane(np.concatenate([[0], activation, idle]), OPERAND_WIDTH),
+                "partial_sum_in": [0] * (len(weight) + 9),
+            },
+            ["partial_sum_out"],
+        )
+        products = unpack_lanes(seen["partial_sum_out"], 1, width, signed=True)[4:, 0][: len(weight)]
+        expected = ProcessingElement.compute(activation, weight, np.zeros_like(weight), width)
+        assert np.array_equal(products, expected)
+
+
+@cocotb.test()
+@cocotb.parametrize(form=FORMS)
+async def random_vectors(dut, form):
+    bench = await Bench.start(dut, form)
+    rng = random_generator()
+    width = CONFIG.partial_sum_width
+    limit = 1 << (OPERAND_WIDTH - 1)
+    activation, weight = rng.integers(-limit, limit, (2, CYCLES))
+    extremes = rng.choice([-limit, limit - 1, -255, 255, 0], (2, CYCLES))
+    activation, weight = np.where(rng.random((2, CYCLES)) < 0.2, extremes, (activation, weight))
+    partial_sum = rng.integers(-(1 << (width - 1)), 1 << (width - 1), CYCLES)
+    swap, shift = rng.random((2, CYCLES)) < 0.3
+    swap[0] = shift[0] = shift[1] = swap[1] = True  # from then on no register holds what nobody wrote
+
+    seen = await bench.play(
+        {
+            "activation_in": lane(activation, OPERAND_WIDTH),
+            "weight_in": lane(weight, OPERAND_WIDTH),
+            "partial_sum_in": lane(partial_sum, width),
+            "swap_in": lane(swap, 1),
+            "shift_in": lane(shift, 1),
+        },
+        ["activation_out", "weight_out", "partial_sum_out", "swap_out", "shift_out"],
+    )
+
+    next_weight, used = np.zeros((2, CYCLES), np.int64)  # from the next cycle on
+    next_weight[0] = weight[0]
+    for cycle in range(1, CYCLES):
+        used[cycle] = next_weight[cycle - 1] if swap[cycle] else used[cycle - 1]
+        next_weight[cycle] = weight[cycle] if shift[cycle] else next_weight[cycle - 1]
+    expected = ProcessingElement.compute(activation[:-2], used[:-2], partial_sum[2:], width)
+
+    def values(name, bits, *, signed=True):
+        return unpack_lanes(seen[name], 1, bits, signed=signed)[:, 0]
+
+    assert np.array_equal(values("partial_sum_out", width)[5:], expected[2:-1])
+    assert np.array_equal(values("activation_out", OPERAND_WIDTH)[1:], activation[:-1])
+    assert np.array_equal(values("weight_out", OPERAND_WIDTH)[2:], next_weight[1:-1])
+    assert np.array_equal(values("swap_out", 1, signed=False)[1:], swap[:-1])
+    assert np.array_equal(values("shift_out", 1, signed=False)[1:], shift[:-1])
