@@ -35,7 +35,7 @@ from openmxu.compiler import (
     gemm_network,
     import_model,
 )
-from openmxu.compiler.network import Network
+from openmxu.compiler.ir.network import Network
 from openmxu.program import Program
 
 __all__ = ["conv_command", "gemm_command", "network_command"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from openmxu.arch.config import Config
 from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_input, gemm_network
 from openmxu.compiler.errors import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError
-from openmxu.compiler.importer import import_model, import_network
-from openmxu.compiler.network import evaluate
+from openmxu.compiler.ir.network import evaluate
+from openmxu.compiler.onnx.importer import import_model, import_network
 from openmxu.compiler.recurrent.states import keep_states
 from openmxu.compiler.translate import compile_network
 from openmxu.program import Program

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.compiler.network import Network, Port, Tensor
-from openmxu.compiler.operations import Convolution, Pooling, Result
+from openmxu.compiler.ir.network import Network, Port, Tensor
+from openmxu.compiler.ir.operations import Convolution, Pooling, Result
+from openmxu.compiler.ir.window import Window
 from openmxu.compiler.translate import compile_network
-from openmxu.compiler.window import Window
 from openmxu.host_tensor import HostTensor
 from openmxu.program import Program
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from openmxu.compiler.arrangement import batch_axes
+from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.program import InputError
 
 __all__ = ["calibration_batches"]

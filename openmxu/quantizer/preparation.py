@@ -11,7 +11,7 @@ import onnx
 from onnx import version_converter
 
 from openmxu.compiler.errors import ModelError
-from openmxu.compiler.model_file import check_model, first_line, load_model
+from openmxu.compiler.onnx.model_file import check_model, first_line, load_model
 from openmxu.quantizer.normalization import replace_normalizations
 
 __all__ = ["host_nodes", "prepare"]

@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 
 from openmxu.compiler.errors import ModelError
-from openmxu.compiler.model_file import first_line
+from openmxu.compiler.onnx.model_file import first_line
 from openmxu.quantizer.preparation import host_nodes
 
 __all__ = ["quantize_static"]

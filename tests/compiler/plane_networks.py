@@ -8,11 +8,11 @@ import numpy as np
 
 import openmxu
 from openmxu.compiler import compile_network, evaluate
-from openmxu.compiler.builder import byte_limits
-from openmxu.compiler.network import Network, Port, Tensor
-from openmxu.compiler.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
-from openmxu.compiler.rearrangement import FILL, Rearrangement
-from openmxu.compiler.window import Window
+from openmxu.compiler.ir.network import Network, Port, Tensor
+from openmxu.compiler.ir.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
+from openmxu.compiler.ir.permutation import FILL, Permutation
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.operators.builder import byte_limits
 from openmxu.host_tensor import HostTensor
 
 KINDS = ("convolution", "convolution", "point", "maximum", "average", "sum", "product", "table", "movement")
@@ -184,7 +184,7 @@ class Maker:
         for _ in range(int(self.random.integers(1, 4))):
             moved = self._moved(index, str(self.random.choice(MOVEMENTS)))
             index = moved if 0 < moved.size <= 4000 else index
-        operation = Rearrangement(
+        operation = Permutation(
             name=target,
             sources=tuple(names),
             target=target,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openmxu.compiler.network import Network, Port, Tensor
+from openmxu.compiler.ir.network import Network, Port, Tensor
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.encoding import Weights
 from openmxu.compiler.recurrent.gru import GruScales, gru

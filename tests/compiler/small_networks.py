@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from openmxu.compiler.network import Network, Port, Tensor
-from openmxu.compiler.operations import Combination, Convolution, Operation, Result
-from openmxu.compiler.window import Window
+from openmxu.compiler.ir.network import Network, Port, Tensor
+from openmxu.compiler.ir.operations import Combination, Convolution, Operation, Result
+from openmxu.compiler.ir.window import Window
 from openmxu.host_tensor import HostTensor
 
 __all__ = ["SAME", "convolution", "image_network", "residual_block"]

@@ -7,10 +7,10 @@ import pytest
 
 from openmxu.arch import Config
 from openmxu.compiler import conv_network
-from openmxu.compiler.bands import bands
-from openmxu.compiler.buffers import Region
-from openmxu.compiler.fusion import fuse
-from openmxu.compiler.window import Window
+from openmxu.compiler.ir.fusion import fuse
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.bands import bands
+from openmxu.compiler.plan.buffers import Region
 
 
 def cut(images: int, height: int, width: int, pool: int, config: Config, ramp: bool = True, taper: bool = True):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from openmxu import ModelError
-from openmxu.compiler.builder import Builder
-from openmxu.compiler.functions import evaluate_function
-from openmxu.compiler.values import Constant
+from openmxu.compiler.operators.builder import Builder
+from openmxu.compiler.operators.functions import evaluate_function
+from openmxu.compiler.operators.values import Constant
 from tests.compiler.graphs import node
 
 VALUES = np.linspace(-8, 8, 256).astype(np.float32)

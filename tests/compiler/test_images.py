@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 import openmxu
 from openmxu.compiler import import_network
-from openmxu.compiler.fusion import fuse
+from openmxu.compiler.ir.fusion import fuse
 from scripts.random_models import random_bytes
 from tests.compiler.graphs import dequantize, node, quantize
 from tests.compiler.images import BATCH, CHANNELS, HEIGHT, WIDTH, differing, image_model, parameters

@@ -7,9 +7,9 @@ import numpy as np
 import openmxu
 from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network, conv_network
-from openmxu.compiler.tasks import Rows, TaskList, WeightTile
-from openmxu.compiler.weave import weave
-from openmxu.compiler.weights import ByteFormat
+from openmxu.compiler.emit.list_scheduler import list_schedule
+from openmxu.compiler.emit.tasks import Rows, TaskList, WeightTile
+from openmxu.compiler.emit.weights import ByteFormat
 from openmxu.layer import Layer
 from openmxu.program import Program
 from tests.compiler.graphs import constants, dequantize, node, quantize
@@ -97,7 +97,7 @@ def test_instructions_keep_their_layer_where_they_are_moved() -> None:
             tile=WeightTile(layer, ByteFormat(True, layer)),
             registers={},
         )
-    code = weave(tasks.tasks, CONFIG)
+    code = list_schedule(tasks.tasks, CONFIG)
     found = [(Opcode(item.word & 0xFF), int(layer)) for item, layer in zip(code.instructions, code.layers, strict=True)]
     reads = [layer for opcode, layer in found if opcode is Opcode.READ_HOST_MEMORY]
     products = [layer for opcode, layer in found if opcode is Opcode.MATRIX_MULTIPLY]

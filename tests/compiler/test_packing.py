@@ -10,7 +10,7 @@ import pytest
 from openmxu.arch import Config
 from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network, conv_network
-from openmxu.compiler.packing import pack_inputs
+from openmxu.compiler.plan.packing import pack_inputs
 from openmxu.host_tensor import HostTensor, Packing
 
 

@@ -10,10 +10,10 @@ import pytest
 from openmxu.arch import Config
 from openmxu.arch.isa import Instruction, Opcode
 from openmxu.compiler import CapacityError, compile_network, conv_input, conv_network, evaluate
-from openmxu.compiler.fusion import fuse
-from openmxu.compiler.network import Network, Port, Tensor
-from openmxu.compiler.operations import Convolution, Result
-from openmxu.compiler.window import Window
+from openmxu.compiler.ir.fusion import fuse
+from openmxu.compiler.ir.network import Network, Port, Tensor
+from openmxu.compiler.ir.operations import Convolution, Result
+from openmxu.compiler.ir.window import Window
 from openmxu.devices import open_device
 from openmxu.host_tensor import HostTensor
 from tests.compiler.plane_networks import differing_planes, random_planes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from openmxu.arch.numerics import operand
-from openmxu.compiler.weights import encode_weights
+from openmxu.compiler.emit.weights import encode_weights
 
 
 @pytest.mark.parametrize(

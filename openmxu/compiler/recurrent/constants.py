@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.memory import parameter_bytes
+from openmxu.compiler.emit.memory import parameter_bytes
 from openmxu.compiler.recurrent.cell import Recurrent, Step, Sum
 from openmxu.compiler.recurrent.layout import Layout, Product, products, tiles
 

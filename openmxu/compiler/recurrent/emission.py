@@ -11,13 +11,13 @@ import numpy as np
 
 from openmxu.arch.isa import Operand, OutputFormat, Register
 from openmxu.arch.legality import table_rows
-from openmxu.compiler.buffers import HostPlace
+from openmxu.compiler.emit.strip import Machine
+from openmxu.compiler.emit.tasks import Rows, WeightTile
+from openmxu.compiler.emit.weights import ByteFormat
+from openmxu.compiler.plan.buffers import HostPlace
 from openmxu.compiler.recurrent.cell import INPUT, Recurrent, Step
 from openmxu.compiler.recurrent.constants import CLEAR, COPY, set_numbers
 from openmxu.compiler.recurrent.layout import Layout, Product, local_values, products, step_passes, tiles
-from openmxu.compiler.strip import Machine
-from openmxu.compiler.tasks import Rows, WeightTile
-from openmxu.compiler.weights import ByteFormat
 
 __all__ = ["CellTasks"]
 

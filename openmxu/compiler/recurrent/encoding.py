@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.operations import byte_table
+from openmxu.compiler.ir.operations import byte_table
 
 __all__ = [
     "FINE_LEVELS",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from openmxu.arch.config import Config
 from openmxu.compiler.errors import CapacityError
-from openmxu.compiler.network import Network
+from openmxu.compiler.ir.network import Network
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, kept_rows
 from openmxu.state import State

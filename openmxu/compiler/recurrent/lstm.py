@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.operations import Result
+from openmxu.compiler.ir.operations import Result
 from openmxu.compiler.recurrent.cell import BYTE, INPUT, UNSIGNED_BYTE, WORD, Phase, Recurrent, Step, Sum
 from openmxu.compiler.recurrent.encoding import (
     FINE_LEVELS,

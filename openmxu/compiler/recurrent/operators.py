@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.arrangement import arranged, unarranged
-from openmxu.compiler.builder import Input
 from openmxu.compiler.errors import ModelError
-from openmxu.compiler.network import Tensor
+from openmxu.compiler.ir.network import Tensor
+from openmxu.compiler.onnx.visit import Visit
+from openmxu.compiler.operators.builder import Input
+from openmxu.compiler.operators.sequences import arranged, unarranged
+from openmxu.compiler.operators.values import Constant, FloatInput, Integers, Real, RealConstant, Value, WideReal
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.encoding import Weights
 from openmxu.compiler.recurrent.gru import HIDDEN as GRU_HIDDEN
@@ -22,8 +24,6 @@ from openmxu.compiler.recurrent.lstm import CELL, LstmScales, lstm
 from openmxu.compiler.recurrent.lstm import HIDDEN as LSTM_HIDDEN
 from openmxu.compiler.recurrent.scales import DEFAULTS, METADATA
 from openmxu.compiler.recurrent.support import GATES, unsupported_feature
-from openmxu.compiler.values import Constant, FloatInput, Integers, Real, RealConstant, Value, WideReal
-from openmxu.compiler.visit import Visit
 from openmxu.host_tensor import dequantize, quantize
 
 __all__ = ["gru_operator", "lstm_operator"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.operations import Result
+from openmxu.compiler.ir.operations import Result
 from openmxu.compiler.recurrent.encoding import fine_sigmoid_tables, half_tanh_tables, sigmoid_table, tanh_table
 
 __all__ = ["byte", "fine_sigmoid_results", "half_tanh_results", "sigmoid_result", "tanh_result", "word"]

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from openmxu.compiler.errors import ModelError
-from openmxu.compiler.host_parts import Model
-from openmxu.compiler.network import Network, Port
+from openmxu.compiler.ir.network import Network, Port
+from openmxu.compiler.onnx.host_parts import Model
 from openmxu.compiler.recurrent.cell import Kept, Recurrent
 from openmxu.compiler.recurrent.unused import without_unused
 

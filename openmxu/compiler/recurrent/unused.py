@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from openmxu.compiler.network import Network
+from openmxu.compiler.ir.network import Network
 from openmxu.compiler.recurrent.cell import Recurrent
 
 __all__ = ["without_unused"]

@@ -1,0 +1,92 @@
+"""What lies in host memory before a program runs: parameter sets, tables and constant tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.compiler.emit.activate import pooling_scales
+from openmxu.compiler.emit.memory import ALIGNMENT, parameter_bytes
+from openmxu.compiler.emit.strip import has_table
+from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.operations import Convolution, Operation, Pooling
+from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.constants import cell_parameters
+
+__all__ = ["Constants"]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What lies in host memory from the beginning.
+
+    Attributes
+    ----------
+    data
+        All of it, from address 0 on.
+    parameters, sets
+        For each operation the address of its first parameter set, and their number.
+    tables
+        Addresses, by number of the operation and of the table in it.
+    tensors
+        Addresses, by name.
+    """
+
+    data: NDArray[np.uint8]
+    parameters: tuple[int, ...]
+    sets: tuple[int, ...]
+    tables: Mapping[tuple[int, int], int]
+    tensors: Mapping[str, int]
+
+    @classmethod
+    def of(cls, network: Network, size: int) -> Constants:
+        parts: list[NDArray[np.uint8]] = []
+        end = 0
+
+        def place(part: NDArray[np.uint8]) -> int:
+            nonlocal end
+            address = end
+            padded = np.zeros(-(-part.size // ALIGNMENT) * ALIGNMENT, np.uint8)
+            padded[: part.size] = part
+            parts.append(padded)
+            end += padded.size
+            return address
+
+        parameters, sets, tables = [], [], {}
+        for index, operation in enumerate(network.operations):
+            data = _operation_parameters(operation, network, size)
+            parameters.append(place(data))
+            sets.append(data.size // (PARAMETER_ROWS * size))
+            if has_table(operation.result):
+                tables[index, 0] = place(operation.result.table)
+            if isinstance(operation, Recurrent):
+                tables |= {(index, number): place(table) for number, table in enumerate(operation.tables)}
+        tensors = {name: place(_plane_bytes(array, size)) for name, array in network.constants.items()}
+        return cls(np.concatenate(parts), tuple(parameters), tuple(sets), tables, tensors)
+
+
+def _operation_parameters(operation: Operation, network: Network, size: int) -> NDArray[np.uint8]:
+    """An operation's parameter sets: one for each output tile of a convolution, or for each scale of all columns."""
+    if isinstance(operation, Convolution):
+        scale = None if operation.result is None else operation.result.scale
+        return parameter_bytes(operation.bias, scale, size)
+    if isinstance(operation, Recurrent):
+        return cell_parameters(operation, size)
+    scales = [operation.result.scale]
+    if isinstance(operation, Pooling):
+        scales = pooling_scales(operation, network.tensors[operation.sources[0]])
+    columns = np.repeat(np.array(scales, np.float32), size)
+    return parameter_bytes(np.zeros(columns.size, np.int32), columns, size)
+
+
+def _plane_bytes(array: NDArray[np.int32], size: int) -> NDArray[np.uint8]:
+    """A tensor (height, width, channels) as planes of rows."""
+    height, width, channels = array.shape
+    planes = -(-channels // size)
+    padded = np.zeros((height * width, planes * size), np.uint8)
+    padded[:, :channels] = (array & 0xFF).astype(np.uint8).reshape(height * width, channels)
+    return np.ascontiguousarray(padded.reshape(height * width, planes, size).transpose(1, 0, 2)).reshape(-1)

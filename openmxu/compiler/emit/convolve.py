@@ -1,0 +1,293 @@
+"""Convolutions and matrix products as tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from openmxu.arch.isa import Pooling as PoolingMode
+from openmxu.arch.isa import Register
+from openmxu.compiler.emit.deferred_activations import Touch
+from openmxu.compiler.emit.strip import Strip
+from openmxu.compiler.emit.tasks import Rows, WeightTile
+from openmxu.compiler.emit.tiles import KernelTiles, Step
+from openmxu.compiler.ir.operations import Convolution
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.bands import Piece
+from openmxu.compiler.plan.buffers import Buffer
+
+__all__ = ["ConvolutionTasks", "pooling_registers"]
+
+_LONGEST_ROW = (1 << 15) - 1
+"""Positions of a row that the signed field ``dx`` of Convolve reaches."""
+
+
+@dataclass(frozen=True)
+class _View:
+    """Rows of a buffer as the plane of a Convolve, from row ``first_row`` of an image on.
+
+    Output (y, x) reads position (y · ``stride_y`` + ``dy``, x · stride_x + ``dx``) of its ``height`` × ``width``.
+    """
+
+    first_row: int
+    height: int
+    width: int
+    stride_y: int
+    dy: int
+    dx: int
+
+
+@dataclass(frozen=True)
+class ConvolutionTasks:
+    """Makes the tasks of one convolution for the bands of a strip.
+
+    A band of input rows is a plane of its own to the hardware: it begins with the first row that the band's windows
+    touch and has as many rows as they need. So an instruction waits only for those rows to be read.
+
+    Parameters
+    ----------
+    index
+        The operation's number.
+    tiles
+        Its weights; the first one's number in weight memory is ``first_tile``.
+    """
+
+    index: int
+    operation: Convolution
+    tiles: KernelTiles
+    first_tile: int
+    strip: Strip
+
+    @property
+    def _source(self) -> Buffer:
+        return self.strip.buffers[self.operation.sources[0]]
+
+    @property
+    def _target(self) -> Buffer:
+        return self.strip.buffers[self.operation.target]
+
+    def band(self, pieces: tuple[Piece, ...]) -> None:
+        """Every output tile of some pieces: sum up, activate, write."""
+        self.strip.machine.tasks.layer = self.index
+        count = sum(piece.positions for piece in pieces)
+        stacks = tuple(self._stacks(pieces))
+        loaded: set[int] = set()
+        number = self.first_tile
+        for tile in range(self.tiles.tiles):
+            sums = self.strip.machine.take_sums(count)
+            steps = list(self.tiles.steps(tile))
+            for position, step in enumerate(steps):
+                if position == len(steps) - 1:
+                    # Behind everything that the first sums of a program need to be read.
+                    self.strip.machine.parameters.require(self.index, tile)
+                if step.plane not in loaded:
+                    loaded.add(step.plane)
+                    self._load(pieces, step.plane)
+                weights = WeightTile(number, self.tiles.format)
+                self._sum(pieces, stacks, sums, step, weights, accumulate=position > 0)
+                number += 1
+            self._activate(pieces, sums, tile)
+
+    def touch(self, pieces: tuple[Piece, ...]) -> Touch:
+        """The rows that the tasks of a band touch."""
+        source, target = self._source, self._target
+        reads, writes = [], []
+        for piece in pieces:
+            for plane in range(source.planes):
+                rows, first = self._input_rows(piece, plane)
+                reads.append((self.operation.sources[0], first, len(rows) * source.width))
+            for tile in range(target.planes):
+                first = target.element(tile, piece.image, piece.target_rows.start, piece.target_columns.start)
+                writes.append((self.operation.target, first, piece.results))
+        return self.strip.touch(reads, writes)
+
+    def _load(self, pieces: tuple[Piece, ...], plane: int) -> None:
+        for piece in pieces:
+            rows, first = self._input_rows(piece, plane)
+            self.strip.need(self.operation.sources[0], first, first + len(rows) * self._source.width)
+
+    def _input_rows(self, piece: Piece, plane: int) -> tuple[range, int]:
+        """The input rows that a piece needs, and the first element of them in a plane."""
+        rows = self.operation.window.rows(piece.rows, self._source.tensor.height)
+        return rows, self._source.element(plane, piece.image, rows.start, self._source.region.columns.start)
+
+    def _sum(
+        self,
+        pieces: tuple[Piece, ...],
+        stacks: tuple[tuple[Piece, int], ...],
+        sums: int,
+        step: Step,
+        weights: WeightTile,
+        accumulate: bool,
+    ) -> None:
+        """One kernel position and tile; the tile is taken by the first instruction and used again by the others."""
+        tasks, operation = self.strip.machine.tasks, self.operation
+        format = {"signed": operation.input_signed, "zero_point": operation.zero_point}
+        next_tile: WeightTile | None = weights
+        if operation.window.is_point and all(self._is_contiguous(piece) for piece in pieces):
+            for start, count, first in self._point_runs(pieces, sums, step.plane):
+                tasks.multiply(
+                    source=self._source.rows(start, count),
+                    accumulators=Rows(first, count),
+                    accumulate=accumulate,
+                    tile=next_tile,
+                    registers={Register.INPUT_FORMAT: format},
+                )
+                next_tile = None
+            return
+        for piece, images in stacks:
+            view = self._stack_view(piece, images, step) if images > 1 else self._view(piece, step)
+            first = self._source.element(step.plane, piece.image, view.first_row, self._source.region.columns.start)
+            tasks.convolve(
+                source=self._source.rows(first, view.height * view.width),
+                accumulators=Rows(sums, images * piece.positions),
+                accumulate=accumulate,
+                tile=next_tile,
+                registers={
+                    Register.INPUT_FORMAT: format,
+                    Register.CONVOLUTION_PLANE: {
+                        "height": view.height,
+                        "width": view.width,
+                        "stride_y": view.stride_y,
+                        "stride_x": operation.window.stride_x,
+                    },
+                },
+                height=images * len(piece.rows),
+                width=len(piece.columns),
+                dy=view.dy,
+                dx=view.dx,
+            )
+            sums += images * piece.positions
+            next_tile = None
+
+    def _view(self, piece: Piece, step: Step) -> _View:
+        """The rows that a piece's windows touch as a plane."""
+        window, source = self.operation.window, self._source
+        rows, _ = self._input_rows(piece, 0)
+        return _View(
+            first_row=rows.start,
+            height=len(rows),
+            width=source.width,
+            stride_y=window.stride_y,
+            dy=piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - rows.start,
+            dx=self._first_column(piece) + step.kx * window.dilation_x,
+        )
+
+    def _stack_view(self, piece: Piece, images: int, step: Step) -> _View:
+        """The planes of some images as one plane that has an image in each row."""
+        window, source = self.operation.window, self._source
+        row = piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - source.region.rows.start
+        return _View(
+            first_row=source.region.rows.start,
+            height=images,
+            width=len(source.region.rows) * source.width,
+            stride_y=1,
+            dy=0,
+            dx=row * source.width + self._first_column(piece) + step.kx * window.dilation_x,
+        )
+
+    def _first_column(self, piece: Piece) -> int:
+        """The column, counted in the strip's buffer, in which the window of a piece's first output begins."""
+        window = self.operation.window
+        return piece.columns.start * window.stride_x - window.left - self._source.region.columns.start
+
+    def _stacks(self, pieces: tuple[Piece, ...]) -> Iterator[tuple[Piece, int]]:
+        """Pieces, each with the number of images that one instruction can do: the piece's own and those behind it.
+
+        There can be several where each image has one row of outputs and no window reaches into the padding.
+        """
+        waiting = list(pieces)
+        while waiting:
+            first, images = waiting[0], 1
+            while images < len(waiting) and self._is_alike(first, waiting[images], images):
+                images += 1
+            yield first, images
+            del waiting[:images]
+
+    def _is_alike(self, first: Piece, other: Piece, images: int) -> bool:
+        """Whether another piece is the same part of the image ``images`` further on, in a plane of such images."""
+        window, region, width = self.operation.window, self._source.region, self._source.width
+        top = first.rows.start * window.stride_y - window.top
+        left, last = self._first_column(first), (len(first.columns) - 1) * window.stride_x + window.span_x
+        return (
+            other.image == first.image + images
+            and (other.rows, other.columns) == (first.rows, first.columns)
+            and len(first.rows) == 1
+            and region.rows.start <= top
+            and top + window.span_y <= region.rows.stop
+            and left >= 0
+            and left + last <= width
+            and len(region.rows) * width <= _LONGEST_ROW
+        )
+
+    def _is_contiguous(self, piece: Piece) -> bool:
+        """Whether the input of a piece for a window of one position is a run of elements."""
+        return len(piece.rows) == 1 or len(piece.columns) == self._source.width
+
+    def _point_runs(self, pieces: tuple[Piece, ...], sums: int, plane: int) -> Iterator[tuple[int, int, int]]:
+        """For windows of one position: first element, number of elements, first accumulator row."""
+        start = stop = -1
+        for piece in pieces:
+            element = self._source.element(plane, piece.image, piece.rows.start, piece.columns.start)
+            if element != stop:
+                if start >= 0:
+                    yield start, stop - start, sums
+                    sums += stop - start
+                start = element
+            stop = element + piece.positions
+        yield start, stop - start, sums
+
+    def _activate(self, pieces: tuple[Piece, ...], sums: int, tile: int) -> None:
+        pooling = self.operation.pooling
+        if pooling is None:
+            for start, count, first in self._target_runs(pieces, sums, tile):
+                self.strip.activate(
+                    self.index, self.operation, tile, start, count, source=Rows(first, count), from_unified_buffer=False
+                )
+            return
+        for piece in pieces:
+            self.strip.activate(
+                self.index,
+                self.operation,
+                tile,
+                self._target.element(tile, piece.image, piece.target_rows.start, piece.target_columns.start),
+                piece.results,
+                source=Rows(sums, piece.positions),
+                from_unified_buffer=False,
+                positions=pooling.height * pooling.width,
+                registers=pooling_registers(
+                    pooling, piece.rows, piece.columns, piece.target_rows, piece.target_columns
+                ),
+                pooling=PoolingMode.MAX,
+            )
+            sums += piece.positions
+
+    def _target_runs(self, pieces: tuple[Piece, ...], sums: int, tile: int) -> Iterator[tuple[int, int, int]]:
+        """Results that follow each other: first element, number of elements, first accumulator row."""
+        start = stop = -1
+        for piece in pieces:
+            element = self._target.element(tile, piece.image, piece.rows.start, piece.columns.start)
+            if element != stop:
+                if start >= 0:
+                    yield start, stop - start, sums
+                    sums += stop - start
+                start = element
+            stop = element + piece.positions
+        yield start, stop - start, sums
+
+
+def pooling_registers(
+    window: Window, rows: range, columns: range, target_rows: range, target_columns: range
+) -> Mapping[Register, Mapping[str, int]]:
+    """Pooling of ``rows`` × ``columns`` of a plane into ``target_rows`` × ``target_columns``."""
+    return {
+        Register.POOLING_WINDOW: {
+            "height": window.height,
+            "width": window.width,
+            "stride_y": window.stride_y,
+            "stride_x": window.stride_x,
+            "pad_top": rows.start + window.top - target_rows.start * window.stride_y,
+            "pad_left": columns.start + window.left - target_columns.start * window.stride_x,
+        },
+        Register.POOLING_PLANE: {"height": len(rows), "width": len(columns), "output_width": len(target_columns)},
+    }

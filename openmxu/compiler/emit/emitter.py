@@ -1,0 +1,218 @@
+"""The instruction stream under construction, and the reads, weights and parameters that it puts between the others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, format_named
+from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.compiler.emit.weights import ByteFormat
+
+__all__ = ["Code", "Emitter", "ParameterSets", "Read", "ReadStream", "WeightRun", "WeightStream"]
+
+_READ = format_named("Read_Host_Memory")
+_WRITE = format_named("Write_Host_Memory")
+_READ_WEIGHTS = format_named("Read_Weights")
+_MULTIPLY = format_named("MatrixMultiply")
+_ACTIVATE = format_named("Activate")
+_SET = format_named("Set_Configuration")
+_HALT = format_named("Halt")
+
+_RUNS_AHEAD = 3
+"""Read_Weights to have outstanding: the one in use, the next one, and one to spare while an instruction waits."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Instructions, and the number of the layer that each belongs to, int32; -1 for none."""
+
+    instructions: tuple[Instruction, ...]
+    layers: NDArray[np.int32]
+
+
+@dataclass
+class Emitter:
+    """Collects instructions; writes configuration registers only where their value changes.
+
+    ``layer`` is the number of the layer that instructions are added for.
+    """
+
+    instructions: list[Instruction] = field(default_factory=list)
+    layer: int = 0
+    _layers: list[int] = field(default_factory=list)
+    _registers: dict[Register, int] = field(default_factory=dict)
+
+    def code(self) -> Code:
+        """What has been emitted."""
+        return Code(tuple(self.instructions), np.array(self._layers, np.int32))
+
+    def _emit(self, format: Format, **values: int) -> None:
+        self.append(format(**values))
+
+    def configure(self, register: Register, **values: int) -> None:
+        """Give a register its value; one that starts work is written every time."""
+        format = REGISTERS[register]
+        value = format.pack(**values)
+        if format.is_action or self._registers.get(register) != value:
+            self._registers[register] = value
+            self._emit(_SET, register=register, value=value)
+
+    def append(self, instruction: Instruction) -> None:
+        """An instruction that uses what is configured."""
+        self.instructions.append(instruction)
+        self._layers.append(self.layer)
+
+    def read(self, unified_buffer: int, host: int, rows: int) -> None:
+        """Rows of host memory to the unified buffer."""
+        self._emit(_READ, unified_buffer=unified_buffer, host=host, rows=rows)
+
+    def write(self, unified_buffer: int, host: int, rows: int) -> None:
+        """Rows of the unified buffer to host memory."""
+        self._emit(_WRITE, unified_buffer=unified_buffer, host=host, rows=rows)
+
+    def read_weights(self, weights: int, tiles: int) -> None:
+        """Tiles of weight memory to the weight FIFO."""
+        self._emit(_READ_WEIGHTS, weights=weights, tiles=tiles)
+
+    def multiply(self, unified_buffer: int, accumulator: int, rows: int, accumulate: bool, next_tile: bool) -> None:
+        """Rows times one tile."""
+        self._emit(
+            _MULTIPLY,
+            unified_buffer=unified_buffer,
+            accumulator=accumulator,
+            rows=rows,
+            accumulate=accumulate,
+            next_tile=next_tile,
+        )
+
+    def activate(self, unified_buffer: int, accumulator: int, rows: int, parameters: int, output: int) -> None:
+        """Accumulator rows to the unified buffer."""
+        self._emit(
+            _ACTIVATE,
+            unified_buffer=unified_buffer,
+            source=accumulator,
+            rows=rows,
+            parameters=parameters,
+            output=output,
+        )
+
+    def halt(self) -> None:
+        """End the program."""
+        self.layer = -1
+        self._emit(_HALT)
+
+
+@dataclass(frozen=True)
+class WeightRun:
+    """Contiguous tiles of one format, from number ``first`` on."""
+
+    format: ByteFormat
+    first: int
+    tiles: int
+
+
+class WeightStream:
+    """Queues weights ahead of the multiplications that take them, never more than may be outstanding."""
+
+    def __init__(self, emitter: Emitter, config: Config, runs: Sequence[WeightRun]) -> None:
+        self._emitter = emitter
+        self._tile_bytes = config.tile_bytes
+        self._limit = min(config.weight_queue_depth, config.command_queue_depth, _RUNS_AHEAD)
+        self._waiting = deque(runs)
+        self._outstanding: deque[int] = deque()
+
+    def take(self) -> None:
+        """Account for the next tile; to be called before the multiplication that takes it."""
+        while self._waiting and len(self._outstanding) < self._limit:
+            run = self._waiting.popleft()
+            self._emitter.configure(Register.WEIGHT_FORMAT, signed=run.format.signed, zero_point=run.format.zero_point)
+            self._emitter.read_weights(run.first * self._tile_bytes, run.tiles)
+            self._outstanding.append(run.tiles)
+        self._outstanding[0] -= 1
+        if self._outstanding[0] == 0:
+            self._outstanding.popleft()
+
+
+@dataclass(frozen=True)
+class Read:
+    """Rows to read before multiplication number ``position``."""
+
+    position: int
+    unified_buffer: int
+    host: int
+    rows: int
+
+
+class ReadStream:
+    """Emits reads between multiplications, at the positions that were planned for them."""
+
+    def __init__(self, emitter: Emitter, reads: Sequence[Read]) -> None:
+        self._emitter = emitter
+        self._waiting = deque(reads)
+
+    def advance(self, position: int) -> None:
+        """Emit what is due before multiplication number ``position``."""
+        while self._waiting and self._waiting[0].position <= position:
+            read = self._waiting.popleft()
+            self._emitter.read(read.unified_buffer, read.host, read.rows)
+
+
+class ParameterSets:
+    """Loads biases and scales shortly before they are used, and remembers which ones the activation unit holds.
+
+    Parameters
+    ----------
+    addresses
+        For each layer, the host address of its first parameter set.
+    tiles
+        For each layer, its number of parameter sets.
+    load_sets, staging_slots
+        As in the plan.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        config: Config,
+        addresses: Sequence[int],
+        tiles: Sequence[int],
+        load_sets: int,
+        staging_slots: int,
+    ) -> None:
+        self._emitter = emitter
+        self._addresses = addresses
+        self._tiles = tiles
+        self._load_sets = load_sets
+        self._staging_slots = staging_slots
+        self._set_bytes = PARAMETER_ROWS * config.size
+        self._capacity = config.parameter_sets // load_sets
+        self._held: dict[tuple[int, int], int] = {}
+        self._loads = 0
+
+    def require(self, layer: int, tile: int) -> int:
+        """The number of a tile's parameter set, loaded now if it is not held."""
+        load, index = divmod(tile, self._load_sets)
+        key = (layer, load)
+        if key not in self._held:
+            self._load(key)
+        return self._held[key] + index
+
+    def _load(self, key: tuple[int, int]) -> None:
+        layer, load = key
+        if len(self._held) == self._capacity:
+            del self._held[next(iter(self._held))]
+        first_tile = load * self._load_sets
+        count = min(self._load_sets, self._tiles[layer] - first_tile)
+        staging = self._loads % self._staging_slots * self._load_sets * PARAMETER_ROWS
+        first = self._loads % self._capacity * self._load_sets
+        host = self._addresses[layer] + first_tile * self._set_bytes
+        self._emitter.read(staging, host, count * PARAMETER_ROWS)
+        self._emitter.configure(Register.LOAD_PARAMETERS, unified_buffer=staging, first=first, count=count)
+        self._held[key] = first
+        self._loads += 1

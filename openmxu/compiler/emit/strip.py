@@ -1,0 +1,203 @@
+"""Work on one strip: its buffers, what is read into them and written from them, and what the activation unit needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import OutputFormat, Register
+from openmxu.arch.legality import table_rows
+from openmxu.compiler.emit.deferred_activations import Touch
+from openmxu.compiler.emit.emitter import ParameterSets
+from openmxu.compiler.emit.tasks import Rows, TaskList
+from openmxu.compiler.ir.operations import Operation, Result
+from openmxu.compiler.plan.buffers import Buffer, HostPlace
+
+__all__ = ["Elements", "Machine", "Strip", "Tables", "has_table"]
+
+Elements = tuple[str, int, int]
+"""Name of a tensor, its first element, and the number of them."""
+
+_READ_ROWS = 32
+"""Rows that one Read_Host_Memory should have, where planes with fewer rows lie next to each other."""
+
+
+class Tables:
+    """Loads the activation unit's table where another one is wanted.
+
+    Parameters
+    ----------
+    staging
+        First of the unified buffer rows where tables wait to be loaded.
+    addresses
+        In host memory, by the number of the operation and the table's number in it.
+    """
+
+    def __init__(self, tasks: TaskList, staging: int, addresses: Mapping[tuple[int, int], int], size: int) -> None:
+        self._tasks = tasks
+        self._staging = staging
+        self._addresses = addresses
+        self._rows = table_rows(size)
+        self._held: tuple[int, int] | None = None
+
+    def require(self, operation: int) -> None:
+        """The only table of operation number ``operation``, from host memory."""
+        if self._held != (operation, 0):
+            self._tasks.read(self._staging, self._addresses[operation, 0], self._rows)
+            self.load(operation, 0, self._staging)
+
+    def load(self, operation: int, number: int, unified_buffer: int) -> None:
+        """A table that lies in the unified buffer already."""
+        if self._held != (operation, number):
+            self._held = operation, number
+            self._tasks.configure(Register.LOAD_TABLE, unified_buffer=unified_buffer)
+
+
+@dataclass
+class Machine:
+    """What all strips share: the tasks, and what the activation unit and the accumulators hold."""
+
+    config: Config
+    tasks: TaskList
+    parameters: ParameterSets
+    tables: Tables
+    _next_sums: int = 0
+
+    def take_sums(self, count: int) -> int:
+        """The first of ``count`` accumulator rows, those that have waited longest."""
+        if self._next_sums + count > self.config.accumulator_rows:
+            self._next_sums = 0
+        first = self._next_sums
+        self._next_sums += count
+        return first
+
+
+@dataclass
+class Strip:
+    """A strip of a group.
+
+    Attributes
+    ----------
+    buffers
+        Of all tensors, by name.
+    sources, targets
+        Those tensors that are read from host memory and written there.
+    """
+
+    machine: Machine
+    buffers: Mapping[str, Buffer]
+    sources: Mapping[str, HostPlace]
+    targets: Mapping[str, HostPlace]
+    _loaded: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Config:
+        """Sizes of the core."""
+        return self.machine.config
+
+    def touch(self, reads: Iterable[Elements], writes: Iterable[Elements]) -> Touch:
+        """The rows that tasks touch which read and write such elements."""
+        read = [self.buffers[name].rows(first, count) for name, first, count in reads]
+        written = [self.buffers[name].rows(first, count) for name, first, count in writes]
+        loaded = [rows for elements in reads for rows in self._loads(*elements)]
+        return Touch(tuple(read), (*loaded, *written))
+
+    def _loads(self, name: str, first: int, count: int) -> Iterator[Rows]:
+        """The rows that :meth:`need` may write."""
+        buffer = self.buffers[name]
+        loaded = self._loaded.get(name, np.zeros(buffer.elements, np.bool_))
+        if name in self.sources and not loaded[first : first + count].all():
+            # Neighbours come along from wherever the first one is that is still missing then.
+            yield buffer.rows(first, min(count - 1 + _READ_ROWS, buffer.elements - first))
+
+    def need(self, name: str, start: int, stop: int) -> None:
+        """Read those elements of a tensor that have not been read yet."""
+        place = self.sources.get(name)
+        if place is None:
+            return
+        buffer = self.buffers[name]
+        loaded = self._loaded.setdefault(name, np.zeros(buffer.elements, np.bool_))
+        for first, count, _ in buffer.runs(start, stop, place, self.config.size):
+            missing = np.flatnonzero(~loaded[first : first + count])
+            if missing.size == 0:
+                continue
+            first, last = first + int(missing[0]), first + int(missing[-1]) + 1
+            # Neighbours come along where a plane has few rows.
+            last = max(last, min(first + _READ_ROWS, buffer.elements))
+            first, count, address = next(buffer.runs(first, last, place, self.config.size))
+            loaded[first : first + count] = True
+            rows = buffer.rows(first, count)
+            self.machine.tasks.read(rows.first, address, rows.count)
+
+    def made(self, name: str, start: int, stop: int) -> None:
+        """Write elements that are complete, if they leave the unified buffer."""
+        place = self.targets.get(name)
+        if place is None:
+            return
+        buffer = self.buffers[name]
+        for first, count, address in buffer.runs(start, stop, place, self.config.size):
+            rows = buffer.rows(first, count)
+            self.machine.tasks.write(rows.first, address, rows.count)
+
+    def activate(
+        self,
+        index: int,
+        operation: Operation,
+        set_number: int,
+        start: int,
+        results: int,
+        *,
+        source: Rows,
+        from_unified_buffer: bool,
+        operand_rows: Rows | None = None,
+        positions: int = 1,
+        registers: Mapping[Register, Mapping[str, int]] | None = None,
+        **fields: int,
+    ) -> None:
+        """Make ``results`` elements of an operation's target from ``start`` on, and write them.
+
+        Parameters
+        ----------
+        index
+            The operation's number.
+        set_number
+            Which of its parameter sets.
+        positions
+            Of the window that is pooled.
+        registers, fields
+            Of the instruction, beside those that every Activate needs.
+        """
+        result = operation.result
+        given = dict(registers or {})
+        if result is not None:
+            given[Register.OUTPUT_FORMAT] = {
+                "zero_point": result.zero_point,
+                "minimum": result.minimum,
+                "maximum": result.maximum,
+            }
+        number = self.machine.parameters.require(index, set_number)
+        if has_table(result):
+            self.machine.tables.require(index)
+        self.machine.tasks.activate(
+            source=source,
+            from_unified_buffer=from_unified_buffer,
+            target=self.buffers[operation.target].rows(start, results),
+            results=results,
+            positions=positions,
+            operand_rows=operand_rows,
+            registers=given,
+            parameters=number,
+            output=OutputFormat.INT32 if result is None else OutputFormat.BYTE,
+            table=has_table(result),
+            **fields,
+        )
+        self.made(operation.target, start, start + results)
+
+
+def has_table(result: Result | None) -> bool:
+    """Whether results are looked up in a table."""
+    return result is not None and result.table is not None

@@ -1,0 +1,221 @@
+"""Instructions before they are woven together: what each does, touches and roughly takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, Unit, format_named
+from openmxu.arch.legality import PARAMETER_ROWS, host_extent, table_rows
+from openmxu.compiler.emit.weights import ByteFormat
+
+__all__ = ["Rows", "Task", "TaskList", "WeightTile"]
+
+_READ = format_named("Read_Host_Memory")
+_READ_ALTERNATE = format_named("Read_Host_Memory_Alternate")
+_WRITE = format_named("Write_Host_Memory")
+_WRITE_ALTERNATE = format_named("Write_Host_Memory_Alternate")
+_MULTIPLY = format_named("MatrixMultiply")
+_CONVOLVE = format_named("Convolve")
+_ACTIVATE = format_named("Activate")
+_SET = format_named("Set_Configuration")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """``count`` rows of a memory from ``first`` on; of host memory, bytes."""
+
+    first: int
+    count: int
+
+    @property
+    def slice(self) -> slice:
+        """For an array with an element for each row."""
+        return slice(self.first, self.first + self.count)
+
+    def meets(self, other: Rows) -> bool:
+        """Whether there is a row in both."""
+        return self.first < other.first + other.count and other.first < self.first + self.count
+
+
+@dataclass(frozen=True)
+class WeightTile:
+    """Number of a tile in weight memory, and how its bytes are read."""
+
+    number: int
+    format: ByteFormat
+
+
+@dataclass(frozen=True)
+class Task:
+    """One instruction for a unit.
+
+    Attributes
+    ----------
+    registers
+        Fields of the configuration registers that it depends on.
+    reads, writes
+        Unified buffer rows.
+    accumulators, host
+        Accumulator rows and host memory bytes, if any.
+    cycles
+        For which it keeps its unit busy, roughly.
+    tile
+        The weight tile that it takes, if any.
+    layer
+        Number of the operation that it is part of.
+    """
+
+    unit: Unit
+    instruction: Instruction
+    cycles: int
+    registers: Mapping[Register, Mapping[str, int]] = field(default_factory=dict)
+    reads: tuple[Rows, ...] = ()
+    writes: tuple[Rows, ...] = ()
+    accumulators: Rows | None = None
+    host: Rows | None = None
+    tile: WeightTile | None = None
+    layer: int = 0
+
+
+class TaskList:
+    """Collects tasks in an order in which they would be right one after the other.
+
+    ``layer`` is the number of the operation that tasks are added for.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._host_cycles = -(-config.size // config.host_data_bytes)
+        self.tasks: list[Task] = []
+        self.layer = 0
+
+    def read(self, unified_buffer: int, host: int, rows: int, stride: int | None = None) -> None:
+        """Rows of host memory, ``stride`` bytes apart if they are not contiguous, to the unified buffer."""
+        touched = {"writes": (Rows(unified_buffer, rows),)}
+        self._transfer(Unit.HOST_READ, (_READ, _READ_ALTERNATE), unified_buffer, host, rows, stride, touched)
+
+    def write(self, unified_buffer: int, host: int, rows: int, stride: int | None = None) -> None:
+        """Rows of the unified buffer to host memory, ``stride`` bytes apart if they are not to be contiguous."""
+        touched = {"reads": (Rows(unified_buffer, rows),)}
+        self._transfer(Unit.HOST_WRITE, (_WRITE, _WRITE_ALTERNATE), unified_buffer, host, rows, stride, touched)
+
+    def _transfer(
+        self,
+        unit: Unit,
+        formats: tuple[Format, Format],
+        unified_buffer: int,
+        host: int,
+        rows: int,
+        stride: int | None,
+        touched: Mapping[str, tuple[Rows, ...]],
+    ) -> None:
+        size = self._config.size
+        is_contiguous = rows == 1 or stride in (None, size)
+        registers = {} if is_contiguous else {Register.HOST_STRIDE: {"stride": stride}}
+        instruction = formats[not is_contiguous](unified_buffer=unified_buffer, host=host, rows=rows)
+        bytes_ = Rows(host, rows * size if is_contiguous else host_extent(rows, size, stride))
+        self._add(unit, instruction, rows * self._host_cycles, registers=registers, host=bytes_, **touched)
+
+    def _add(self, unit: Unit, instruction: Instruction, cycles: int, **rest: Any) -> None:
+        self.tasks.append(Task(unit, instruction, cycles, layer=self.layer, **rest))
+
+    def multiply(
+        self,
+        *,
+        source: Rows,
+        accumulators: Rows,
+        accumulate: bool,
+        tile: WeightTile | None,
+        registers: Mapping[Register, Mapping[str, int]],
+    ) -> None:
+        """MatrixMultiply of ``source`` by the next tile, or by the one in the array where ``tile`` is ``None``."""
+        instruction = _MULTIPLY(
+            unified_buffer=source.first,
+            accumulator=accumulators.first,
+            rows=source.count,
+            accumulate=accumulate,
+            next_tile=tile is not None,
+        )
+        self._matrix(instruction, source, accumulators, tile, registers)
+
+    def convolve(
+        self,
+        *,
+        source: Rows,
+        accumulators: Rows,
+        accumulate: bool,
+        tile: WeightTile | None,
+        registers: Mapping[Register, Mapping[str, int]],
+        **geometry: int,
+    ) -> None:
+        """Convolve the plane in ``source``; ``geometry``: ``height`` and ``width`` of the output, ``dy``, ``dx``."""
+        instruction = _CONVOLVE(
+            unified_buffer=source.first,
+            accumulator=accumulators.first,
+            accumulate=accumulate,
+            next_tile=tile is not None,
+            **geometry,
+        )
+        self._matrix(instruction, source, accumulators, tile, registers)
+
+    def _matrix(
+        self,
+        instruction: Instruction,
+        source: Rows,
+        accumulators: Rows,
+        tile: WeightTile | None,
+        registers: Mapping[Register, Mapping[str, int]],
+    ) -> None:
+        cycles = max(accumulators.count, self._config.size if tile is not None else 1)
+        self._add(
+            Unit.MATRIX,
+            instruction,
+            cycles,
+            registers=registers,
+            reads=(source,),
+            accumulators=accumulators,
+            tile=tile,
+        )
+
+    def activate(
+        self,
+        *,
+        source: Rows,
+        from_unified_buffer: bool,
+        target: Rows,
+        results: int,
+        positions: int,
+        operand_rows: Rows | None,
+        registers: Mapping[Register, Mapping[str, int]],
+        **fields: int,
+    ) -> None:
+        """Activate of ``results`` results of ``positions`` positions each; ``fields`` are those of the instruction."""
+        instruction = _ACTIVATE(
+            from_unified_buffer=from_unified_buffer,
+            source=source.first,
+            unified_buffer=target.first,
+            rows=results,
+            **fields,
+        )
+        reads = (*((source,) if from_unified_buffer else ()), *((operand_rows,) if operand_rows is not None else ()))
+        self._add(
+            Unit.ACTIVATION,
+            instruction,
+            max(results * positions, target.count) * self._config.column_groups,
+            registers=registers,
+            reads=reads,
+            writes=(target,),
+            accumulators=None if from_unified_buffer else source,
+        )
+
+    def configure(self, register: Register, **values: int) -> None:
+        """A load of parameter sets or of the table, which the activation unit does in its turn."""
+        rows = table_rows(self._config.size)
+        if register is Register.LOAD_PARAMETERS:
+            rows = PARAMETER_ROWS * values["count"]
+        instruction = _SET(register=register, value=REGISTERS[register].pack(**values))
+        source = Rows(values["unified_buffer"], rows)
+        self._add(Unit.ACTIVATION, instruction, rows, reads=(source,))

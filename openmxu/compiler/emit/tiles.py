@@ -1,0 +1,119 @@
+"""Weight tiles of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.compiler.emit.weights import ByteFormat, byte_parts
+from openmxu.compiler.ir.operations import Convolution
+
+__all__ = ["KernelTiles", "Step", "kernel_tiles"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One weight tile of an output tile: the input plane that it multiplies, and the kernel position.
+
+    ``part`` counts the matrices of bytes that add up to the weights.
+    """
+
+    plane: int
+    part: int
+    ky: int
+    kx: int
+
+
+@dataclass(frozen=True)
+class KernelTiles:
+    """The weights of a convolution as bytes in tiles.
+
+    Groups are blocks on the diagonal of one large matrix of weights: a tile has weights of zero between inputs and
+    outputs of different groups, and where a whole tile would be zero there is none.
+
+    Attributes
+    ----------
+    format
+        How the bytes are read.
+    parts : int16 arrays of the shape of the weights
+        As in :func:`~openmxu.compiler.emit.weights.byte_parts`.
+    """
+
+    operation: Convolution
+    format: ByteFormat
+    parts: tuple[NDArray[np.int16], ...]
+    size: int
+
+    @property
+    def tiles(self) -> int:
+        """Output tiles."""
+        return -(-self.operation.outputs // self.size)
+
+    def steps(self, tile: int) -> Iterator[Step]:
+        """The weight tiles of an output tile in the order of use, plane by plane."""
+        _, _, height, width = self.operation.weights.shape
+        for plane in self._planes(tile):
+            for part in range(len(self.parts)):
+                for ky in range(height):
+                    for kx in range(width):
+                        yield Step(plane, part, ky, kx)
+
+    def _groups(self, tile: int) -> range:
+        per_group = self.operation.outputs // self.operation.groups
+        last = min((tile + 1) * self.size, self.operation.outputs) - 1
+        return range(tile * self.size // per_group, last // per_group + 1)
+
+    def _planes(self, tile: int) -> range:
+        """The input planes that an output tile's groups read."""
+        groups, per_group = self._groups(tile), self.operation.weights.shape[1]
+        return range(groups.start * per_group // self.size, -(-groups.stop * per_group // self.size))
+
+    def count(self) -> int:
+        """Weight tiles of all output tiles."""
+        return sum(len(list(self.steps(tile))) for tile in range(self.tiles))
+
+    def bytes(self) -> Iterator[NDArray[np.uint8]]:
+        """All weight tiles in the order of use, (S, S) bytes each; row k holds the weights of input k."""
+        for tile in range(self.tiles):
+            blocks: dict[tuple[int, int], NDArray[np.uint8]] = {}
+            for step in self.steps(tile):
+                key = step.plane, step.part
+                if key not in blocks:
+                    blocks = {key: self._block(tile, *key)}
+                yield blocks[key][step.ky, step.kx]
+
+    def _block(self, tile: int, plane: int, part: int) -> NDArray[np.uint8]:
+        """The tiles of all kernel positions for one input plane, (kernel height, kernel width, S, S)."""
+        size, operation = self.size, self.operation
+        weights = self.parts[part]
+        outputs, per_group, height, width = weights.shape
+        outputs_per_group = outputs // operation.groups
+        block = np.zeros((height, width, size, size), np.int16)
+        for group in self._groups(tile):
+            # Inputs and outputs of the group that lie in this plane and tile.
+            inputs = _overlap(group * per_group, per_group, plane * size, size)
+            columns = _overlap(group * outputs_per_group, outputs_per_group, tile * size, size)
+            if not inputs or not columns:
+                continue
+            rows = slice(inputs.start - group * per_group, inputs.stop - group * per_group)
+            kernel = weights[columns.start : columns.stop, rows]
+            block[
+                :,
+                :,
+                inputs.start - plane * size : inputs.stop - plane * size,
+                columns.start - tile * size : columns.stop - tile * size,
+            ] = kernel.transpose(2, 3, 1, 0)
+        return ((block + self.format.zero_point) & 0xFF).astype(np.uint8)
+
+
+def _overlap(first: int, count: int, other: int, other_count: int) -> range:
+    return range(max(first, other), min(first + count, other + other_count))
+
+
+def kernel_tiles(operation: Convolution, size: int) -> KernelTiles:
+    """Find bytes for the weights of a convolution."""
+    format, parts = byte_parts(operation.weights)
+    return KernelTiles(operation, format, tuple(parts), size)

@@ -1,0 +1,198 @@
+"""An ONNX graph seen as a whole: who makes what, who depends on whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.operators.sequences import batch_axes
+from openmxu.compiler.operators.values import Constant
+from openmxu.host_stage import ArraySpec
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["GraphView"]
+
+_ARRAY_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+_REAL_ARRAY_OPERATORS = frozenset({"Conv", "ConvTranspose", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """A graph and what is known of it before anything is translated.
+
+    Attributes
+    ----------
+    inputs
+        What the caller gives; the constants left out.
+    batch
+        The inputs' fixed batch, or ``None``.
+    constants
+        The initializers.
+    makers
+        The number of the node that makes a tensor, by the tensor's name.
+    constant_nodes
+        Numbers of nodes that depend on no input.
+    """
+
+    graph: onnx.GraphProto
+    opset: int
+    inputs: tuple[ArraySpec, ...]
+    batch: int | None
+    constants: Mapping[str, Constant]
+    makers: Mapping[str, int] = field(init=False)
+    constant_nodes: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        makers = {name: index for index, node in enumerate(self.graph.node) for name in node.output if name}
+        object.__setattr__(self, "makers", makers)
+        varying = {spec.name for spec in self.inputs}
+        constant = set()
+        for index, node in enumerate(self.graph.node):
+            if varying.isdisjoint(node.input):
+                constant.add(index)
+            else:
+                varying.update(node.output)
+        object.__setattr__(self, "constant_nodes", frozenset(constant))
+
+    @classmethod
+    def of(cls, graph: onnx.GraphProto, opset: int) -> GraphView:
+        """The view of a graph that ONNX's checker accepts.
+
+        Raises
+        ------
+        ModelError
+            Inputs have no fixed shapes, or a constant cannot be read.
+        """
+        constants = _constants(graph)
+        ports = [item for item in graph.input if item.name not in constants]
+        if not ports or not graph.output:
+            raise ModelError(f"the model must have inputs and outputs, not {len(ports)} and {len(graph.output)}")
+        axes = batch_axes(graph)
+        shapes = [_input_shape(item, axes.get(item.name, 0)) for item in ports]
+        batches = {batch for batch, _ in shapes}
+        if len(batches) != 1:
+            raise ModelError("all inputs must have the same batch")
+        inputs = (
+            ArraySpec(item.name, _input_dtype(item), shape, axes.get(item.name, 0))
+            for item, (_, shape) in zip(ports, shapes, strict=True)
+        )
+        view = cls(graph, opset, tuple(inputs), batches.pop(), constants)
+        for item in graph.output:
+            if item.name in (spec.name for spec in view.inputs):
+                raise ModelError(f"nothing computes the output {item.name!r}: it is an input")
+            if item.name in constants or view.makers.get(item.name) in view.constant_nodes:
+                raise ModelError(f"the output {item.name!r} does not depend on any input")
+            if item.name not in view.makers:
+                raise ModelError(f"no node makes the output {item.name!r}")
+        return view
+
+    def ancestors(self, index: int) -> frozenset[int]:
+        """A node and every node that it depends on, without those that are constant."""
+        found: set[int] = set()
+        waiting = [index]
+        while waiting:
+            number = waiting.pop()
+            if number not in found and number not in self.constant_nodes:
+                found.add(number)
+                waiting += [self.makers[name] for name in self.graph.node[number].input if name in self.makers]
+        return frozenset(found)
+
+    def descendants(self, index: int) -> frozenset[int]:
+        """A node and every node that depends on it."""
+        made, found = set(self.graph.node[index].output) - {""}, {index}
+        for number, node in enumerate(self.graph.node):
+            if number not in found and not made.isdisjoint(node.input):
+                found.add(number)
+                made.update(set(node.output) - {""})
+        return frozenset(found)
+
+    def is_array_work(self, index: int) -> bool:
+        """Whether a node multiplies by quantized weights, or quantized tensors by each other: the device's work."""
+        node = self.graph.node[index]
+        if node.op_type in _REAL_ARRAY_OPERATORS:
+            makers = [self.graph.node[self.makers[name]] for name in node.input if name in self.makers]
+            return any(maker.op_type == "DequantizeLinear" for maker in makers)
+        return node.op_type in _ARRAY_OPERATORS
+
+    def part(self, nodes: Collection[int]) -> tuple[list[int], list[str], list[str]]:
+        """Some nodes as a graph of their own.
+
+        Returns
+        -------
+        The numbers of its nodes, those included that only make constants for it; the names of the tensors that it needs
+        from elsewhere, and of those initializers that it uses.
+        """
+        own, needed, constants = set(nodes), [], []
+        waiting = sorted(nodes)
+        while waiting:
+            for name in self.graph.node[waiting.pop(0)].input:
+                maker = self.makers.get(name)
+                if name in self.constants:
+                    constants.append(name)
+                elif maker in self.constant_nodes:
+                    if maker not in own:
+                        own.add(maker)
+                        waiting.append(maker)
+                elif name and maker not in own:
+                    needed.append(name)
+        return sorted(own), list(dict.fromkeys(needed)), list(dict.fromkeys(constants))
+
+    def leaving(self, nodes: Collection[int]) -> list[str]:
+        """What these nodes make that others use, or that is an output."""
+        wanted = {item.name for item in self.graph.output}
+        for index, node in enumerate(self.graph.node):
+            if index not in nodes:
+                wanted.update(node.input)
+        return [name for index in sorted(nodes) for name in self.graph.node[index].output if name and name in wanted]
+
+
+def _constants(graph: onnx.GraphProto) -> dict[str, Constant]:
+    from onnx import numpy_helper
+
+    constants = {}
+    for item in graph.initializer:
+        try:
+            constants[item.name] = Constant(numpy_helper.to_array(item))
+        except KeyError:
+            raise ModelError(f"the constant {item.name!r} is of the unknown type {item.data_type}") from None
+        except (ValueError, TypeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ModelError(f"the constant {item.name!r} cannot be read: {reason}") from None
+    return constants
+
+
+def _input_shape(item: onnx.ValueInfoProto, axis: int) -> tuple[int | None, tuple[int, ...]]:
+    """Fixed batch, if any, and the shape of one batch element; the batch is dimension ``axis``."""
+    dims = list(item.type.tensor_type.shape.dim)
+    if len(dims) <= axis:
+        raise ModelError(f"input {item.name!r} must have a batch dimension")
+    batch = dims.pop(axis)
+    shape = tuple(dim.dim_value for dim in dims)
+    for dim in dims:
+        if dim.dim_value < 1:
+            raise ModelError(
+                f"input {item.name!r} must have fixed dimensions {'beside' if axis else 'after'} the batch, not "
+                f"{dim.dim_param or dim.dim_value!r}; python -m onnxruntime.tools.make_dynamic_shape_fixed can fix them"
+            )
+    return batch.dim_value if batch.dim_value > 0 else None, shape
+
+
+def _input_dtype(item: onnx.ValueInfoProto) -> str:
+    import onnx
+    from onnx import helper
+
+    kind = item.type.tensor_type.elem_type
+    try:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
+    except KeyError:
+        dtype = None
+    if dtype is None or dtype.kind not in "biuf":
+        name = onnx.TensorProto.DataType.Name(kind).lower()
+        raise ModelError(f"input {item.name!r} must be of a type of numbers that numpy knows, not {name}")
+    return dtype.name

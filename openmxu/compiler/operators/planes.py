@@ -1,0 +1,167 @@
+"""Operators that take the maximum or the average of windows."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.ir.network import Tensor
+from openmxu.compiler.ir.operations import Pooling
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.onnx.visit import Visit
+from openmxu.compiler.operators.geometry import read_window
+from openmxu.compiler.operators.lanes import as_image
+from openmxu.compiler.operators.values import Integers, Moved, Quantized, Sums, Value
+
+__all__ = [
+    "average_pool",
+    "global_average_pool",
+    "max_pool",
+    "qlinear_average_pool",
+    "qlinear_global_average_pool",
+    "reduce_mean",
+]
+
+_MOST_PADDING = 255
+
+
+def max_pool(here: Visit) -> Value:
+    """MaxPool of integers, of real numbers just dequantized, or of sums."""
+    if len(here.node.output) > 1 and here.node.output[1]:
+        raise here.unsupported("the indices of the maxima are not supported")
+    source = here.input(0)
+    match source:
+        case Sums(channels_first=True) if source.scales:
+            before = source.tensor
+            for window in source.pooling:
+                height, width = window.outputs(before.height, before.width)
+                before = dataclasses.replace(before, height=height, width=width)
+            window = _pooling_window(here, before, len(source.shape) - 1)
+            shape = _pooled_shape(source.shape, window, before)
+            return dataclasses.replace(source, shape=shape, pooling=(*source.pooling, window))
+    if Quantized.of(source) is not None:
+        quantized = here.quantized(0)
+        return dataclasses.replace(quantized, value=_maximum(here, quantized.value)).real()
+    if isinstance(source, (Integers, Moved)):
+        return _maximum(here, here.integers(0))
+    raise here.unsupported("supported on int8 and uint8, behind DequantizeLinear and behind Conv")
+
+
+def average_pool(here: Visit) -> Value:
+    """AveragePool between DequantizeLinear and QuantizeLinear."""
+    source = here.quantized(0)
+    return _average(here, source.value, source.zero_point, source.scale)
+
+
+def global_average_pool(here: Visit) -> Value:
+    """GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
+    source = here.quantized(0)
+    return _average(here, source.value, source.zero_point, source.scale, whole=True)
+
+
+def reduce_mean(here: Visit) -> Value:
+    """ReduceMean over all dimensions but one, between DequantizeLinear and QuantizeLinear."""
+    source = here.quantized(0)
+    shape = source.value.shape
+    axes = here.attributes.get("axes", ())
+    if here.input(1) is not None:
+        axes = [int(axis) for axis in here.constant(1, "the axes").reshape(-1)]
+    reduced = sorted(axis % (len(shape) + 1) - 1 for axis in axes)
+    kept = [axis for axis in range(len(shape)) if axis not in reduced]
+    if -1 in reduced or len(kept) != 1 or len(shape) < 2:
+        raise here.unsupported("supported over all dimensions but the batch and one other")
+    index = np.arange(int(np.prod(shape))).reshape(shape)
+    parts: tuple[Integers, ...] = (source.value,) if isinstance(source.value, Integers) else ()
+    if isinstance(source.value, Moved):
+        index, parts = source.value.index, source.value.parts
+    lengths = [shape[axis] for axis in reduced]
+    plane = lengths if len(lengths) == 2 else [int(np.prod(lengths))]
+    index = index.transpose(*kept, *reduced).reshape(shape[kept[0]], *plane)
+    fill = 0 if isinstance(source.value, Integers) else source.value.fill
+    image = Moved(parts, np.ascontiguousarray(index), fill, here.name)
+    sums = _average(here, image, source.zero_point, source.scale, whole=True)
+    keeps = here.attributes.get("keepdims", 1)
+    return dataclasses.replace(
+        sums,
+        shape=tuple(1 if axis in reduced else length for axis, length in enumerate(shape) if keeps or axis in kept),
+    )
+
+
+def qlinear_average_pool(here: Visit) -> Value:
+    """com.microsoft.QLinearAveragePool."""
+    return _qlinear(here, whole=False)
+
+
+def qlinear_global_average_pool(here: Visit) -> Value:
+    """com.microsoft.QLinearGlobalAveragePool."""
+    return _qlinear(here, whole=True)
+
+
+def _qlinear(here: Visit, whole: bool) -> Value:
+    if here.attributes.get("channels_last", 0):
+        raise here.unsupported("channels_last is not supported")
+    source = here.integers(0)
+    zero_point = here.zero_point(2, "x_zero_point", source.dtype)
+    sums = _average(here, source, zero_point, np.float32(here.scale(1, "x_scale")), whole)
+    output, dtype = here.output_zero_point(4, "y_zero_point", source.dtype)
+    return here.builder.close(sums, here.output, np.float32(here.scale(3, "y_scale")), output, dtype)
+
+
+def _maximum(here: Visit, value: Integers | Moved) -> Integers:
+    source = as_image(here, value)
+    image = here.builder.tensors[source.tensor]
+    window = _pooling_window(here, image, len(source.shape) - 1)
+    here.builder.add_maximum(here.name, source.tensor, here.output, window)
+    return Integers(here.output, _pooled_shape(source.shape, window, image), source.dtype)
+
+
+def _average(here: Visit, value: Integers | Moved, zero_point: int, scale: np.float32, whole: bool = False) -> Sums:
+    source = as_image(here, value)
+    image = here.builder.tensors[source.tensor]
+    if whole:
+        window, counts_padding = Window(image.height, image.width), False
+    else:
+        window = _pooling_window(here, image, len(source.shape) - 1)
+        counts_padding = bool(here.attributes.get("count_include_pad", 0))
+        if counts_padding and here.attributes.get("ceil_mode", 0):
+            raise here.unsupported("count_include_pad and ceil_mode exclude each other")
+    operation = Pooling(
+        name=here.name,
+        sources=(source.tensor,),
+        target="",
+        result=None,
+        window=window,
+        maximum=False,
+        counts_padding=counts_padding,
+        input_signed=source.dtype == "int8",
+        zero_point=zero_point,
+    )
+    height, width = window.outputs(image.height, image.width)
+    tensor = Tensor(height, width, image.channels, False)
+    shape = _pooled_shape(source.shape, window, image)
+    return Sums(shape, operation, tensor, True, (np.asarray(scale, np.float32),))
+
+
+def _pooling_window(here: Visit, image: Tensor, dimensions: int) -> Window:
+    kernel = list(here.attributes.get("kernel_shape", ()))
+    if len(kernel) != dimensions:
+        raise ModelError(f"node {here.name!r}: kernel_shape must have {dimensions} values, not {len(kernel)}")
+    window = read_window(here, [1] * (2 - dimensions) + kernel, image, dimensions)
+    if max(window.dilation_y, window.dilation_x) > 1:
+        raise here.unsupported("pooling with dilations is not supported")
+    if max(window.top, window.left) > _MOST_PADDING:
+        raise here.unsupported(f"pooling with more than {_MOST_PADDING} rows or columns of padding is not supported")
+    for outputs, stride, before, size, length in (
+        (window.outputs(image.height, image.width)[0], window.stride_y, window.top, window.height, image.height),
+        (window.outputs(image.height, image.width)[1], window.stride_x, window.left, window.width, image.width),
+    ):
+        if before >= size or (outputs - 1) * stride - before >= length:
+            raise here.unsupported("windows that lie in the padding as a whole are not supported")
+    return window
+
+
+def _pooled_shape(shape: tuple[int, ...], window: Window, image: Tensor) -> tuple[int, ...]:
+    height, width = window.outputs(image.height, image.width)
+    return (shape[0], height, width) if len(shape) == 3 else (shape[0], width)

@@ -1,0 +1,1 @@
+"""The plan: how a network is cut to fit the memories, what is fused, and where tensors lie."""

@@ -1,0 +1,105 @@
+"""What it costs to compute operations together: a rough model, good enough to compare ways to cut a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from openmxu.arch.config import Config
+from openmxu.compiler.emit.tiles import kernel_tiles
+from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.operations import Combination, Convolution, Pooling
+from openmxu.compiler.plan.buffers import Region
+from openmxu.compiler.plan.segments import fetch_cycles
+
+__all__ = ["Costs"]
+
+_PARTS = 4
+"""Parts of an image of which the activation unit does one while the array does another."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Estimates cycles.
+
+    Attributes
+    ----------
+    tiles
+        Weight tiles of every convolution, by its number in the network.
+    """
+
+    network: Network
+    tiles: Mapping[int, int]
+    config: Config
+
+    @classmethod
+    def of(cls, network: Network, config: Config) -> Costs:
+        """The costs of a network's operations."""
+        convolutions = {
+            index: operation for index, operation in enumerate(network.operations) if isinstance(operation, Convolution)
+        }
+        tiles = {index: kernel_tiles(operation, config.size).count() for index, operation in convolutions.items()}
+        return cls(network, tiles, config)
+
+    def group(
+        self, operations: range, strips: Sequence[Region], slots: int, sources: Sequence[str], targets: Sequence[str]
+    ) -> float:
+        """Cycles for all strips of a group.
+
+        Array and activation unit work at the same time on different images of a strip, and on different parts of an
+        image. Transfers go on beside them, but where there is one slot the next strip is read when one is done. Behind
+        a group the array waits until the last sums are activated, written, and read by the next group.
+        """
+        last = self.network.tensors[self.network.operations[operations[-1]].target]
+        cycles = 0.0
+        for strip in strips:
+            planes = strip.positions / last.positions
+            array = sum(self._array(index, planes) for index in operations)
+            activation = sum(self._activation(index, planes) for index in operations)
+            computing = max(array, activation) + min(array, activation) / (_PARTS * len(strip.images))
+            reading, writing = self._transfers(sources, planes), self._transfers(targets, planes)
+            serial = slots == 1 and len(strips) > 1
+            cycles += max(computing, writing) + reading if serial else max(computing, reading, writing)
+        return cycles + self.config.accumulator_rows // 2 * (self.config.column_groups + 2 * self._row_cycles)
+
+    @property
+    def _row_cycles(self) -> int:
+        """Cycles in which a row goes to or from host memory."""
+        return -(-self.config.size // self.config.host_data_bytes)
+
+    def _planes(self, name: str) -> int:
+        return -(-self.network.tensors[name].channels // self.config.size)
+
+    def _transfers(self, names: Sequence[str], planes: float) -> float:
+        """To or from host memory, of so many images, or parts of one."""
+        tensors = {name: self.network.tensors[name] for name in names if name not in self.network.constants}
+        rows = sum(self._planes(name) * tensor.positions * tensor.item for name, tensor in tensors.items())
+        return planes * rows * self._row_cycles
+
+    def _array(self, index: int, planes: float) -> float:
+        """Every tile of a band takes as long as its rows, or as its weights."""
+        if index not in self.tiles:
+            return 0
+        rows = planes * self._sums(index)
+        bands = -(-rows // (self.config.accumulator_rows // 2))
+        return self.tiles[index] * max(rows, bands * max(self.config.size, fetch_cycles(self.config)))
+
+    def _sums(self, index: int) -> int:
+        """Positions of one image that a convolution sums up, before pooling."""
+        operation = self.network.operations[index]
+        source = self.network.tensors[operation.sources[0]]
+        height, width = operation.window.outputs(source.height, source.width)
+        return height * width
+
+    def _activation(self, index: int, planes: float) -> float:
+        operation = self.network.operations[index]
+        target = self.network.tensors[operation.target]
+        passes = target.positions * target.item
+        match operation:
+            case Convolution(pooling=window) if window is not None:
+                passes *= window.height * window.width
+            case Pooling(window=window):
+                passes *= window.height * window.width
+            case Combination():
+                passes *= 2
+        return planes * self._planes(operation.target) * passes * self.config.column_groups

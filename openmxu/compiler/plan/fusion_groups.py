@@ -1,0 +1,198 @@
+"""How a network is cut to fit the unified buffer.
+
+A *group* of consecutive operations works on one *strip* after the other without leaving the unified buffer: a strip is
+some images of the batch, or where not even one image fits, some rows or columns of what a single operation makes.
+Between groups tensors lie in host memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from openmxu.arch.config import Config
+from openmxu.compiler.errors import CapacityError
+from openmxu.compiler.ir.network import Network
+from openmxu.compiler.plan.buffers import Region
+from openmxu.compiler.plan.costs import Costs
+from openmxu.compiler.plan.slots import Slot, image_slots, slot_of
+from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.layout import Layout, plan_cell
+
+__all__ = ["Group", "plan_groups"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations that work strip by strip.
+
+    Attributes
+    ----------
+    operations
+        Their numbers in the network.
+    strips
+        Regions of the target of the last one.
+    slots
+        1, or 2 where one strip can be read while another is worked on.
+    slot_rows
+        Unified buffer rows of a slot.
+    addresses
+        Of each tensor, from the beginning of its slot.
+    sources, targets
+        Tensors that come from host memory and that go there.
+    layout
+        Of a recurrent cell, which is a group of its own, in place of addresses.
+    """
+
+    operations: range
+    strips: tuple[Region, ...]
+    slots: int
+    slot_rows: int
+    addresses: Mapping[str, int]
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    layout: Layout | None = None
+
+
+def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
+    """Cut a network into groups that have the unified buffer rows from ``base`` on.
+
+    Raises
+    ------
+    CapacityError
+        The unified buffer does not even hold what one output of some operation needs.
+    """
+    planner = _Planner(network, batch, config, config.unified_buffer_rows - base, Costs.of(network, config))
+    groups: list[Group] = []
+    first = 0
+    for index, operation in enumerate(network.operations):
+        if isinstance(operation, Recurrent):
+            groups += planner.cut(range(first, index))
+            groups.append(planner.recurrent(index, operation))
+            first = index + 1
+    groups += planner.cut(range(first, len(network.operations)))
+    return tuple(groups)
+
+
+@dataclass(frozen=True)
+class _Planner:
+    network: Network
+    batch: int
+    config: Config
+    available: int
+    costs: Costs
+
+    def cut(self, operations: range) -> list[Group]:
+        """The groups of some operations that together cost least."""
+        best: dict[int, tuple[float, list[Group]]] = {operations.start: (0, [])}
+        for first in operations:
+            before, groups = best[first]
+            for stop in range(first + 1, operations.stop + 1):
+                choices = self.choices(range(first, stop))
+                if not choices:
+                    break
+                group = min(choices, key=self._cost)
+                cost = before + self._cost(group)
+                if stop not in best or cost < best[stop][0]:
+                    best[stop] = cost, [*groups, group]
+        return best[operations.stop][1]
+
+    def _cost(self, group: Group) -> float:
+        return self.costs.group(group.operations, group.strips, group.slots, group.sources, group.targets)
+
+    def choices(self, operations: range) -> list[Group]:
+        """Groups of just these operations; none where they do not fit, but one of a single operation always does."""
+        target = self.network.tensors[self.network.operations[operations[-1]].target]
+        found: dict[int, Group] = {}
+        for images, slot in self._slots(operations):
+            strips = tuple(
+                Region(part, range(target.height), range(target.width)) for part in _parts(self.batch, images)
+            )
+            for slots in {1, 2} - found.keys():
+                group = self._group(operations, strips, slot, slots)
+                if group is not None:
+                    found[slots] = group
+            if len(found) == 2:
+                break
+        return list(found.values()) if found or len(operations) > 1 else [self.parts(operations.start)]
+
+    def _slots(self, operations: range) -> Iterator[tuple[int, Slot]]:
+        """Numbers of whole images of which a slot fits, the largest one first, and slots for them."""
+        choices = sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True)
+        if len(operations) > 1:
+            yield from image_slots(self.network, operations, choices, self.available, self.config.size)
+            return
+        target = self.network.tensors[self.network.operations[operations.start].target]
+        for images in choices:
+            strip = Region(range(images), range(target.height), range(target.width))
+            yield images, slot_of(self.network, operations, [strip], self.config.size)
+
+    def recurrent(self, index: int, operation: Recurrent) -> Group:
+        """A recurrent cell for as many images at a time as possible."""
+        source = self.network.tensors[operation.sources[0]]
+        layout = plan_cell(operation, source.channels, self.batch, self.available, self.config)
+        strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, layout.images))
+        operations = range(index, index + 1)
+        return Group(operations, strips, 1, layout.rows, {}, operation.sources, operation.targets, layout)
+
+    def parts(self, index: int) -> Group:
+        """One operation on rows of an image, or on columns, as many as possible."""
+        operations = range(index, index + 1)
+        target = self.network.tensors[self.network.operations[index].target]
+        for slots in (2, 1):
+            for rows, columns in _shrinking(target.height, target.width):
+                strips = tuple(
+                    Region(range(image, image + 1), part, other)
+                    for image in range(self.batch)
+                    for part in _parts(target.height, rows)
+                    for other in _parts(target.width, columns)
+                )
+                slot = slot_of(self.network, operations, strips, self.config.size)
+                group = self._group(operations, strips, slot, slots)
+                if group is not None:
+                    return group
+        name = self.network.operations[index].name
+        needed = self.config.unified_buffer_rows - self.available + slot.rows
+        raise CapacityError(
+            f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}; "
+            "choose a configuration with more rows, or wider ones"
+        )
+
+    def _group(self, operations: range, strips: tuple[Region, ...], slot: Slot, slots: int) -> Group | None:
+        """A group with so many slots, or one for each strip where there are fewer; ``None`` where they do not fit."""
+        slots = min(slots, len(strips))
+        if slots * slot.rows > self.available:
+            return None
+        return Group(operations, strips, slots, slot.rows, slot.addresses, *self._ends(operations))
+
+    @functools.cached_property
+    def _uses(self) -> Counter[str]:
+        """How often each tensor is read, by operations and as an output."""
+        uses = Counter(name for operation in self.network.operations for name in operation.sources)
+        uses.update(port.tensor for port in self.network.outputs)
+        return uses
+
+    def _ends(self, operations: range) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tensors that come from host memory and that go there."""
+        network = self.network
+        own = [network.operations[index] for index in operations]
+        made = [operation.target for operation in own]
+        read = [name for operation in own for name in operation.sources if name not in made]
+        inside = Counter(name for operation in own for name in operation.sources)
+        leaving = tuple(name for name in made if self._uses[name] > inside[name])
+        return tuple(dict.fromkeys(read)), leaving
+
+
+def _parts(length: int, part: int) -> list[range]:
+    return [range(start, min(start + part, length)) for start in range(0, length, part)]
+
+
+def _shrinking(height: int, width: int) -> Iterator[tuple[int, int]]:
+    """Rows and columns of ever smaller strips of a plane."""
+    for count in range(2, height + 1):
+        yield -(-height // count), width
+    for count in range(2, width + 1):
+        yield 1, -(-width // count)
+    yield 1, 1

@@ -1,0 +1,279 @@
+"""Networks of convolutions, pooling and element-wise operations to programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.legality import PARAMETER_ROWS, table_rows
+from openmxu.compiler.emit.activate import element_chunks, pooling_chunks
+from openmxu.compiler.emit.constants import Constants
+from openmxu.compiler.emit.convolve import ConvolutionTasks
+from openmxu.compiler.emit.deferred_activations import Chunk, DeferredActivations
+from openmxu.compiler.emit.emitter import Code, ParameterSets
+from openmxu.compiler.emit.list_scheduler import list_schedule
+from openmxu.compiler.emit.memory import ALIGNMENT, check_addresses
+from openmxu.compiler.emit.permute import permutation_tasks
+from openmxu.compiler.emit.strip import Machine, Strip, Tables, has_table
+from openmxu.compiler.emit.tasks import TaskList
+from openmxu.compiler.emit.tiles import KernelTiles, kernel_tiles
+from openmxu.compiler.errors import CapacityError
+from openmxu.compiler.ir.network import Network, Port
+from openmxu.compiler.ir.operations import Convolution, Pooling
+from openmxu.compiler.ir.permutation import Permutation, Selections
+from openmxu.compiler.plan.bands import Piece, bands
+from openmxu.compiler.plan.buffers import HostPlace
+from openmxu.compiler.plan.fusion_groups import Group, plan_groups
+from openmxu.compiler.plan.packing import pack_inputs
+from openmxu.compiler.plan.segments import plan_staging
+from openmxu.compiler.plan.slots import strip_buffers
+from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.constants import weight_tiles
+from openmxu.compiler.recurrent.emission import CellTasks
+from openmxu.compiler.recurrent.kept import KeptRows
+from openmxu.compiler.recurrent.layout import Layout
+from openmxu.host_tensor import HostTensor
+from openmxu.program import Program
+
+__all__ = ["compile_planes"]
+
+
+def compile_planes(network: Network, config: Config, batch: int) -> Program:
+    """Compile a network.
+
+    Raises
+    ------
+    CapacityError
+        The configuration's memories are too small.
+    """
+    multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
+    network = pack_inputs(network, config.size)
+    constants = Constants.of(network, config.size)
+    staging = _Staging.of(constants, config)
+    kept = KeptRows.of(network, batch, staging.rows, config)
+    groups = plan_groups(network, batch, kept.end, config)
+    layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
+    weights = _Weights.of(network, layouts, config.size)
+    places, host_bytes = _place_tensors(network, groups, constants, batch, config.size)
+    memory = weights.bytes()
+    check_addresses(host_bytes, memory.size, config)
+
+    def placed(port: Port) -> HostTensor:
+        return dataclasses.replace(port.host, offset=places[port.tensor].address)
+
+    code = _Scheduler(network, groups, weights, constants, staging, kept, places, config).code()
+    return Program(
+        config=config,
+        batch=batch,
+        inputs=tuple(port.host.spec for port in network.inputs),
+        outputs=tuple(port.host.spec for port in network.outputs),
+        device_inputs=tuple(placed(port) for port in network.inputs),
+        device_outputs=tuple(placed(port) for port in network.outputs),
+        instructions=code.instructions,
+        weights=memory,
+        constants=constants.data,
+        constants_offset=0,
+        host_bytes=host_bytes,
+        multiply_adds=multiply_adds,
+        layers=layers,
+        layer_numbers=code.layers,
+        states=kept.states(network, layouts, config.size),
+    )
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
+
+    ``selections`` are the tiles of permutations; ``memory`` those of all operations.
+    """
+
+    tiles: Mapping[int, KernelTiles]
+    first: Mapping[int, int]
+    selections: Mapping[int, Selections]
+    memory: tuple[NDArray[np.uint8], ...]
+
+    @classmethod
+    def of(cls, network: Network, layouts: Mapping[int, Layout], size: int) -> _Weights:
+        tiles, first, selections = {}, {}, {}
+        memory: list[NDArray[np.uint8]] = []
+        for index, operation in enumerate(network.operations):
+            first[index] = len(memory)
+            if isinstance(operation, Convolution):
+                tiles[index] = kernel_tiles(operation, size)
+                memory += tiles[index].bytes()
+            if isinstance(operation, Permutation):
+                selections[index] = Selections(operation, network.tensors, size)
+                memory += selections[index].bytes()
+            if isinstance(operation, Recurrent):
+                memory += weight_tiles(operation, layouts[index])
+        return cls(tiles, first, selections, tuple(memory))
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """Weight memory."""
+        tiles = [tile.reshape(-1) for tile in self.memory]
+        return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """The unified buffer rows in front of all tensors: parameter sets, then a table, on their way into the hardware."""
+
+    load_sets: int
+    slots: int
+    table: int
+    rows: int
+
+    @classmethod
+    def of(cls, constants: Constants, config: Config) -> _Staging:
+        load_sets, slots = plan_staging(sum(constants.sets), config)
+        table = load_sets * slots * PARAMETER_ROWS
+        rows = table + (table_rows(config.size) if constants.tables else 0)
+        if rows >= config.unified_buffer_rows:
+            raise CapacityError(
+                f"unified_buffer_rows is {config.unified_buffer_rows}, but parameters and tables alone need {rows}"
+            )
+        return cls(load_sets, slots, table, rows)
+
+
+def _place_tensors(
+    network: Network, groups: Sequence[Group], constants: Constants, batch: int, size: int
+) -> tuple[dict[str, HostPlace], int]:
+    """The tensors in host memory: constants, inputs, outputs, and what goes from one group to another."""
+    places = {name: HostPlace(address, 1) for name, address in constants.tensors.items()}
+    end = constants.data.size
+    for name in dict.fromkeys(name for group in groups for name in (*group.sources, *group.targets)):
+        if name not in places:
+            places[name] = HostPlace(end, batch)
+            tensor = network.tensors[name]
+            length = -(-tensor.channels // size) * batch * tensor.positions * tensor.item * size
+            end += -(-length // ALIGNMENT) * ALIGNMENT
+    return places, end
+
+
+@dataclass(frozen=True)
+class _Scheduler:
+    network: Network
+    groups: Sequence[Group]
+    weights: _Weights
+    constants: Constants
+    staging: _Staging
+    kept: KeptRows
+    places: Mapping[str, HostPlace]
+    config: Config
+
+    def code(self) -> Code:
+        """The program, ended by Halt."""
+        constants, staging, config = self.constants, self.staging, self.config
+        tasks = TaskList(config)
+        parameters = ParameterSets(
+            tasks, config, constants.parameters, constants.sets, staging.load_sets, staging.slots
+        )
+        tables = Tables(tasks, staging.table, constants.tables, config.size)
+        machine = Machine(config, tasks, parameters, tables)
+        for group in self.groups:
+            if group.layout is not None:
+                self._recur(machine, group)
+                continue
+            for number in range(len(group.strips)):
+                strip = self._strip(machine, group, number)
+                is_first, is_last = number == 0, number == len(group.strips) - 1
+                for run in self._runs(group.operations):
+                    self._operate(run, strip, is_first, is_last)
+        return list_schedule(tasks.tasks, config)
+
+    def _recur(self, machine: Machine, group: Group) -> None:
+        """The tasks of a recurrent cell."""
+        index = group.operations.start
+        operation = self.network.operations[index]
+        machine.tasks.layer = index
+        for strip in group.strips:
+            CellTasks(
+                index=index,
+                operation=operation,
+                layout=group.layout,
+                base=self.kept.end,
+                kept=self.kept.places[index],
+                machine=machine,
+                first_tile=self.weights.first[index],
+                tables=tuple(self.constants.tables[index, number] for number in range(len(operation.tables))),
+                places=self.places,
+                length=self.network.tensors[operation.sources[0]].positions,
+                first_image=strip.images.start,
+                images=len(strip.images),
+            ).run()
+
+    def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
+        base = self.kept.end + number % group.slots * group.slot_rows
+        addresses = {name: base + address for name, address in group.addresses.items()}
+        region = group.strips[number]
+        return Strip(
+            machine=machine,
+            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size),
+            sources={name: self.places[name] for name in group.sources},
+            targets={name: self.places[name] for name in group.targets},
+        )
+
+    def _runs(self, operations: range) -> list[range]:
+        """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
+        kinds = (Convolution, Permutation)
+        starts = [index for index in operations if isinstance(self.network.operations[index], kinds)]
+        edges = [operations.start, *(index for index in starts if index > operations.start), operations.stop]
+        return [range(start, stop) for start, stop in itertools.pairwise(edges)]
+
+    def _operate(self, run: range, strip: Strip, is_first: bool, is_last: bool) -> None:
+        """The tasks of an operation of the array and what follows it, for one strip."""
+        index, operation = run.start, self.network.operations[run.start]
+        is_alone = not isinstance(operation, (Convolution, Permutation))
+        deferred = DeferredActivations(
+            (chunk for other in (run if is_alone else run[1:]) for chunk in self._chunks(other, strip)),
+            self.config.unified_buffer_rows,
+        )
+        if isinstance(operation, Permutation):
+            strip.machine.tasks.layer = index
+            permutation_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
+        elif not is_alone:
+            emission, parts = self._convolution(index, strip, is_first, is_last)
+            touches = [emission.touch(pieces) for pieces in parts]
+            for number, pieces in enumerate(parts):
+                emission.band(pieces)
+                if self._may_alternate(run):
+                    deferred.advance(touches[number + 1 :])
+        deferred.advance(())
+
+    def _convolution(
+        self, index: int, strip: Strip, is_first: bool, is_last: bool
+    ) -> tuple[ConvolutionTasks, list[tuple[Piece, ...]]]:
+        """What makes the tasks of a convolution, and its bands."""
+        operation = self.network.operations[index]
+        source = strip.buffers[operation.sources[0]].tensor
+        numbers = list(self.weights.tiles)
+        parts = bands(
+            operation,
+            strip.buffers[operation.target].region,
+            operation.window.outputs(source.height, source.width),
+            self.config,
+            ramp=is_first and index == numbers[0],
+            taper=is_last and index == numbers[-1],
+        )
+        tiles, first_tile = self.weights.tiles[index], self.weights.first[index]
+        return ConvolutionTasks(index, operation, tiles, first_tile, strip), parts
+
+    def _chunks(self, index: int, strip: Strip) -> Iterator[Chunk]:
+        """What the activation unit does for an operation alone."""
+        operation = self.network.operations[index]
+        if isinstance(operation, Pooling):
+            return pooling_chunks(index, operation, strip)
+        return element_chunks(index, operation, strip)
+
+    def _may_alternate(self, run: range) -> bool:
+        """Whether the activation unit can go from one operation to another and back without loading anything again."""
+        loads = sum(-(-self.constants.sets[index] // self.staging.load_sets) for index in run)
+        tables = sum(has_table(self.network.operations[index].result) for index in run)
+        return loads <= self.config.parameter_sets // self.staging.load_sets and tables <= 1

@@ -1,0 +1,158 @@
+"""What a strip needs of the unified buffer, and where its tensors lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from openmxu.compiler.ir.network import Network, Tensor
+from openmxu.compiler.ir.operations import Convolution, Operation, Pooling
+from openmxu.compiler.ir.permutation import Permutation
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.buffers import Buffer, Region
+
+__all__ = ["Slot", "image_slots", "slot_of", "strip_buffers"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Rows that a strip takes, and the first of them for each tensor."""
+
+    rows: int
+    addresses: Mapping[str, int]
+
+
+def strip_buffers(
+    network: Network, operations: range, strip: Region, addresses: Mapping[str, int], size: int
+) -> dict[str, Buffer]:
+    """The buffers of a group's tensors for one strip, by name; ``addresses`` are their first rows, 0 where missing."""
+    buffers: dict[str, Buffer] = {}
+
+    def place(name: str, region: Region) -> None:
+        tensor, shared = network.tensors[name], name in network.constants
+        if shared:
+            region = Region(range(1), region.rows, region.columns)
+        planes = -(-tensor.channels // size)
+        buffers.setdefault(name, Buffer(tensor, planes, region, addresses.get(name, 0), shared))
+
+    for index in reversed(operations):
+        operation = network.operations[index]
+        is_whole = len(operations) > 1
+        tensor = network.tensors[operation.target]
+        region = strip
+        if is_whole:
+            region = Region(strip.images, range(tensor.height), range(tensor.width))
+        place(operation.target, region)
+        for name in operation.sources:
+            source = network.tensors[name]
+            if is_whole:
+                place(name, Region(strip.images, range(source.height), range(source.width)))
+            elif isinstance(operation, Permutation):
+                place(name, Region(strip.images, *operation.needs(name, network.tensors, region.rows, region.columns)))
+            else:
+                place(name, _source_region(operation, region, source))
+    return buffers
+
+
+def slot_of(network: Network, operations: range, strips: Sequence[Region], size: int) -> Slot:
+    """A slot for any of the strips of some operations."""
+    sizes: dict[str, int] = {}
+    guarded = _averaged(network, operations)
+    for strip in _distinct(strips):
+        for name, buffer in strip_buffers(network, operations, strip, {}, size).items():
+            rows = buffer.elements * buffer.tensor.item + (buffer.width if name in guarded else 0)
+            sizes[name] = max(sizes.get(name, 0), rows)
+    return _first_fit(sizes, _lifetimes(network, operations))
+
+
+def image_slots(
+    network: Network, operations: range, choices: Sequence[int], available: int, size: int
+) -> Iterator[tuple[int, Slot]]:
+    """Slots for several operations on whole images.
+
+    Parameters
+    ----------
+    choices
+        Numbers of images.
+    available
+        Rows of the unified buffer: slots that are larger are left out.
+    """
+    lifetimes, guarded = _lifetimes(network, operations), _averaged(network, operations)
+    tensors = {name: network.tensors[name] for name in lifetimes}
+    rows = {name: -(-tensor.channels // size) * tensor.positions * tensor.item for name, tensor in tensors.items()}
+    own = {name: 0 if name in network.constants else rows[name] for name in rows}
+    fixed = {name: rows[name] - own[name] + (tensors[name].width if name in guarded else 0) for name in rows}
+    most = max(sum(own[name] for name, life in lifetimes.items() if index in life) for index in operations)
+    for images in choices:
+        if images * most <= available:
+            slot = _first_fit({name: images * own[name] + fixed[name] for name in rows}, lifetimes)
+            if slot.rows <= available:
+                yield images, slot
+
+
+def _averaged(network: Network, operations: range) -> set[str]:
+    """Tensors behind which averages may seem to read a row: their planes begin in the middle of one."""
+    own = [network.operations[index] for index in operations]
+    averages = [operation for operation in own if isinstance(operation, Pooling) and not operation.maximum]
+    return {name for operation in averages for name in operation.sources}
+
+
+def _lifetimes(network: Network, operations: range) -> dict[str, range]:
+    """The operations of a group during which each tensor is in the unified buffer.
+
+    What an operation makes comes before what only it reads: so sources of the group lie behind the tensors that are
+    made first, where others overwrite them late, and the next strip's can be read early.
+    """
+    lifetimes: dict[str, range] = {}
+    for index in operations:
+        operation = network.operations[index]
+        for name in (operation.target, *operation.sources):
+            lifetimes[name] = range(lifetimes[name].start if name in lifetimes else index, index + 1)
+    return lifetimes
+
+
+def _first_fit(sizes: Mapping[str, int], lifetimes: Mapping[str, range]) -> Slot:
+    """Addresses at which no two tensors that live at the same time overlap, and where the last one ends."""
+    addresses: dict[str, int] = {}
+    for name in sorted(sizes, key=lambda name: lifetimes[name].start):
+        others = sorted(
+            (addresses[other], addresses[other] + sizes[other])
+            for other in addresses
+            if lifetimes[other].start < lifetimes[name].stop and lifetimes[name].start < lifetimes[other].stop
+        )
+        address = 0
+        for start, stop in others:
+            if address + sizes[name] <= start:
+                break
+            address = max(address, stop)
+        addresses[name] = address
+    return Slot(max(addresses[name] + sizes[name] for name in sizes), addresses)
+
+
+def _distinct(strips: Sequence[Region]) -> Iterator[Region]:
+    """Strips without those that differ from another one in their images only."""
+    seen = set()
+    for strip in strips:
+        key = (len(strip.images), strip.rows, strip.columns)
+        if key not in seen:
+            seen.add(key)
+            yield strip
+
+
+def _source_region(operation: Operation, target: Region, source: Tensor) -> Region:
+    """What an operation reads of a source to make a region of its target."""
+    rows, columns = target.rows, target.columns
+    for window, plane in reversed(_windows(operation, source)):
+        rows, columns = window.rows(rows, plane[0]), window.columns(columns, plane[1])
+    return Region(target.images, rows, columns)
+
+
+def _windows(operation: Operation, source: Tensor) -> list[tuple[Window, tuple[int, int]]]:
+    """The windows that an operation applies one after the other, each with the plane that it reads."""
+    plane = (source.height, source.width)
+    match operation:
+        case Convolution(pooling=None) | Pooling():
+            return [(operation.window, plane)]
+        case Convolution():
+            return [(operation.window, plane), (operation.pooling, operation.window.outputs(*plane))]
+    return []

@@ -1,0 +1,151 @@
+"""Reads move ahead of other instructions, but never past one that they would disturb."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmxu.arch import Config
+from openmxu.arch.isa import Opcode
+from openmxu.compiler.emit.list_scheduler import list_schedule
+from openmxu.compiler.emit.tasks import Rows, TaskList, WeightTile
+from openmxu.compiler.emit.weights import ByteFormat
+
+CONFIG = Config()
+BYTES = ByteFormat(True, 0)
+
+
+def multiply(tasks: TaskList, source: int, tile: int, rows: int = 64) -> None:
+    tasks.multiply(
+        source=Rows(source, rows),
+        accumulators=Rows(0, rows),
+        accumulate=False,
+        tile=WeightTile(tile, BYTES),
+        registers={},
+    )
+
+
+def opcodes(tasks: TaskList) -> list[Opcode]:
+    return [Opcode(item.word & 0xFF) for item in list_schedule(tasks.tasks, CONFIG).instructions]
+
+
+def test_reads_come_early() -> None:
+    tasks = TaskList(CONFIG)
+    for index in range(3):
+        tasks.read(64 * index, 0, 64)
+        multiply(tasks, 64 * index, index)
+    order = opcodes(tasks)
+    assert order[:3] == [Opcode.READ_HOST_MEMORY] * 3
+    assert order[-1] is Opcode.HALT
+
+
+def test_reads_leave_room_in_their_queue() -> None:
+    """Otherwise the dispatcher would wait for the queue while the array has nothing to do."""
+    tasks = TaskList(CONFIG)
+    for index in range(20):
+        tasks.read(64 * index, 0, 64)
+        multiply(tasks, 64 * index, index)
+    order = opcodes(tasks)
+    first = order.index(Opcode.MATRIX_MULTIPLY)
+    assert order[:first].count(Opcode.READ_HOST_MEMORY) == CONFIG.command_queue_depth - 1
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_rows_that_are_used(overlap: bool) -> None:
+    tasks = TaskList(CONFIG)
+    tasks.read(0, 0, 64)
+    multiply(tasks, 0, 0)
+    tasks.read(63 if overlap else 64, 0, 64)
+    multiply(tasks, 64, 1)
+    order = [opcode for opcode in opcodes(tasks) if opcode in (Opcode.READ_HOST_MEMORY, Opcode.MATRIX_MULTIPLY)]
+    assert (order[1] is Opcode.MATRIX_MULTIPLY) == overlap
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_host_memory_that_is_written(overlap: bool) -> None:
+    """What one group leaves for the next one."""
+    tasks = TaskList(CONFIG)
+    multiply(tasks, 0, 0)
+    tasks.write(0, 640, 9)
+    tasks.read(500, 704 if overlap else 768, 10)
+    multiply(tasks, 500, 1)
+    order = opcodes(tasks)
+    assert (order.index(Opcode.READ_HOST_MEMORY) > order.index(Opcode.WRITE_HOST_MEMORY)) == overlap
+
+
+def test_neighbouring_tiles_are_queued_together() -> None:
+    tasks = TaskList(CONFIG)
+    for tile in (0, 1, 2, 0, 1, 2, 7):
+        multiply(tasks, 0, tile)
+    code = list_schedule(tasks.tasks, CONFIG).instructions
+    queued = [item for item in code if item.word & 0xFF == Opcode.READ_WEIGHTS]
+    tile_bytes = CONFIG.tile_bytes
+    assert [(item["weights"], item["tiles"]) for item in queued] == [(0, 3), (0, 3), (7 * tile_bytes, 1)]
+
+
+def activate(tasks: TaskList, source: int, target: int, rows: int = 64) -> None:
+    tasks.activate(
+        source=Rows(source, rows),
+        from_unified_buffer=True,
+        target=Rows(target, rows),
+        results=rows,
+        positions=1,
+        operand_rows=None,
+        registers={},
+        parameters=0,
+    )
+
+
+def order_of_work(tasks: TaskList) -> str:
+    """A for each Activate, M for each MatrixMultiply."""
+    letters = {Opcode.ACTIVATE: "A", Opcode.MATRIX_MULTIPLY: "M"}
+    return "".join(letters.get(opcode, "") for opcode in opcodes(tasks))
+
+
+def test_activations_leave_room_in_their_queue() -> None:
+    """The array's instructions do not wait for those that the activation unit cannot begin yet."""
+    tasks = TaskList(CONFIG)
+    for index in range(10):
+        activate(tasks, 64 * index, 1000)
+    multiply(tasks, 2000, 0)
+    ahead = CONFIG.command_queue_depth - 1
+    assert order_of_work(tasks) == "A" * ahead + "M" + "A" * (10 - ahead)
+
+
+@pytest.mark.parametrize(("source", "passes"), [(1000 + 63, False), (1000 + 64, True)])
+def test_what_the_array_reads_comes_first(source: int, passes: bool) -> None:
+    tasks = TaskList(CONFIG)
+    for index in range(6):
+        activate(tasks, 64 * index, 1000)
+    multiply(tasks, source, 0)
+    assert order_of_work(tasks).endswith("M") is not passes
+
+
+def test_sums_are_activated_before_they_are_overwritten() -> None:
+    tasks = TaskList(CONFIG)
+    for index in range(6):
+        activate(tasks, 64 * index, 1000)
+    tasks.activate(
+        source=Rows(0, 64),
+        from_unified_buffer=False,
+        target=Rows(1500, 64),
+        results=64,
+        positions=1,
+        operand_rows=None,
+        registers={},
+        parameters=0,
+    )
+    multiply(tasks, 2000, 0)
+    assert order_of_work(tasks) == "A" * 7 + "M"
+
+
+def test_a_result_is_written_before_its_rows_are_read_again() -> None:
+    """A read of host memory never passes a write that waits for the activation unit."""
+    tasks = TaskList(CONFIG)
+    for index in range(6):
+        activate(tasks, 64 * index, 1000)
+    tasks.write(1000, 0, 64)
+    multiply(tasks, 2000, 0)
+    tasks.read(1000, 4096, 64)
+    multiply(tasks, 1000, 1)
+    order = opcodes(tasks)
+    assert order.index(Opcode.WRITE_HOST_MEMORY) < order.index(Opcode.READ_HOST_MEMORY)
