@@ -65,9 +65,10 @@ from openmxu.rtl.matrix.matrix_sequencer import MatrixSequencer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.matrix.systolic_array import SystolicArray
 from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
-from openmxu.rtl.serial.deframer import Deframer
-from openmxu.rtl.serial.framer import Framer
-from openmxu.rtl.serial.link import Link
+from openmxu.rtl.serial.link.deframer import Deframer
+from openmxu.rtl.serial.link.framer import Framer
+from openmxu.rtl.serial.link.link import Link
+from openmxu.rtl.serial.link.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.serial.memory_reader import MemoryReader
 from openmxu.rtl.serial.memory_writer import MemoryWriter
 from openmxu.rtl.serial.message_arbiter import MessageArbiter
@@ -75,7 +76,6 @@ from openmxu.rtl.serial.message_router import MessageRouter
 from openmxu.rtl.serial.messages import message_layout
 from openmxu.rtl.serial.register_port import RegisterPort
 from openmxu.rtl.serial.short_message import ShortMessage
-from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.shell.bus_errors import BusErrors
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher

@@ -127,9 +127,9 @@ def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
         raise InputError("--shell serial needs --clock: the frequency of its clock in Hz")
     with _generating(config):
         from openmxu.rtl.fpga.verilog import to_verilog
+        from openmxu.rtl.serial.link.uart import uart_divisor
         from openmxu.rtl.serial.top import TOP as SERIAL_TOP
         from openmxu.rtl.serial.top import Top
-        from openmxu.rtl.serial.uart import uart_divisor
 
         try:
             uart_divisor(clock, baud)

@@ -8,7 +8,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 from openmxu.arch.config import Config
 from openmxu.rtl.boards.board import Board
 from openmxu.rtl.boards.pll import Pll, pll_factors
-from openmxu.rtl.serial.uart import uart_divisor
+from openmxu.rtl.serial.link.uart import uart_divisor
 from openmxu.rtl.serial.uart_shell import UartShell
 
 __all__ = ["TOP", "BoardTop"]

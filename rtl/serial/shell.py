@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
-from openmxu.rtl.serial.link import Link
+from openmxu.rtl.serial.link.link import Link
 from openmxu.rtl.serial.message_core import MessageCore
 
 __all__ = ["Shell"]

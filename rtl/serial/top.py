@@ -23,7 +23,7 @@ class Top(wiring.Component):
     clock
         Frequency of the clock, in Hz.
     baud
-        Bits per second on each wire; see :func:`~openmxu.rtl.serial.uart.uart_divisor`.
+        Bits per second on each wire; see :func:`~openmxu.rtl.serial.link.uart.uart_divisor`.
 
     Members
     -------

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out, connect
 
 from openmxu.arch.config import Config
 from openmxu.arch.serial import MESSAGE_BYTES
+from openmxu.rtl.serial.link.uart import UartReceiver, UartTransmitter, uart_divisor
 from openmxu.rtl.serial.shell import Shell
-from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter, uart_divisor
 
 __all__ = ["UartShell"]
 
@@ -26,7 +26,7 @@ class UartShell(wiring.Component):
     clock
         Frequency of the clock, in Hz.
     baud
-        Bits per second on each wire; see :func:`~openmxu.rtl.serial.uart.uart_divisor`.
+        Bits per second on each wire; see :func:`~openmxu.rtl.serial.link.uart.uart_divisor`.
 
     Members
     -------

@@ -12,7 +12,7 @@ from openmxu.rtl.boards import BOARDS, TOP
 from openmxu.rtl.boards.pll import pll_factors
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.fpga.target import Family
-from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter, uart_divisor
+from openmxu.rtl.serial.link.uart import UartReceiver, UartTransmitter, uart_divisor
 from scripts import synthesize
 from scripts.fpga.boards import find_board, make_bitstream, on_board
 from scripts.fpga.errors import FlowError, TimingError

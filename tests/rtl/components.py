@@ -59,24 +59,24 @@ from openmxu.rtl.lite.register_file import DenseRegisterFile
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
 from openmxu.rtl.lite.unified_buffer import DenseUnifiedBuffer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
-from openmxu.rtl.serial.checksum import Checksum
-from openmxu.rtl.serial.deframer import Deframer
-from openmxu.rtl.serial.framer import Framer
-from openmxu.rtl.serial.link import Link
+from openmxu.rtl.serial.link.checksum import Checksum
+from openmxu.rtl.serial.link.deframer import Deframer
+from openmxu.rtl.serial.link.framer import Framer
+from openmxu.rtl.serial.link.link import Link
+from openmxu.rtl.serial.link.receiver import Receiver
+from openmxu.rtl.serial.link.transmitter import Transmitter
+from openmxu.rtl.serial.link.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.serial.memory_reader import MemoryReader
 from openmxu.rtl.serial.memory_writer import MemoryWriter
 from openmxu.rtl.serial.message_arbiter import MessageArbiter
 from openmxu.rtl.serial.message_core import MessageCore
 from openmxu.rtl.serial.message_router import MessageRouter
 from openmxu.rtl.serial.messages import message_layout
-from openmxu.rtl.serial.receiver import Receiver
 from openmxu.rtl.serial.register_port import RegisterPort
 from openmxu.rtl.serial.shared_reader import SharedReader
 from openmxu.rtl.serial.shell import Shell as SerialShell
 from openmxu.rtl.serial.short_message import ShortMessage
 from openmxu.rtl.serial.top import Top as SerialTop
-from openmxu.rtl.serial.transmitter import Transmitter
-from openmxu.rtl.serial.uart import UartReceiver, UartTransmitter
 from openmxu.rtl.serial.uart_shell import UartShell
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher

@@ -2,7 +2,7 @@
 
 import zlib
 
-from openmxu.rtl.serial.checksum import TABLE
+from openmxu.rtl.serial.link.checksum import TABLE
 
 
 def test_table_makes_the_checksum_of_zlib():

@@ -16,8 +16,8 @@ from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
 from openmxu.rtl.cores import core_for
 from openmxu.rtl.lite.core import DenseCore
+from openmxu.rtl.serial.link.uart import uart_divisor
 from openmxu.rtl.serial.top import Top as SerialTop
-from openmxu.rtl.serial.uart import uart_divisor
 from tests.rtl.components import SYSTEMS, component_classes, make, modules
 
 LANES = [(size, 1 << exponent) for size in (2, 4, 8) for exponent in range(size.bit_length())]

@@ -8,7 +8,7 @@ import cocotb
 
 from openmxu.arch.serial import FLAG, LINK_VERSION, MESSAGE_BYTES, NONCE_BYTES, FrameKind
 from openmxu.driver.serial_frames import Deframer, Frame, encode_frame
-from openmxu.rtl.serial.transmitter import ACKNOWLEDGE_CYCLES
+from openmxu.rtl.serial.link.transmitter import ACKNOWLEDGE_CYCLES
 from openmxu.sim.noisy_wire import DAMAGES
 from tb.bench import STALLS, Agent, Bench
 from tb.messages import collect, payloads

@@ -5,11 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.rtl.common.register_slice import RegisterSlice
-from openmxu.rtl.serial.deframer import Deframer
-from openmxu.rtl.serial.framer import Framer
+from openmxu.rtl.serial.link.deframer import Deframer
+from openmxu.rtl.serial.link.framer import Framer
+from openmxu.rtl.serial.link.receiver import Receiver
+from openmxu.rtl.serial.link.transmitter import Transmitter
 from openmxu.rtl.serial.messages import byte_layout, byte_stream
-from openmxu.rtl.serial.receiver import Receiver
-from openmxu.rtl.serial.transmitter import Transmitter
 
 __all__ = ["Link"]
 

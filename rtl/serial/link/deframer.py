@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.serial import CRC_BYTES, ESCAPE, ESCAPE_MASK, FLAG
-from openmxu.rtl.serial.checksum import Checksum
+from openmxu.rtl.serial.link.checksum import Checksum
 
 __all__ = ["Deframer"]
 
