@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch import isa
-from openmxu.arch.legality import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, table_rows
+from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, table_rows
 from openmxu.arch.numerics import add_scaled, elements, pool, requantize
 from openmxu.rtl.dispatch.commands import ActivationKind, activation_command
 from tb.bench import CONFIG

@@ -10,24 +10,20 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import Access, Memory, accesses
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register
+from openmxu.arch.isa import REGISTERS, UNITS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register
 
-__all__ = ["OUTPUT_BYTES", "PARAMETER_ROWS", "TABLE_BYTES", "LegalityChecker", "Window", "host_extent", "table_rows"]
+__all__ = ["LegalityChecker", "Window"]
 
-PARAMETER_ROWS = 8
-"""Unified buffer rows of one parameter set."""
-
-TABLE_BYTES = 256
-"""Entries of the activation unit's table."""
-
-OUTPUT_BYTES = {OutputFormat.BYTE: 1, OutputFormat.WORD: 2, OutputFormat.INT32: 4}
-"""Unified buffer rows of one result of Activate."""
-
-
-def table_rows(size: int) -> int:
-    """Unified buffer rows that LOAD_TABLE reads at array size ``size``."""
-    return TABLE_BYTES // size
+_RANGE_FAULTS = {
+    Memory.UNIFIED_BUFFER: FaultCode.UNIFIED_BUFFER_RANGE,
+    Memory.ACCUMULATORS: FaultCode.ACCUMULATOR_RANGE,
+    Memory.PARAMETERS: FaultCode.PARAMETER_RANGE,
+    Memory.HOST: FaultCode.HOST_WINDOW,
+    Memory.WEIGHTS: FaultCode.WEIGHT_WINDOW,
+}
+"""The fault of a range outside of each memory, the first one first."""
 
 
 @dataclass(frozen=True)
@@ -42,27 +38,11 @@ class Window:
         return self.base <= address and address + length <= self.limit
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """``rows`` rows of a memory from ``first`` on."""
-
-    first: int
-    rows: int
-
-    def overlaps(self, other: _Rows) -> bool:
-        return self.first < other.first + other.rows and other.first < self.first + self.rows
-
-
 def _fits(zero_point: int, signed: bool, wide: bool) -> bool:
     """Whether a zero point is a value of its 8-bit or 16-bit format."""
     values = 1 << (16 if wide else 8)
     low = -values // 2 if signed else 0
     return low <= zero_point < low + values
-
-
-def host_extent(rows: int, size: int, stride: int) -> int:
-    """Bytes from the first byte of the first row to the last byte of the last row."""
-    return (rows - 1) * stride + size
 
 
 @dataclass
@@ -105,129 +85,94 @@ class LegalityChecker:
         for item in format.fields:
             if item.implemented is not None and values[item.name] not in item.implemented:
                 return FaultCode.UNIMPLEMENTED
-        match format.opcode:
-            case Opcode.SYNCHRONIZE:
-                return FaultCode.ILLEGAL_VALUE if values["units"] >> 5 else FaultCode.NONE
-            case Opcode.SET_CONFIGURATION:
-                return self._set_configuration_fault(values)
-            case Opcode.READ_HOST_MEMORY | Opcode.WRITE_HOST_MEMORY:
-                return self._host_fault(values, self.config.size)
-            case Opcode.READ_HOST_MEMORY_ALTERNATE | Opcode.WRITE_HOST_MEMORY_ALTERNATE:
-                return self._host_fault(values, self.register(Register.HOST_STRIDE)["stride"])
-            case Opcode.READ_WEIGHTS:
-                return self._read_weights_fault(values)
-            case Opcode.MATRIX_MULTIPLY:
-                rows = values["rows"]
-                return self._matrix_fault(values, inputs=rows, outputs=rows)
-            case Opcode.CONVOLVE:
-                plane = self.register(Register.CONVOLUTION_PLANE)
-                outputs = values["height"] * values["width"]
-                return self._matrix_fault(values, inputs=plane["height"] * plane["width"], outputs=outputs)
-            case Opcode.ACTIVATE:
-                return self._activate_fault(values)
-        return FaultCode.NONE
-
-    def _set_configuration_fault(self, values: dict[str, int]) -> FaultCode:
-        register = self.config.features.register(values["register"])
-        if register is None:
+        if not self._has_legal_values(format.opcode, values):
             return FaultCode.ILLEGAL_VALUE
-        value = values["value"]
-        if value & ~register.used_mask:
-            return FaultCode.ILLEGAL_VALUE
-        fields = register.unpack(value)
-        match register.number:
-            case Register.INPUT_FORMAT | Register.WEIGHT_FORMAT:
-                if not _fits(fields["zero_point"], bool(fields["signed"]), wide=False):
-                    return FaultCode.ILLEGAL_VALUE
-                if fields.get("wide") and (fields["zero_point"] or fields["signed"]):
-                    return FaultCode.ILLEGAL_VALUE
-            case Register.SOURCE_FORMAT | Register.OPERAND_FORMAT:
-                if not _fits(fields["zero_point"], bool(fields["signed"]), bool(fields["wide"])):
-                    return FaultCode.ILLEGAL_VALUE
-            case Register.HOST_STRIDE:
-                if fields["stride"] % self.config.host_alignment:
-                    return FaultCode.ILLEGAL_VALUE
-            case Register.LOAD_PARAMETERS:
-                if fields["count"] == 0:
-                    return FaultCode.ILLEGAL_VALUE
-                if not self._in_unified_buffer(fields["unified_buffer"], PARAMETER_ROWS * fields["count"]):
-                    return FaultCode.UNIFIED_BUFFER_RANGE
-                if fields["first"] + fields["count"] > self.config.parameter_sets:
-                    return FaultCode.PARAMETER_RANGE
-            case Register.LOAD_TABLE:
-                if not self._in_unified_buffer(fields["unified_buffer"], table_rows(self.config.size)):
-                    return FaultCode.UNIFIED_BUFFER_RANGE
-        return FaultCode.NONE
-
-    def _host_fault(self, values: dict[str, int], stride: int) -> FaultCode:
-        if values["rows"] == 0 or values["host"] % self.config.host_alignment:
-            return FaultCode.ILLEGAL_VALUE
-        if not self._in_unified_buffer(values["unified_buffer"], values["rows"]):
-            return FaultCode.UNIFIED_BUFFER_RANGE
-        extent = host_extent(values["rows"], self.config.size, stride)
-        if self.host is not None and not self.host.contains(values["host"], extent):
-            return FaultCode.HOST_WINDOW
-        return FaultCode.NONE
-
-    def _read_weights_fault(self, values: dict[str, int]) -> FaultCode:
-        if values["tiles"] == 0 or values["weights"] % self.config.weight_alignment:
-            return FaultCode.ILLEGAL_VALUE
-        extent = values["tiles"] * self.config.tile_bytes
-        if self.weights is not None and not self.weights.contains(values["weights"], extent):
-            return FaultCode.WEIGHT_WINDOW
-        if len(self.outstanding) == self.config.weight_queue_depth:
+        touched = accesses(instruction, self.registers, self.config)
+        fault = self._range_fault(touched)
+        if fault is not FaultCode.NONE:
+            return fault
+        if format.opcode in (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE) and not self._has_tiles(values):
+            return FaultCode.NO_TILE
+        if format.opcode is Opcode.READ_WEIGHTS and len(self.outstanding) == self.config.weight_queue_depth:
             return FaultCode.WEIGHT_QUEUE_FULL
-        return FaultCode.NONE
-
-    def _matrix_fault(self, values: dict[str, int], inputs: int, outputs: int) -> FaultCode:
-        if inputs == 0 or outputs == 0 or (values["wide_weights"] and not values["next_tile"]):
-            return FaultCode.ILLEGAL_VALUE
-        if not self._in_unified_buffer(values["unified_buffer"], inputs << values["wide_input"]):
-            return FaultCode.UNIFIED_BUFFER_RANGE
-        if not self._in_accumulators(values["accumulator"], outputs):
-            return FaultCode.ACCUMULATOR_RANGE
-        if values["next_tile"]:
-            enough = sum(self.outstanding) >= 1 + values["wide_weights"]
-            return FaultCode.NONE if enough else FaultCode.NO_TILE
-        return FaultCode.NONE if self.tile_in_array else FaultCode.NO_TILE
-
-    def _activate_fault(self, values: dict[str, int]) -> FaultCode:
-        rows, output, operand = values["rows"], values["output"], values["operand"]
-        sources = rows
-        if rows == 0:
-            return FaultCode.ILLEGAL_VALUE
-        if values["pooling"] != Pooling.NONE:
-            window, plane = self.register(Register.POOLING_WINDOW), self.register(Register.POOLING_PLANE)
-            if not (window["height"] and window["width"] and all(plane.values())):
-                return FaultCode.ILLEGAL_VALUE
-            sources = plane["height"] * plane["width"]
-        if values["table"] and output != OutputFormat.BYTE:
-            return FaultCode.ILLEGAL_VALUE
-        if operand == Operand.ADD and output == OutputFormat.INT32:
-            return FaultCode.ILLEGAL_VALUE
-
-        written = _Rows(values["unified_buffer"], rows * OUTPUT_BYTES[OutputFormat(output)])
-        read = []
-        if values["from_unified_buffer"]:
-            read.append(_Rows(values["source"], sources << self.register(Register.SOURCE_FORMAT)["wide"]))
-        if operand != Operand.NONE:
-            first = self.register(Register.OPERAND_ADDRESS)["unified_buffer"]
-            read.append(_Rows(first, rows << self.register(Register.OPERAND_FORMAT)["wide"]))
-        if not all(self._in_unified_buffer(range_.first, range_.rows) for range_ in [written, *read]):
-            return FaultCode.UNIFIED_BUFFER_RANGE
-        if not values["from_unified_buffer"] and not self._in_accumulators(values["source"], sources):
-            return FaultCode.ACCUMULATOR_RANGE
-        if values["parameters"] >= self.config.parameter_sets:
-            return FaultCode.PARAMETER_RANGE
-        if any(written.overlaps(range_) for range_ in read):
+        rows = [access for access in touched if access.memory is Memory.UNIFIED_BUFFER]
+        if any(one.writes and not other.writes and one.overlaps(other) for one in rows for other in rows):
             return FaultCode.UNIFIED_BUFFER_OVERLAP
         return FaultCode.NONE
 
-    def _in_unified_buffer(self, first: int, rows: int) -> bool:
-        return first + rows <= self.config.unified_buffer_rows
+    def _has_legal_values(self, opcode: Opcode, values: dict[str, int]) -> bool:
+        """Whether the fields are legal by themselves and with the configuration registers."""
+        match opcode:
+            case Opcode.SYNCHRONIZE:
+                return not values["units"] >> len(UNITS)
+            case Opcode.SET_CONFIGURATION:
+                return self._is_legal_configuration(values)
+            case (
+                Opcode.READ_HOST_MEMORY
+                | Opcode.READ_HOST_MEMORY_ALTERNATE
+                | Opcode.WRITE_HOST_MEMORY
+                | Opcode.WRITE_HOST_MEMORY_ALTERNATE
+            ):
+                return values["rows"] > 0 and values["host"] % self.config.host_alignment == 0
+            case Opcode.READ_WEIGHTS:
+                return values["tiles"] > 0 and values["weights"] % self.config.weight_alignment == 0
+            case Opcode.MATRIX_MULTIPLY:
+                return values["rows"] > 0 and values["wide_weights"] <= values["next_tile"]
+            case Opcode.CONVOLVE:
+                plane = self.register(Register.CONVOLUTION_PLANE)
+                sizes = plane["height"], plane["width"], values["height"], values["width"]
+                return all(sizes) and values["wide_weights"] <= values["next_tile"]
+            case Opcode.ACTIVATE:
+                return self._is_legal_activation(values)
+        return True
 
-    def _in_accumulators(self, first: int, rows: int) -> bool:
-        return first + rows <= self.config.accumulator_rows
+    def _is_legal_configuration(self, values: dict[str, int]) -> bool:
+        register = self.config.features.register(values["register"])
+        if register is None or values["value"] & ~register.used_mask:
+            return False
+        fields = register.unpack(values["value"])
+        match register.number:
+            case Register.INPUT_FORMAT | Register.WEIGHT_FORMAT:
+                fits = _fits(fields["zero_point"], bool(fields["signed"]), wide=False)
+                return fits and not (fields.get("wide") and (fields["zero_point"] or fields["signed"]))
+            case Register.SOURCE_FORMAT | Register.OPERAND_FORMAT:
+                return _fits(fields["zero_point"], bool(fields["signed"]), bool(fields["wide"]))
+            case Register.HOST_STRIDE:
+                return fields["stride"] % self.config.host_alignment == 0
+            case Register.LOAD_PARAMETERS:
+                return fields["count"] > 0
+        return True
+
+    def _is_legal_activation(self, values: dict[str, int]) -> bool:
+        output = values["output"]
+        if values["pooling"] != Pooling.NONE:
+            window, plane = self.register(Register.POOLING_WINDOW), self.register(Register.POOLING_PLANE)
+            if not (window["height"] and window["width"] and all(plane.values())):
+                return False
+        if values["table"] and output != OutputFormat.BYTE:
+            return False
+        return values["rows"] > 0 and not (values["operand"] == Operand.ADD and output == OutputFormat.INT32)
+
+    def _range_fault(self, touched: list[Access]) -> FaultCode:
+        """The first fault of ranges that do not fit, in the order of :data:`_RANGE_FAULTS`."""
+        windows = {
+            Memory.UNIFIED_BUFFER: Window(0, self.config.unified_buffer_rows),
+            Memory.ACCUMULATORS: Window(0, self.config.accumulator_rows),
+            Memory.PARAMETERS: Window(0, self.config.parameter_sets),
+            Memory.HOST: self.host,
+            Memory.WEIGHTS: self.weights,
+        }
+        for memory, fault in _RANGE_FAULTS.items():
+            window = windows[memory]
+            ranges = [access for access in touched if access.memory is memory]
+            if window is not None and not all(window.contains(item.first, item.end - item.first) for item in ranges):
+                return fault
+        return FaultCode.NONE
+
+    def _has_tiles(self, values: dict[str, int]) -> bool:
+        if values["next_tile"]:
+            return sum(self.outstanding) >= 1 + values["wide_weights"]
+        return self.tile_in_array
 
     def _advance(self, instruction: Instruction) -> None:
         values = instruction.values

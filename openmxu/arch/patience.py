@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import OUTPUT_BYTES
 from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Register
-from openmxu.arch.legality import OUTPUT_BYTES
 
 __all__ = ["Patience"]
 

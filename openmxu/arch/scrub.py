@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.isa import Instruction, Register, format_named, register_format
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 
 __all__ = ["scrub_program"]
 

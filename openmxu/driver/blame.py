@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from openmxu.arch.config import Config
-from openmxu.arch.footprint import Memory, accesses, unit_of
+from openmxu.arch.effects import Memory, accesses, unit_of
 from openmxu.arch.isa import Instruction, Opcode, Unit
 from openmxu.arch.legality import LegalityChecker
 from openmxu.arch.registers import BusPort
@@ -75,10 +75,6 @@ def _accesses(config: Config, instructions: Sequence[Instruction], unit: Unit) -
     for position, instruction in enumerate(instructions):
         if state.check(instruction):
             return  # a program ends where it faults
-        if unit_of(instruction) is not unit:
-            continue
-        if unit is Unit.WEIGHT:
-            yield position, instruction["weights"], instruction["weights"] + instruction["tiles"] * config.tile_bytes
-        for access in accesses(instruction, state):
-            if access.memory is Memory.HOST:
+        for access in accesses(instruction, state.registers, config):
+            if access.unit is unit and access.memory in (Memory.HOST, Memory.WEIGHTS):
                 yield position, access.first, access.end

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.rtl.activation.parameter_memory import parameter_write_layout
 from openmxu.rtl.activation.table_memory import table_word_bytes, table_write_layout
 from openmxu.rtl.buffer import unified_buffer

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.legality import TABLE_BYTES
+from openmxu.arch.effects import TABLE_BYTES
 
 __all__ = ["TableMemory", "table_word_bytes", "table_write_layout"]
 

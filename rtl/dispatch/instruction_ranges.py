@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.isa import FORMATS, Opcode, OutputFormat, Pooling, Register
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.dispatch.plane_products import PlaneProducts

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.rtl.buffer import unified_buffer
 from openmxu.rtl.dispatch.commands import ActivationKind, activation_command
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer

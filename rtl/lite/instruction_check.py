@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Format, Opcode, Register
-from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field

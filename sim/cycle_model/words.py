@@ -8,19 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.arch.isa import REGISTERS, Field, Instruction, Opcode, Register, encode_program, format_named
+from openmxu.arch.isa import FORMATS, REGISTERS, Field, Instruction, Opcode, Register, encode_program
 
 __all__ = ["Words"]
 
-_FORMATS = {
-    Opcode.SET_CONFIGURATION: format_named("set_configuration"),
-    Opcode.SYNCHRONIZE: format_named("synchronize"),
-    Opcode.READ_HOST_MEMORY: format_named("read_host_memory"),
-    Opcode.READ_WEIGHTS: format_named("read_weights"),
-    Opcode.MATRIX_MULTIPLY: format_named("matrixmultiply"),
-    Opcode.CONVOLVE: format_named("convolve"),
-    Opcode.ACTIVATE: format_named("activate"),
-}
+_FORMATS = {format.opcode: format for format in FORMATS}
 
 
 class Words:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import ACTION_EFFECTS, EFFECTS, PARAMETER_ROWS, Memory, Role, table_rows
 from openmxu.arch.isa import Opcode, Operand, OutputFormat, Pooling, Register, Unit
-from openmxu.arch.legality import PARAMETER_ROWS, host_extent, table_rows
 from openmxu.sim.cycle_model.latencies import DISPATCH, PLANE
 from openmxu.sim.cycle_model.words import Words
 
@@ -18,6 +18,9 @@ __all__ = ["Ranges", "Work"]
 
 _MATRIX = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
 _ALTERNATE = (Opcode.READ_HOST_MEMORY_ALTERNATE, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
+_WRITING = (Role.READ_HOST_MEMORY, Role.RESULT)
+"""Parts of instructions that write unified buffer rows."""
+
 _TRANSFERS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY, *_ALTERNATE)
 
 _Array = NDArray[np.int64]
@@ -173,52 +176,61 @@ class Work:
     @cached_property
     def writes(self) -> _Flags:
         """The instruction writes its ``unified_buffer`` rows rather than reading them."""
-        return self.is_activate | (self.unit == Unit.HOST_READ)
+        return self._touched(Memory.UNIFIED_BUFFER, *_WRITING).used
 
     @cached_property
     def unified_buffer(self) -> Ranges:
         """Rows that are written, or read by a transfer, the matrix unit or a load."""
-        words = self.words
-        plane = (words.register(Register.CONVOLUTION_PLANE, name) for name in ("height", "width"))
-        inputs = np.where(self.is_convolve, np.multiply(*plane), self.rows)
-        # Both loads have the address at the same place.
-        loaded = words.register(Register.LOAD_TABLE, "unified_buffer")
-        loaded = np.where(self.loads_parameters, words.register(Register.LOAD_PARAMETERS, "unified_buffer"), loaded)
-        first = np.where(self.is_load, loaded, self._matrix("unified_buffer"))
-        rows = np.select(
-            [self.is_load, self.is_matrix, self.is_activate],
-            [self.load_rows, inputs << self.wide_input, self.rows * self.result_bytes],
-            self.rows,
-        )
-        return Ranges(first, first + rows, self.is_transfer | self.is_matrix | self.is_activate | self.is_load)
-
-    @cached_property
-    def _source(self) -> tuple[_Array, _Array]:
-        plane = (self.words.register(Register.POOLING_PLANE, name) for name in ("height", "width"))
-        rows = np.where(self.is_pooled, np.multiply(*plane), self.rows)
-        first = self._activate("source")
-        return first, first + (rows << self.source_wide)
+        return self._touched(Memory.UNIFIED_BUFFER, *set(Role) - {Role.SOURCE, Role.OPERAND})
 
     @cached_property
     def source(self) -> Ranges:
         """Unified buffer rows that Activate has as its source."""
-        return Ranges(*self._source, self.from_unified_buffer)
+        return self._touched(Memory.UNIFIED_BUFFER, Role.SOURCE)
 
     @cached_property
     def operand(self) -> Ranges:
         """Unified buffer rows of Activate's second operand."""
-        first = self.words.register(Register.OPERAND_ADDRESS, "unified_buffer")
-        return Ranges(first, first + (self.rows << self.operand_wide), self.has_operand)
+        return self._touched(Memory.UNIFIED_BUFFER, Role.OPERAND)
 
     @cached_property
     def accumulators(self) -> Ranges:
         """Accumulator rows."""
-        first = np.where(self.is_matrix, self._matrix("accumulator"), self._source[0])
-        end = np.where(self.is_matrix, first + self.rows, self._source[1])
-        return Ranges(first, end, self.is_matrix | (self.is_activate & ~self.from_unified_buffer))
+        return self._touched(Memory.ACCUMULATORS, *Role)
 
     @cached_property
     def host(self) -> Ranges:
         """Bytes of host memory."""
-        first = self.words.field(Opcode.READ_HOST_MEMORY, "host")
-        return Ranges(first, first + host_extent(self.rows, self.config.size, self.stride), self.is_transfer)
+        return self._touched(Memory.HOST, *Role)
+
+    def _touched(self, memory: Memory, *roles: Role) -> Ranges:
+        """The ranges of a memory that parts of instructions touch, one for each instruction at the most."""
+        first, end = np.zeros((2, len(self.words)), np.int64)
+        used = np.zeros(len(self.words), np.bool_)
+        views = [(self.words.is_(opcode), _View(self, opcode), EFFECTS[opcode]) for opcode in EFFECTS]
+        views += [
+            (self.words.sets(register), _View(self, Opcode.SET_CONFIGURATION), ACTION_EFFECTS[register])
+            for register in ACTION_EFFECTS
+        ]
+        for concerned, view, effects in views:
+            for effect in effects:
+                if effect.memory is not memory or effect.role not in roles:
+                    continue
+                has = concerned & effect.when(view)
+                begin = effect.first(view)
+                first = np.where(has, begin, first)
+                end = np.where(has, begin + effect.count(view) * effect.each(view), end)
+                used |= has
+        return Ranges(first, end, used)
+
+
+class _View:
+    """The fields of all instructions as those of one opcode have them: :class:`openmxu.arch.effects.View`."""
+
+    def __init__(self, work: Work, opcode: Opcode) -> None:
+        self.config = work.config
+        self._words = work.words
+        self._opcode = opcode
+
+    def __getitem__(self, key: str | tuple[Register, str]) -> _Array:
+        return self._words.field(self._opcode, key) if isinstance(key, str) else self._words.register(*key)

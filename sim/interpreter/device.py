@@ -13,17 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, table_rows
 from openmxu.arch.events import Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Operand, OutputFormat, Pooling, Register
-from openmxu.arch.legality import (
-    OUTPUT_BYTES,
-    PARAMETER_ROWS,
-    TABLE_BYTES,
-    LegalityChecker,
-    Window,
-    table_rows,
-)
+from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.arch.numerics import add_scaled, elements, operand, requantize
 from openmxu.device import Device, DeviceFault, Snapshot
 from openmxu.disassembler import format_instruction

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from openmxu.arch.effects import OUTPUT_BYTES
 from openmxu.arch.isa import Opcode, Operand, OutputFormat, Pooling, Register
-from openmxu.arch.legality import OUTPUT_BYTES
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.formats import set_format
 from openmxu.sim.lockstep.transfers import load_parameters

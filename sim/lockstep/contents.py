@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.legality import PARAMETER_ROWS, TABLE_BYTES
+from openmxu.arch.effects import PARAMETER_ROWS, TABLE_BYTES
 
 __all__ = [
     "DATA_ROWS",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import unit_of
 from openmxu.arch.events import Counter
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.footprint import unit_of
 from openmxu.arch.isa import Opcode, Unit
 from openmxu.sim.lockstep.case import Case
 from openmxu.sim.lockstep.steps import Step, steps

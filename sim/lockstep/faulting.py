@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import (
     FORMATS,
@@ -20,7 +21,7 @@ from openmxu.arch.isa import (
     format_named,
     register_format,
 )
-from openmxu.arch.legality import PARAMETER_ROWS, LegalityChecker, table_rows
+from openmxu.arch.legality import LegalityChecker
 from openmxu.sim.lockstep.case import HALT
 
 __all__ = ["faulting_instructions"]

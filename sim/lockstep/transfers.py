@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.isa import Opcode, Register, register_format
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.contents import PARAMETER_KINDS, TABLES, parameter_address, table_address
 

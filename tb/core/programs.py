@@ -4,10 +4,10 @@ import cocotb
 import numpy as np
 from cocotb.task import bridge
 
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.events import Counter
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import REGISTERS, OutputFormat, Register, format_named
-from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.compiler.benchmark import gemm, gemm_input
 from openmxu.device import DeviceFault
 from openmxu.sim.interpreter import Interpreter

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import host_extent, table_rows
 from openmxu.arch.faults import FAULT_DESCRIPTIONS, FaultCode
 from openmxu.arch.isa import FORMATS, Format, Instruction, Operand, OutputFormat, Pooling, Register
-from openmxu.arch.legality import LegalityChecker, host_extent, table_rows
+from openmxu.arch.legality import LegalityChecker
 from tests.arch.programs import (
     CONFIG,
     HOST,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, OutputFormat, Register, format_named
-from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.sim.lockstep import Case, generate
 from openmxu.sim.lockstep import cases as random_cases
 from openmxu.sim.lockstep.case import HALT

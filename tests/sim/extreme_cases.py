@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import (
     FORMATS,
@@ -25,7 +26,7 @@ from openmxu.arch.isa import (
     format_named,
     register_format,
 )
-from openmxu.arch.legality import OUTPUT_BYTES, PARAMETER_ROWS, LegalityChecker, Window
+from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.sim.lockstep import Case
 from openmxu.sim.lockstep.case import HALT
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import Instruction, Operand, OutputFormat, Register, format_named, register_format
-from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.arch.numerics import FRACTION_BITS, fixed_point
 from openmxu.sim.lockstep import Case
 from openmxu.sim.lockstep.case import HALT

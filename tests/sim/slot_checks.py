@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named, register_format
-from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.device import Snapshot
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter, Management
 from openmxu.arch.isa import Opcode, OutputFormat, Register, encode_program, format_named
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
 from openmxu.arch.numerics import operand
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import TABLE_BYTES
 from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction, Opcode, Register, format_named, register_format
-from openmxu.arch.legality import TABLE_BYTES
 from openmxu.device import Device
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.lockstep import cases, configurations, outcome

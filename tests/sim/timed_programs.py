@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named, register_format
-from openmxu.arch.legality import PARAMETER_ROWS
 
 __all__ = ["PLACES", "accumulator_pairs", "host_memory", "layers", "setup", "unified_buffer_pairs", "weight_memory"]
 

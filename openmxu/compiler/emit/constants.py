@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.compiler.emit.activate import pooling_scales
 from openmxu.compiler.emit.memory import ALIGNMENT, parameter_bytes
 from openmxu.compiler.emit.strip import has_table

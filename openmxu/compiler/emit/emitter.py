@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, format_named
-from openmxu.arch.legality import PARAMETER_ROWS
 from openmxu.compiler.emit.weights import ByteFormat
 
 __all__ = ["Code", "Emitter", "ParameterSets", "Read", "ReadStream", "WeightRun", "WeightStream"]

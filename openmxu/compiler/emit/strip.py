@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import table_rows
 from openmxu.arch.isa import OutputFormat, Register
-from openmxu.arch.legality import table_rows
 from openmxu.compiler.emit.deferred_activations import Touch
 from openmxu.compiler.emit.emitter import ParameterSets
 from openmxu.compiler.emit.tasks import Rows, TaskList

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS, host_extent, table_rows
 from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, Unit, format_named
-from openmxu.arch.legality import PARAMETER_ROWS, host_extent, table_rows
 from openmxu.compiler.emit.weights import ByteFormat
 
 __all__ = ["Rows", "Task", "TaskList", "WeightTile"]

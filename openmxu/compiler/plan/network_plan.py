@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.legality import PARAMETER_ROWS, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.compiler.emit.activate import element_chunks, pooling_chunks
 from openmxu.compiler.emit.constants import Constants
 from openmxu.compiler.emit.convolve import ConvolutionTasks

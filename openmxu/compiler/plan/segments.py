@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
-from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.compiler.errors import CapacityError
 
 __all__ = ["LayerShape", "Plan", "Segment", "fetch_cycles", "plan_network", "plan_staging"]

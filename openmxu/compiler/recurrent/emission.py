@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from openmxu.arch.effects import table_rows
 from openmxu.arch.isa import Operand, OutputFormat, Register
-from openmxu.arch.legality import table_rows
 from openmxu.compiler.emit.strip import Machine
 from openmxu.compiler.emit.tasks import Rows, WeightTile
 from openmxu.compiler.emit.weights import ByteFormat

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
-from openmxu.arch.legality import table_rows
+from openmxu.arch.effects import table_rows
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.plan.segments import fetch_cycles
 from openmxu.compiler.recurrent.cell import INPUT, Phase, Recurrent, Step

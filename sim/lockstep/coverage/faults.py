@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import unit_of
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.footprint import unit_of
 from openmxu.arch.isa import FORMATS, REGISTERS, Opcode, Unit, register_format
 from openmxu.sim.lockstep.coverage.bins import Bin
 from openmxu.sim.lockstep.steps import Step

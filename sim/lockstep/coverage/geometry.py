@@ -8,10 +8,9 @@ from itertools import product
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import Memory, Role, accesses, table_rows
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.footprint import Memory, Role, accesses
 from openmxu.arch.isa import Opcode, Pooling, Register, format_named
-from openmxu.arch.legality import table_rows
 from openmxu.sim.lockstep.coverage.bins import Bin
 from openmxu.sim.lockstep.steps import Step
 
@@ -103,7 +102,7 @@ class Geometry:
         if step.fault is not FaultCode.NONE:
             return
         values = step.values
-        for access in accesses(step.instruction, step.state):
+        for access in accesses(step.instruction, step.state.registers, step.state.config):
             if access.memory in self._ends:
                 name = f"{access.memory.value}, {{}}: {access.role.value}"
                 if access.first == 0:

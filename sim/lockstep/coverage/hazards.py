@@ -7,10 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import (
+    ACTION_EFFECTS,
+    EFFECTS,
+    Access,
+    Memory,
+    Role,
+    accesses,
+    table_rows,
+    unit_of,
+    used_registers,
+)
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.footprint import Access, Memory, Role, accesses, unit_of, used_registers
 from openmxu.arch.isa import Instruction, Opcode, Register, Unit
-from openmxu.arch.legality import table_rows
 from openmxu.sim.lockstep.coverage.bins import Bin
 from openmxu.sim.lockstep.steps import Step
 
@@ -26,28 +35,16 @@ _NEAR = 8
 _BARRIERS = (Opcode.HALT, Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST)
 """They wait for all units."""
 
-_WRITERS = {
-    Memory.UNIFIED_BUFFER: (Role.READ_HOST_MEMORY, Role.RESULT),
-    Memory.ACCUMULATORS: (Role.MATRIX_MULTIPLY, Role.CONVOLVE),
-    Memory.HOST: (Role.WRITE_HOST_MEMORY,),
-    Memory.PARAMETERS: (Role.LOAD_PARAMETERS,),
-    Memory.TABLE: (Role.LOAD_TABLE,),
-}
-_READERS = {
-    Memory.UNIFIED_BUFFER: (
-        Role.WRITE_HOST_MEMORY,
-        Role.MATRIX_MULTIPLY,
-        Role.CONVOLVE,
-        Role.SOURCE,
-        Role.OPERAND,
-        Role.LOAD_PARAMETERS,
-        Role.LOAD_TABLE,
-    ),
-    Memory.ACCUMULATORS: (Role.SOURCE, Role.MATRIX_MULTIPLY, Role.CONVOLVE),
-    Memory.HOST: (Role.READ_HOST_MEMORY,),
-    Memory.PARAMETERS: (Role.ACTIVATE,),
-    Memory.TABLE: (Role.ACTIVATE,),
-}
+_EFFECTS = [effect for effects in (*EFFECTS.values(), *ACTION_EFFECTS.values()) for effect in effects]
+
+
+def _roles(*, writes: bool) -> dict[Memory, tuple[Role, ...]]:
+    """The parts of instructions that write each memory, or read it."""
+    touching = [effect for effect in _EFFECTS if effect.writes == writes]
+    return {memory: tuple(dict.fromkeys(e.role for e in touching if e.memory is memory)) for memory in Memory}
+
+
+_WRITERS, _READERS = _roles(writes=True), _roles(writes=False)
 _WIDTHS = {
     Role.MATRIX_MULTIPLY: (1, 2),
     Role.CONVOLVE: (1, 2),
@@ -97,7 +94,12 @@ class Hazards:
         if step.fault is not FaultCode.NONE or step.opcode in _BARRIERS:
             self._recent.clear()
             return
-        new = _Recent(instruction, unit_of(instruction), accesses(instruction, step.state), used_registers(instruction))
+        new = _Recent(
+            instruction,
+            unit_of(instruction),
+            accesses(instruction, step.state.registers, step.state.config),
+            used_registers(instruction),
+        )
         for older in self._in_flight(step):
             yield from _meetings(older, new)
         yield from self._between(new)

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import table_rows
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, REGISTERS, Opcode, Operand, OutputFormat, Pooling, Register, Unit
-from openmxu.arch.legality import table_rows
 from openmxu.sim.lockstep.coverage.bins import Bin
 from openmxu.sim.lockstep.steps import Step
 

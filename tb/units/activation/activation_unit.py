@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 
 from openmxu.arch import isa
-from openmxu.arch.legality import PARAMETER_ROWS
+from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.matrix.accumulators import read_latency
 from tb.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load

@@ -4,7 +4,7 @@ import cocotb
 import numpy as np
 
 from openmxu.arch import isa
-from openmxu.arch.legality import OUTPUT_BYTES
+from openmxu.arch.effects import OUTPUT_BYTES
 from openmxu.rtl.activation.element_fetcher import ElementFetcher, fetch_layout, pass_layout
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.plane_walker import step_layout

@@ -3,7 +3,7 @@
 import cocotb
 import numpy as np
 
-from openmxu.arch.legality import PARAMETER_ROWS, TABLE_BYTES, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, TABLE_BYTES, table_rows
 from openmxu.rtl.activation.parameter_memory import parameter_write_layout
 from openmxu.rtl.activation.row_loader import load_layout
 from openmxu.rtl.activation.table_memory import table_word_bytes, table_write_layout

@@ -3,7 +3,7 @@
 import cocotb
 import numpy as np
 
-from openmxu.arch.legality import TABLE_BYTES
+from openmxu.arch.effects import TABLE_BYTES
 from openmxu.rtl.activation.table_memory import TableMemory, table_word_bytes, table_write_layout
 from tb.bench import CONFIG, Bench, random_generator
 from tb.payloads import pack
