@@ -221,13 +221,12 @@ class Core(wiring.Component):
             increments.retired_read_weights.eq(dispatcher.weights.valid & dispatcher.weights.ready),
             increments.retired_other.eq(dispatcher.retired_other),
         ]
-        for port, width, name in (
-            (self.host_read.data, self.config.host_data_bytes, "host_read_bytes"),
-            (self.host_write.data, self.config.host_data_bytes, "host_write_bytes"),
-            (self.weights.data, self.config.weight_data_bytes, "weight_bytes"),
+        for port, name in (
+            (self.host_read.data, "host_read_bytes"),
+            (self.host_write.data, "host_write_bytes"),
+            (self.weights.data, "weight_bytes"),
         ):
-            with m.If(port.valid & port.ready):
-                m.d.comb += increments[name].eq(width)
+            m.d.comb += increments[name].eq(port.valid & port.ready)
         for unit in UNITS:
             m.d.comb += increments[f"{unit.name.lower()}_busy"].eq(self._busy(unit))
         for unit, done in self._done.items():

@@ -4,22 +4,15 @@ from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Counter
 from openmxu.arch.events import Management as Address
 from openmxu.arch.isa import UNITS
 from openmxu.rtl.common.interfaces import ManagementRequest
+from openmxu.rtl.dispatch.counters import WORD_BITS, Counters, increments_layout
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 
-__all__ = ["Management", "increments_layout"]
-
-_GROUP = 8
-"""Registers that one is chosen of in a cycle."""
-
-
-def increments_layout() -> data.StructLayout:
-    """By how much each counter grows in this cycle."""
-    return data.StructLayout({counter.name.lower(): 7 if "BYTES" in counter.name else 1 for counter in Counter})
+__all__ = ["Management"]
 
 
 class Management(wiring.Component):
@@ -28,9 +21,10 @@ class Management(wiring.Component):
     Members
     -------
     requests, responses
-        Register accesses; a read is answered in order, a write is not answered.
+        Register accesses; a read is answered in order, that of a counter when its turn comes: within two rounds of
+        :class:`~openmxu.rtl.dispatch.counters.Counters`. A write is not answered.
     increments
-        For the counters.
+        See :func:`~openmxu.rtl.dispatch.counters.increments_layout`.
     units_busy, running, faulted, waiting, scrubbing
         For the STATUS register.
     windows
@@ -68,6 +62,7 @@ class Management(wiring.Component):
             data.StructLayout({"address": offered.address.shape(), "write": 1, "data": widest}), reset_less=True
         )
         stages = Signal(2)
+        waits = Signal()
         taken = Signal()
         write = Signal()
         m.d.comb += [
@@ -76,7 +71,7 @@ class Management(wiring.Component):
         ]
         m.d.sync += [
             stages.eq(Cat(taken, stages[0] & ~request.write)),
-            self.requests.ready.eq((stages == 0) & ~self.responses.valid & ~taken),
+            self.requests.ready.eq((stages == 0) & ~waits & ~self.responses.valid & ~taken),
         ]
         with m.If(taken):
             m.d.sync += [
@@ -97,19 +92,10 @@ class Management(wiring.Component):
             self.acknowledge.eq(is_command & request.data[Command.ACKNOWLEDGE]),
             self.scrub.eq(is_command & request.data[Command.SCRUB]),
         ]
-        # What is counted comes from far away, and the counters' carry chains are long.
-        coming, increments = (Signal(increments_layout(), name=name) for name in ("coming", "increments"))
-        m.d.sync += [coming.eq(self.increments), increments.eq(coming)]
-        # Makes no difference to what is counted, but keeps these registers apart from equal ones that are elsewhere.
-        with m.If(clears):
-            m.d.sync += increments.eq(0)
-        counters = []
-        for counter in Counter:
-            value = Signal(64, name=counter.name.lower())
-            m.d.sync += value.eq(value + increments[counter.name.lower()])
-            with m.If(clear):
-                m.d.sync += value.eq(0)
-            counters.append(value)
+        m.submodules.counters = counters = Counters(self._config)
+        # What is counted comes from far away.
+        m.d.sync += counters.increments.eq(self.increments)
+        m.d.comb += [counters.clear.eq(clear), counters.number.eq(request.address - Address.COUNTERS)]
 
         windows = {
             Address.HOST_BASE: self.windows.host_base,
@@ -124,27 +110,27 @@ class Management(wiring.Component):
         flags = (self.running, self.faulted, self.waiting, self.scrubbing)
         status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), self.units_busy)
         registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
-        registers |= {Address.COUNTERS + counter: counters[counter] for counter in Counter}
-        # Registers are chosen among those of the same group, then among groups.
-        groups = {}
-        for address, register in registers.items():
-            groups.setdefault(address // _GROUP, {})[address % _GROUP] = register
-        values = {}
-        for number, members in groups.items():
-            values[number] = value = Signal(64, name=f"group_{number}", reset_less=True)
-            with m.Switch(request.address[: ceil_log2(_GROUP)]):
-                for place, register in members.items():
-                    with m.Case(place):
-                        m.d.sync += value.eq(register)
-                with m.Default():
-                    m.d.sync += value.eq(0)
         chosen = Signal(64)
-        with m.Switch(request.address[ceil_log2(_GROUP) :]):
-            for number, value in values.items():
-                with m.Case(number):
-                    m.d.comb += chosen.eq(value)
+        with m.Switch(request.address):
+            for address, register in registers.items():
+                with m.Case(address):
+                    m.d.comb += chosen.eq(register)
+
+        # A counter's halves come one after the other.
+        is_counter, has_low = Signal(), Signal()
+        low, high = self.responses.payload[:WORD_BITS], self.responses.payload[WORD_BITS:]
+        m.d.comb += is_counter.eq(
+            (request.address >= Address.COUNTERS) & (request.address < Address.COUNTERS + len(Counter))
+        )
+
         with m.If(stages[1]):
-            m.d.sync += [self.responses.valid.eq(1), self.responses.payload.eq(chosen)]
-        with m.Elif(self.responses.ready):
+            m.d.sync += [waits.eq(is_counter), has_low.eq(0), self.responses.payload.eq(chosen)]
+        with m.If(waits & counters.shows[0]):
+            m.d.sync += [has_low.eq(1), low.eq(counters.word)]
+        with m.If(waits & has_low & counters.shows[1]):
+            m.d.sync += [waits.eq(0), high.eq(counters.word), self.responses.valid.eq(1)]
+        with m.If(stages[1] & ~is_counter):
+            m.d.sync += self.responses.valid.eq(1)
+        with m.If(self.responses.valid & self.responses.ready):
             m.d.sync += self.responses.valid.eq(0)
         return m

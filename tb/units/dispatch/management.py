@@ -6,8 +6,8 @@ import numpy as np
 from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, CoreStatus, Counter
 from openmxu.arch.events import Management as Address
 from openmxu.rtl.common.interfaces import ManagementRequest
+from openmxu.rtl.dispatch.counters import increments_layout
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
-from openmxu.rtl.dispatch.management import increments_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.payloads import pack, unpack
 from tb.pulses import Pulses
@@ -20,6 +20,15 @@ WINDOWS = {
     Address.WEIGHT_BASE: ("weight_base", CONFIG.weight_address_width),
     Address.WEIGHT_LIMIT: ("weight_limit", CONFIG.weight_address_width + 1),
 }
+
+
+BEATS = {
+    Counter.HOST_READ_BYTES: CONFIG.host_data_bytes,
+    Counter.HOST_WRITE_BYTES: CONFIG.host_data_bytes,
+    Counter.WEIGHT_BYTES: CONFIG.weight_data_bytes,
+}
+UNITS = np.array([BEATS.get(counter, 1) for counter in Counter])
+"""What one increment counts."""
 
 
 def request(address, data=None):
@@ -100,7 +109,7 @@ async def counters(dut):
         for _ in range(200):
             steps = [int(rng.integers(0, 1 << layout[name].width)) for name in names]
             port.value = pack(layout, dict(zip(names, steps, strict=True)))
-            total += steps
+            total += np.array(steps) * UNITS
             await bench.step()
         port.value = 0
         await bench.steps(3)
@@ -109,6 +118,32 @@ async def counters(dut):
     await bench.until(lambda: requests.is_empty)
     await bench.steps(2)
     assert await read_all() == [0] * len(Counter)
+
+
+@cocotb.test()
+@STALLS
+async def counters_are_read_while_they_count(dut, idle, backpressure):
+    bench, requests, responses = await make_bench(dut, idle, backpressure)
+    rng = random_generator()
+    names = [counter.name.lower() for counter in Counter]
+    port = bench.port("increments")
+    totals = [np.zeros(len(Counter), np.int64)]
+    number, asked_at, last = None, 0, dict.fromkeys(Counter, 0)
+    for cycle in range(6000):
+        # Long runs carry from one part of a total into the next one.
+        steps = (rng.random(len(Counter)) < (1.0 if cycle // 500 % 2 else 0.3)).astype(int)
+        port.value = pack(increments_layout(), dict(zip(names, steps.tolist(), strict=True)))
+        totals.append(totals[-1] + steps * UNITS)
+        if number is None:
+            number, asked_at = Counter(int(rng.integers(len(Counter)))), cycle
+            requests.send(request(Address.COUNTERS + number))
+        elif responses.received:
+            value = responses.received.pop()
+            # What was counted when it was asked for is in it, and nothing that was not yet counted.
+            assert totals[max(0, asked_at - 2)][number] <= value <= totals[cycle][number]
+            assert value >= last[number]
+            last[number], number = value, None
+        await bench.step()
 
 
 @cocotb.test()
