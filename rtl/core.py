@@ -1,11 +1,11 @@
 """The core: all units of openmxu, wired together."""
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import connect, flipped
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import UNITS, Unit
+from openmxu.arch.isa import UNITS, Unit, format_named
 from openmxu.rtl.activation.activation_unit import ActivationUnit
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.interfaces import CoreSignature
@@ -75,24 +75,29 @@ class Core(wiring.Component):
         dispatcher, buffer = self._dispatcher, self._unified_buffer
         connect(m, flipped(self.instructions), self._scrubber.instructions)
         # A register slice: where an instruction comes from does not matter to what follows from taking it.
-        m.submodules.instruction = self._instruction = instruction = RegisterSlice(self.instructions.p.shape())
+        m.submodules.instruction = self._instruction = instruction = RegisterSlice(
+            self.instructions.p.shape(), half_rate=True
+        )
         connect(m, self._scrubber.dispatched, instruction.input)
         connect(m, instruction.output, dispatcher.instructions)
         connect(m, dispatcher.events, self._scrubber.happened)
         # Here, too: much follows from an event.
-        m.submodules.event = event = RegisterSlice(self.events.p.shape())
+        m.submodules.event = event = RegisterSlice(self.events.p.shape(), half_rate=True)
         connect(m, self._scrubber.events, event.input)
         connect(m, event.output, flipped(self.events))
         connect(m, flipped(self.management), self._management.requests)
         connect(m, self._management.responses, flipped(self.management_response))
 
         connect(m, dispatcher.host_read, self._host_reader.commands)
-        self._slice(m, "host_read", self._host_reader.memory, self.host_read, "request", "data")
+        # A transfer begins within a beat.
+        host_beats = self.config.unified_buffer_rows * self.config.size // self.config.host_data_bytes + 1
+        self._slice_requests(m, "host_read", self._host_reader.memory.request, self.host_read.request, host_beats)
+        self._slice_data(m, "host_read", self._host_reader.memory.data, self.host_read.data)
         connect(m, self._host_reader.rows, buffer.write_host)
 
         connect(m, dispatcher.host_write, self._host_writer.commands)
         connect(m, self._host_writer.rows, buffer.read_host)
-        self._slice(m, "host_write", self._host_writer.memory, self.host_write, "request")
+        self._slice_requests(m, "host_write", self._host_writer.memory.request, self.host_write.request, host_beats)
         connect(m, self._host_writer.memory.data, flipped(self.host_write.data))
         connect(m, flipped(self.host_write.done), self._host_writer.memory.done)
 
@@ -102,24 +107,36 @@ class Core(wiring.Component):
         connect(m, self._activation_unit.results, buffer.write_results)
         m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
 
-    def _slice(self, m: Module, name: str, unit: object, port: object, *streams: str) -> None:
-        """Connect streams of a unit's memory port with those of the core, with registers between: neither the unit's
-        logic nor that of whatever serves the port reaches into the other one."""
-        for stream_name in streams:
-            inner, outer = getattr(unit, stream_name), getattr(port, stream_name)
-            slice_ = RegisterSlice(inner.p.shape())
-            m.submodules[f"{name}_{stream_name}"] = slice_
-            if stream_name == "request":
-                connect(m, inner, slice_.input)
-                connect(m, slice_.output, flipped(outer))
-            else:
-                connect(m, flipped(outer), slice_.input)
-                connect(m, slice_.output, inner)
+    def _slice_requests(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface, beats: int) -> None:
+        """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with registers
+        between: neither the unit's logic nor that of whatever serves the port reaches into the other one."""
+        layout = data.StructLayout({"address": unit.p.address.shape(), "beats": range(beats + 1)})
+        # Where each row of a transfer is a burst there may be one in every cycle; there is one for each Read_Weights.
+        m.submodules[f"{name}_request"] = slice_ = RegisterSlice(layout, half_rate=name == "weights")
+        m.d.comb += [
+            slice_.input.valid.eq(unit.valid),
+            slice_.input.p.address.eq(unit.p.address),
+            slice_.input.p.beats.eq(unit.p.beats),
+            unit.ready.eq(slice_.input.ready),
+            port.valid.eq(slice_.output.valid),
+            port.p.address.eq(slice_.output.p.address),
+            port.p.beats.eq(slice_.output.p.beats),
+            slice_.output.ready.eq(port.ready),
+        ]
+
+    def _slice_data(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface) -> None:
+        """Connect a memory port's beats with a unit, with registers between."""
+        m.submodules[f"{name}_data"] = slice_ = RegisterSlice(port.p.shape())
+        connect(m, flipped(port), slice_.input)
+        connect(m, slice_.output, unit)
 
     def _connect_weights(self, m: Module) -> None:
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
         connect(m, self._dispatcher.weights, fetcher.commands)
-        self._slice(m, "weights", fetcher.memory, self.weights, "request", "data")
+        most_tiles = format_named("read_weights").field("tiles").maximum
+        weight_beats = most_tiles * self.config.tile_bytes // self.config.weight_data_bytes + 1
+        self._slice_requests(m, "weights", fetcher.memory.request, self.weights.request, weight_beats)
+        self._slice_data(m, "weights", fetcher.memory.data, self.weights.data)
         connect(m, fetcher.rows, fifo.rows)
         m.d.comb += [
             shifter.tiles.eq(fifo.tiles),

@@ -185,9 +185,10 @@ class VerilatedDevice(Device):
         self._set_windows(host_memory.size, weight_memory.size)
         opcodes = np.array([instruction.word & 0xFF for instruction in instructions], np.uint8)
         halts = np.flatnonzero(opcodes == Opcode.HALT)
+        progress = self._progress()  # before the program begins, whose cycles these reads would share
         model.feed(encode_program(instructions), len(halts))
         first_cycle, start = model.status().cycle, time.perf_counter()
-        result = self._run_to_end()
+        result = self._run_to_end(progress)
         seconds = time.perf_counter() - start
         self._cycles_per_second = (model.status().cycle - first_cycle) / seconds
         events = [
@@ -308,10 +309,12 @@ class VerilatedDevice(Device):
         model.write_register(Management.COMMAND, 1 << command)
         self._check(model.flush(self._watchdog))
 
-    def _run_to_end(self) -> Result:
+    def _progress(self) -> dict[Counter, int]:
+        """The counters that move as long as a program gets on."""
+        return self._read_counters(counter for counter in _PROGRESS if counter in self.config.features.counters)
+
+    def _run_to_end(self, progress: dict[Counter, int]) -> Result:
         model = self._open_model()
-        counters = [counter for counter in _PROGRESS if counter in self.config.features.counters]
-        progress = self._read_counters(counters)
         while True:
             result = model.run(_SLICE, self._watchdog)
             if result in (Result.ENDED, Result.FAULTED):
@@ -319,7 +322,7 @@ class VerilatedDevice(Device):
             if result is Result.FAILED:
                 self._check(result)
             if result is Result.NO_TRANSFERS:
-                before, progress = progress, self._read_counters(counters)
+                before, progress = progress, self._progress()
                 if progress == before:
                     raise self._hang()
 

@@ -253,6 +253,7 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
             for beat in AXI_DATA_BYTES
         },
         "register_slice": RegisterSlice(8),
+        "register_slice_half": RegisterSlice(8, half_rate=True),
         "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
         "register_file": RegisterFile(config, ShellKind.AXI),

@@ -66,7 +66,7 @@ class Shell(wiring.Component):
         m.submodules.weight_reader = weight_reader = ReadManager(*weights, clients=tuple(WEIGHT_CLIENTS))
         connect(m, flipped(self.control), lite.bus)
         # Registers on the way to the register file, which looks at them for long.
-        m.submodules.accesses = accesses = RegisterSlice(lite.requests.p.shape())
+        m.submodules.accesses = accesses = RegisterSlice(lite.requests.p.shape(), half_rate=True)
         connect(m, lite.requests, accesses.input)
         connect(m, accesses.output, core.requests)
         connect(m, core.responses, lite.responses)

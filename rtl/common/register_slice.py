@@ -14,6 +14,9 @@ class RegisterSlice(wiring.Component):
     ----------
     shape
         Of the payload.
+    half_rate
+        A queue of one payload, which takes the next one in the cycle after it gave that away: half the flip-flops and
+        no multiplexers, for streams with at most one transfer in two cycles.
 
     Members
     -------
@@ -21,13 +24,27 @@ class RegisterSlice(wiring.Component):
         Streams.
     """
 
-    def __init__(self, shape: ShapeLike) -> None:
+    def __init__(self, shape: ShapeLike, *, half_rate: bool = False) -> None:
         self._shape = shape
+        self._half_rate = half_rate
         super().__init__({"input": In(stream.Signature(shape)), "output": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         first = Signal(self._shape, reset_less=True)
+        if self._half_rate:
+            is_empty = Signal(init=1)
+            m.d.comb += [
+                self.input.ready.eq(is_empty),
+                self.output.valid.eq(~is_empty),
+                self.output.payload.eq(first),
+            ]
+            with m.If(is_empty):
+                m.d.sync += [first.eq(self.input.payload), is_empty.eq(~self.input.valid)]
+            with m.Elif(self.output.ready):
+                m.d.sync += is_empty.eq(1)
+            return m
+
         has_first = Signal()
         spare = Signal(self._shape, reset_less=True)
         has_room = Signal(init=1)  # nothing is in `spare`

@@ -132,7 +132,7 @@ class Dispatcher(wiring.Component):
         m.submodules.decoder = self._decoder = InstructionDecoder(self.config)
         m.submodules.queues = self._queues = CommandQueues(self.config)
         m.submodules.tiles = self._tiles = TileLedger(self.config)
-        m.submodules.weight_commands = self._weights = RegisterSlice(weight_command(self.config))
+        m.submodules.weight_commands = self._weights = RegisterSlice(weight_command(self.config), half_rate=True)
         is_ = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(FORMATS)}
         self._connect(m)
         self._sequence(m, is_)

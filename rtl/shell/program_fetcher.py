@@ -86,7 +86,7 @@ class ProgramFetcher(wiring.Component):
         m.submodules.runs = self._runs = StreamFIFO(run, max(1, self._depth // self._chunk))
         m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
         self._until_end = Countdown(Shape(RING_WIDTH), "until_end")
-        m.submodules.request = request = RegisterSlice(self.memory.request.p.shape())
+        m.submodules.request = request = RegisterSlice(self.memory.request.p.shape(), half_rate=True)
         self._request = request.input
         connect(m, request.output, flipped(self.memory.request))
         self._arrives = Signal(name="arrives")
