@@ -160,7 +160,28 @@ def _sb_spram256ka(cell: Instance) -> Module:
     return m
 
 
+def _ccu2c(cell: Instance) -> Module:
+    """ECP5: two bits of a carry chain, each with a LUT4 that propagates the carry and a LUT2 that makes one."""
+    if any(cell.parameters[f"INJECT1_{half}"] != "NO" for half in (0, 1)):
+        raise UnknownCellError("no model of a CCU2C that injects a carry")
+    m = Module()
+    carry = _input(cell, "CIN")
+    for half in (0, 1):
+        table = Const.cast(cell.parameters[f"INIT{half}"])
+        index = Cat(_input(cell, f"{port}{half}") for port in "ABCD")
+        propagates, generates = Signal(name=f"propagates_{half}"), Signal(name=f"generates_{half}")
+        m.d.comb += [
+            propagates.eq(table.bit_select(index, 1)),
+            generates.eq(table[:4].bit_select(index[:2], 1)),
+            cell.ports[f"S{half}"][0].eq(propagates ^ carry),
+        ]
+        carry = Mux(propagates, carry, generates)
+    m.d.comb += cell.ports["COUT"][0].eq(carry)
+    return m
+
+
 _MODELS: dict[str, Callable[[Instance], Module]] = {
+    "CCU2C": _ccu2c,
     "MULT18X18D": _mult18x18d,
     "SB_MAC16": _sb_mac16,
     "SB_SPRAM256KA": _sb_spram256ka,

@@ -170,6 +170,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "processing_element": ProcessingElement(width),
         "processing_element_ecp5": OnTarget(ProcessingElement(width), Target(Family.ECP5)),
         "processing_element_in_logic": ProcessingElement(width, in_logic=True),
+        "processing_element_in_logic_ecp5": OnTarget(ProcessingElement(width, in_logic=True), Target(Family.ECP5)),
         "skew": Skew(signed(OPERAND_WIDTH), config.size),
         "systolic_array": SystolicArray(config),
         "systolic_array_ice40": OnTarget(SystolicArray(config), Target(Family.ICE40)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -57,3 +57,7 @@ class Multiplier(wiring.Component):
             m.d.sync += weight.eq(self.weight)
         m.d.comb += self.addends[0].eq(product)
         return m
+
+    def accumulate(self, m: Module, partial_sum: Value) -> Value:
+        """A partial sum plus the product of this cycle, wrapped or not; what it needs becomes part of ``m``."""
+        return sum(self.addends, partial_sum)

@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
+from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.fpga.logic_multiplier import LogicMultiplier
 from openmxu.rtl.fpga.multiplier import OPERAND_WIDTH, Multiplier
@@ -34,9 +35,9 @@ def element_members(partial_sum_width: int) -> dict[str, wiring.Member]:
 
 def multiplier_for(target: Target, *, in_logic: bool) -> Multiplier:
     """A multiplier of the target, or one that does without its blocks."""
-    if in_logic:
-        return LogicMultiplier()
-    return Ecp5Multiplier() if target.family is Family.ECP5 else Multiplier()
+    if target.family is Family.ECP5:
+        return Ecp5LogicMultiplier() if in_logic else Ecp5Multiplier()
+    return LogicMultiplier() if in_logic else Multiplier()
 
 
 class ProcessingElement(wiring.Component):
@@ -109,7 +110,7 @@ class ProcessingElement(wiring.Component):
             activation.eq(self.activation_in),
             swap.eq(self.swap_in),
             shift.eq(self.shift_in),
-            partial_sum.eq(sum(multiplier.addends, self.partial_sum_in)),
+            partial_sum.eq(multiplier.accumulate(m, self.partial_sum_in)),
         ]
         with m.If(self.shift_in):
             m.d.sync += next_weight.eq(self.weight_in)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 
+from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.fpga.ice40_block import MAGNITUDE_WIDTH, sign_and_magnitude
 from openmxu.rtl.fpga.ice40_elements import Ice40Elements
@@ -15,7 +16,7 @@ from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from tb.formal.proof import Proof
 
-__all__ = ["Ecp5Product", "Ice40PartialSums", "Ice40Products", "LogicProduct", "PortableProduct"]
+__all__ = ["Ecp5LogicProduct", "Ecp5Product", "Ice40PartialSums", "Ice40Products", "LogicProduct", "PortableProduct"]
 
 _LARGEST = 2**MAGNITUDE_WIDTH - 1
 
@@ -80,6 +81,16 @@ class LogicProduct(_Product):
     def same_factors(self, m: Module, activation: Value, weight: Value) -> None:
         super().same_factors(m, activation, weight)
         self.lemma(m, self.inside("triple") == 3 * weight)
+
+
+class Ecp5LogicProduct(_Product):
+    """Carry chains of an ECP5."""
+
+    target = Target(Family.ECP5)
+    takes_minutes = True
+
+    def __init__(self) -> None:
+        super().__init__(Ecp5LogicMultiplier)
 
 
 class _Magnitudes:

@@ -8,7 +8,14 @@ from functools import partial
 from tb.formal.bursts import Splitting
 from tb.formal.control import Accesses, Fetching, RegisterAnswers
 from tb.formal.managers import Reading, Writing, WritingInOrder
-from tb.formal.multipliers import Ecp5Product, Ice40PartialSums, Ice40Products, LogicProduct, PortableProduct
+from tb.formal.multipliers import (
+    Ecp5LogicProduct,
+    Ecp5Product,
+    Ice40PartialSums,
+    Ice40Products,
+    LogicProduct,
+    PortableProduct,
+)
 from tb.formal.proof import Proof
 from tb.formal.scoreboard import Soundness
 from tb.formal.streams import FifoContract, FifoOrder, SliceContract
@@ -34,6 +41,7 @@ PROOFS: tuple[Callable[[], Proof], ...] = (
     PortableProduct,
     Ecp5Product,
     LogicProduct,
+    Ecp5LogicProduct,
     Ice40Products,
     Ice40PartialSums,
 )

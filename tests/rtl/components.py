@@ -40,6 +40,7 @@ from openmxu.rtl.dispatch.command_queue import CommandQueue
 from openmxu.rtl.dispatch.commands import matrix_walk
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.dispatch.plane_products import PlaneProducts
+from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.fpga.ice40_bank import Ice40Bank
 from openmxu.rtl.fpga.ice40_elements import Ice40Elements
@@ -157,13 +158,14 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Ice40Elements: lambda config: Ice40Elements(config.partial_sum_width),
     Ice40Multipliers: lambda config: Ice40Multipliers(),
     LogicMultiplier: lambda config: LogicMultiplier(),
+    Ecp5LogicMultiplier: lambda config: Ecp5LogicMultiplier(),
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
 }
 """How to make those components that need more, or less, than a configuration."""
 
 
-ON_BLOCKS = (Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
+ON_BLOCKS = (Ecp5LogicMultiplier, Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
 SYSTEMS = (Core, DenseCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)

@@ -9,7 +9,12 @@ from tb.payloads import pack_lanes, unpack_lanes
 
 CYCLES = 1500
 
-FORMS = ["processing_element", "processing_element_ecp5", "processing_element_in_logic"]
+FORMS = [
+    "processing_element",
+    "processing_element_ecp5",
+    "processing_element_in_logic",
+    "processing_element_in_logic_ecp5",
+]
 
 
 def lane(values, bits):

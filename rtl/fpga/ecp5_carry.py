@@ -1,0 +1,86 @@
+"""Carry chains of an ECP5 whose LUTs compute an addend besides adding it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
+
+__all__ = ["add", "add_product", "add_two_products", "subtract_two_products"]
+
+
+def _init(propagate: int, generate: int) -> Const:
+    """The truth table of a half: the upper entries, which D = 1 selects, and those of the carry, over A and B."""
+    return Const(propagate << 8 | generate, 16)
+
+
+# A half of the block adds, to its carry, LUT4(A, B, C, D), and where that is 0 it carries LUT2(A, B), which are the
+# lowest four entries of the same table. So an addend of three or four inputs costs no more logic than one of two, if
+# these entries say both what is added and what is carried.
+_ADD = _init(0b0110_0110, 0b1010)
+_ADD_PRODUCT = Const(sum((a ^ (b & c)) << (a | b << 1 | c << 2) for a in (0, 1) for b in (0, 1) for c in (0, 1)), 16)
+_ADD_TWO_PRODUCTS = Const(sum((((i & 1) & (i >> 1 & 1)) ^ ((i >> 2 & 1) & (i >> 3 & 1))) << i for i in range(16)), 16)
+_SUBTRACT_TWO_PRODUCTS = Const(~_ADD_TWO_PRODUCTS.value & 0xFFFF, 16)
+
+_Half = tuple[Value, Value, Value, Value]
+
+
+def add(m: Module, name: str, first: Value, second: Value, width: int) -> Signal:
+    """The sum of two numbers: what ``+`` gives, but no part of a larger sum to the tools."""
+    bits = zip(_extended(first, width), _extended(second, width), strict=True)
+    return _chain(m, name, _ADD, [(a, b, Const(0, 1), Const(1, 1)) for a, b in bits])
+
+
+def add_product(m: Module, name: str, first: Value, factor: Value, bit: Value, width: int) -> Signal:
+    """``first + factor * bit``."""
+    bits = zip(_extended(first, width), _extended(factor, width), strict=True)
+    return _chain(m, name, _ADD_PRODUCT, [(a, b, bit, Const(0, 1)) for a, b in bits])
+
+
+def add_two_products(m: Module, name: str, factor: Value, low: Value, high: Value, width: int) -> Signal:
+    """``factor * (low + 2 * high)``, for two bits."""
+    bits = zip(_extended(factor, width), _extended(factor << 1, width), strict=True)
+    return _chain(m, name, _ADD_TWO_PRODUCTS, [(low, one, high, two) for one, two in bits])
+
+
+def subtract_two_products(m: Module, name: str, factor: Value, low: Value, high: Value, width: int) -> Signal:
+    """``factor * (low - 2 * high)``, for two bits."""
+    bits = zip(_extended(factor, width), _extended(factor << 1, width), strict=True)
+    return _chain(m, name, _SUBTRACT_TWO_PRODUCTS, [(high, two, low, one) for one, two in bits], carry=1)
+
+
+def _extended(value: Value, width: int) -> Value:
+    """The bits of a number, with those of its sign."""
+    if len(value) >= width:
+        return value[:width]
+    return Cat(value, value[-1].replicate(width - len(value)))
+
+
+def _chain(m: Module, name: str, init: Const, halves: Sequence[_Half], carry: int = 0) -> Signal:
+    total = Signal(len(halves), name=name)
+    unused = Signal(name=f"{name}_unused")
+    carried: Value = Const(carry, 1)
+    padding: _Half = (Const(0, 1),) * 4
+    for number, (even, odd) in enumerate(zip_longest(halves[::2], halves[1::2], fillvalue=padding)):
+        place = 2 * number
+        carry_out = Signal(name=f"{name}_carry_{number}")
+        inputs = {
+            f"i_{port}{half}": bit
+            for half, bits in enumerate((even, odd))
+            for port, bit in zip("ABCD", bits, strict=True)
+        }
+        m.submodules[f"{name}_{number}"] = Instance(
+            "CCU2C",
+            p_INIT0=init,
+            p_INIT1=init,
+            p_INJECT1_0="NO",
+            p_INJECT1_1="NO",
+            i_CIN=carried,
+            **inputs,
+            o_S0=total[place],
+            o_S1=total[place + 1] if place + 1 < len(halves) else unused,
+            o_COUT=carry_out,
+        )
+        carried = carry_out
+    return total
