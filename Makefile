@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth bitstream sweep compare netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
+.PHONY: help setup demo test lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -67,6 +67,9 @@ sweep: $(INSTALLED) ## Place all sizes on all parts and write the table of docs/
 
 compare: $(INSTALLED) ## Place them and say what moved by more than 5 %
 	$(BIN)/python scripts/fpga_sweep.py --compare
+
+area: $(INSTALLED) ## Count the logic of each unit and write the table of docs/fpga.md
+	$(BIN)/python scripts/area.py --size $(SIZE) --write
 
 netlist: $(INSTALLED) ## Run the digits network on the synthesized netlist, cell by cell
 	$(BIN)/python scripts/netlist_simulation.py ecp5

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-__all__ = ["DOCUMENT", "FIGURE", "figure", "table", "with_table", "write_document"]
+__all__ = ["DOCUMENT", "FIGURE", "figure", "table", "with_section", "with_table", "write_document"]
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "fpga.md"
 FIGURE = DOCUMENT.with_suffix(".svg")
-
-_BEGIN, _END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 
 _Results = Mapping[str, Mapping[str, Any]]
 
@@ -71,11 +69,23 @@ def with_table(document: str, results: _Results) -> str:
     ValueError
         The document has no place for it.
     """
-    before, begin, rest = document.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
+    return with_section(document, "table", table(results))
+
+
+def with_section(document: str, name: str, text: str) -> str:
+    """The document with this text between the marks of that name.
+
+    Raises
+    ------
+    ValueError
+        The document has no such marks.
+    """
+    first, last = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    before, begin, rest = document.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"there must be lines {_BEGIN.strip()} and {_END.strip()}")
-    return before + _BEGIN + table(results) + _END + after
+        raise ValueError(f"there must be lines {first.strip()} and {last.strip()}")
+    return before + first + text + last + after
 
 
 def figure(results: _Results) -> str:
