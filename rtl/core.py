@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import connect, flipped
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import UNITS, Unit, format_named
+from openmxu.arch.isa import UNITS, Unit
 from openmxu.rtl.activation.activation_unit import ActivationUnit
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.common.interfaces import CoreSignature
-from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.interfaces import CoreSignature, most_host_beats, most_weight_beats
+from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.dispatch.dispatcher import Dispatcher
 from openmxu.rtl.dispatch.management import Management
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
@@ -89,8 +89,7 @@ class Core(wiring.Component):
         connect(m, self._management.responses, flipped(self.management_response))
 
         connect(m, dispatcher.host_read, self._host_reader.commands)
-        # A transfer begins within a beat.
-        host_beats = self.config.unified_buffer_rows * self.config.size // self.config.host_data_bytes + 1
+        host_beats = most_host_beats(self.config)
         self._slice_requests(m, "host_read", self._host_reader.memory.request, self.host_read.request, host_beats)
         self._slice_data(m, "host_read", self._host_reader.memory.data, self.host_read.data)
         connect(m, self._host_reader.rows, buffer.write_host)
@@ -108,11 +107,10 @@ class Core(wiring.Component):
         m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
 
     def _slice_requests(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface, beats: int) -> None:
-        """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with registers
-        between: neither the unit's logic nor that of whatever serves the port reaches into the other one."""
+        """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with a register
+        between."""
         layout = data.StructLayout({"address": unit.p.address.shape(), "beats": range(beats + 1)})
-        # Where each row of a transfer is a burst there may be one in every cycle; there is one for each Read_Weights.
-        m.submodules[f"{name}_request"] = slice_ = RegisterSlice(layout, half_rate=name == "weights")
+        m.submodules[f"{name}_request"] = slice_ = StreamRegister(layout)
         m.d.comb += [
             slice_.input.valid.eq(unit.valid),
             slice_.input.p.address.eq(unit.p.address),
@@ -125,16 +123,15 @@ class Core(wiring.Component):
         ]
 
     def _slice_data(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface) -> None:
-        """Connect a memory port's beats with a unit, with registers between."""
-        m.submodules[f"{name}_data"] = slice_ = RegisterSlice(port.p.shape())
+        """Connect a memory port's beats with a unit, with a register between."""
+        m.submodules[f"{name}_data"] = slice_ = StreamRegister(port.p.shape())
         connect(m, flipped(port), slice_.input)
         connect(m, slice_.output, unit)
 
     def _connect_weights(self, m: Module) -> None:
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
         connect(m, self._dispatcher.weights, fetcher.commands)
-        most_tiles = format_named("read_weights").field("tiles").maximum
-        weight_beats = most_tiles * self.config.tile_bytes // self.config.weight_data_bytes + 1
+        weight_beats = most_weight_beats(self.config)
         self._slice_requests(m, "weights", fetcher.memory.request, self.weights.request, weight_beats)
         self._slice_data(m, "weights", fetcher.memory.data, self.weights.data)
         connect(m, fetcher.rows, fifo.rows)

@@ -29,7 +29,7 @@ from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.plane_walker import PlaneWalker
-from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
 from openmxu.rtl.common.stream_fifo import StreamFIFO
@@ -245,7 +245,9 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
     return {
         **{f"burst_splitter_{beat}": BurstSplitter(width, beat) for beat in AXI_DATA_BYTES},
         **{
-            f"read_manager_{beat}": ReadManager(width, beat, clients=AXI_CLIENTS, outstanding=5, beats_ahead=128)
+            f"read_manager_{beat}": ReadManager(
+                width, beat, clients=AXI_CLIENTS, whole=AXI_CLIENTS[:1], outstanding=5, beats_ahead=128
+            )
             for beat in AXI_DATA_BYTES
         },
         **{f"write_manager_{beat}": WriteManager(width, beat, outstanding=5) for beat in AXI_DATA_BYTES},
@@ -255,6 +257,7 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
         },
         "register_slice": RegisterSlice(8),
         "register_slice_half": RegisterSlice(8, half_rate=True),
+        "stream_register": StreamRegister(8),
         "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
         "register_file": RegisterFile(config, ShellKind.AXI),

@@ -1,6 +1,6 @@
 """Burst splitter: requests of any length become bursts that AXI allows."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -34,7 +34,7 @@ def split(address: int, beats: int, data_bytes: int) -> list[tuple[int, int]]:
 
 class BurstSplitter(wiring.Component):
     """Splits at multiples of the longest burst, so that all bursts of a request but the first and the last one have
-    full length and none crosses 4 KiB; one request per cycle, and one burst of a longer request every other cycle.
+    full length and none crosses 4 KiB; one burst per cycle.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ class BurstSplitter(wiring.Component):
         Of byte addresses.
     data_bytes
         Of a beat.
+    most_beats
+        Of a request.
 
     Members
     -------
@@ -55,9 +57,10 @@ class BurstSplitter(wiring.Component):
         While set, requests are forgotten, but for a burst that is offered already.
     """
 
-    def __init__(self, address_width: int, data_bytes: int) -> None:
+    def __init__(self, address_width: int, data_bytes: int, most_beats: int = (1 << BEATS_WIDTH) - 1) -> None:
         self._address_width = address_width
         self._data_bytes = data_bytes
+        self._beats_width = most_beats.bit_length()
         super().__init__(
             {
                 "requests": In(stream.Signature(burst_layout(address_width))),
@@ -70,48 +73,37 @@ class BurstSplitter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         beat_bits = ceil_log2(self._data_bytes)
-        block = block_beats(self._data_bytes)
-        block_bits = ceil_log2(block)
+        block_bits = ceil_log2(block_beats(self._data_bytes))
+        request, burst = self.requests.p, self.bursts.p
+        first_block = beat_bits + block_bits
 
-        # One of these is set: no request; a burst is offered; what comes after one that was taken is to be found out.
-        idle = Signal(init=1)
-        offers = Signal()
-        steps = Signal()
-        fits = Signal(reset_less=True)  # the burst is the last one of its request
-        address = Signal(self._address_width - beat_bits, reset_less=True)  # of the next beat, in beats
-        beats_left = Signal(BEATS_WIDTH, reset_less=True)
-        room = Signal(range(1, block + 1), reset_less=True)  # up to the next block
+        active = Signal()
+        base = Signal(self._address_width - first_block, reset_less=True)  # block of the first beat
+        place = Signal(block_bits, reset_less=True)  # of the next beat in its block
+        # Behind the last beat; of the next beat: in beats and in blocks from the first block on.
+        end = Signal(max(self._beats_width, block_bits) + 1, reset_less=True)
+        block = Signal(len(end) - block_bits)
+        ends_within = Signal()
+        taken = Signal()
+        end_place, end_block = end[:block_bits], end[block_bits:]
         m.d.comb += [
-            self.bursts.p.addr.eq(Cat(Const(0, beat_bits), address)),
-            self.bursts.p.len.eq(Mux(fits, beats_left, room)[: len(room)] - 1),
-            self.bursts.p.last.eq(fits),
-            self.bursts.valid.eq(offers),
-            self.requests.ready.eq(idle | (offers & fits & self.bursts.ready)),
+            taken.eq(self.bursts.valid & self.bursts.ready),
+            self.requests.ready.eq(~active | (taken & burst.last)),
+            self.bursts.valid.eq(active),
+            ends_within.eq(block == end_block),
+            burst.addr.eq(Cat(Const(0, beat_bits), place, (base + block)[: len(base)])),
+            # An end at the end of a block has place 0, as all blocks before have.
+            burst.len.eq((Mux(ends_within, end_place, 0) + ~place)[:block_bits]),
+            burst.last.eq(ends_within | ((block + 1 == end_block) & (end_place == 0))),
         ]
-
-        def end_in_block(place: Value, beats: Value) -> Value:
-            """Whether so many beats, one or more, from a place in a block on do not leave it."""
-            # Place and beats less one; the sum with all ones costs a gate and no carry chain before the other sum.
-            first, second = (Cat(value[: block_bits + 1], Const(0, 1)) for value in (Cat(place, Const(0, 1)), beats))
-            last = (~(first ^ second) + ((first | second) << 1))[: block_bits + 2]
-            return ~last[block_bits:].any() & ~beats[block_bits + 1 :].any()
-
         with m.If(self.requests.ready):
-            # Multiples of 4096 do not change the place in a block.
-            place = self.requests.p.address[beat_bits : beat_bits + block_bits]
-            comes = self.requests.valid & ~self.flush
+            beat = request.address[beat_bits:first_block]
             m.d.sync += [
-                *(idle.eq(~comes), offers.eq(comes), fits.eq(end_in_block(place, self.requests.p.beats))),
-                address.eq((self.requests.p.address + self.offset)[beat_bits : self._address_width]),
-                beats_left.eq(self.requests.p.beats),
-                room.eq(block - place),
+                # Multiples of 4096 do not change the place in a block.
+                base.eq((request.address + self.offset)[first_block : self._address_width]),
+                end.eq(beat + request.beats[: self._beats_width]),
+                *(active.eq(self.requests.valid & ~self.flush), place.eq(beat), block.eq(0)),
             ]
-        with m.Elif(steps):
-            m.d.sync += [steps.eq(0), idle.eq(self.flush), offers.eq(~self.flush)]
-            m.d.sync += fits.eq(beats_left <= block)
-        with m.Elif(offers & self.bursts.ready):
-            m.d.sync += [
-                *(offers.eq(0), steps.eq(~self.flush), idle.eq(self.flush)),
-                *(address.eq(address + room), beats_left.eq(beats_left - room), room.eq(block)),
-            ]
+        with m.Elif(taken):
+            m.d.sync += [active.eq(~self.flush), place.eq(0), block.eq(block + 1)]
         return m

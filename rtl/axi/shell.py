@@ -10,7 +10,7 @@ from openmxu.rtl.axi.channels import LiteSignature, ReadChannelsSignature, Write
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
-from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.interfaces import most_host_beats, most_weight_beats
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS
 from openmxu.rtl.shell.shell_core import ShellCore
 
@@ -61,14 +61,15 @@ class Shell(wiring.Component):
         weights = (config.weight_address_width, config.weight_data_bytes)
         m.submodules.core = core = ShellCore(config, ShellKind.AXI)
         m.submodules.lite = lite = LiteSubordinate(ADDRESS_WIDTH)
-        m.submodules.host_reader = host_reader = ReadManager(*host, clients=tuple(HOST_CLIENTS))
-        m.submodules.host_writer = host_writer = WriteManager(*host)
-        m.submodules.weight_reader = weight_reader = ReadManager(*weights, clients=tuple(WEIGHT_CLIENTS))
+        m.submodules.host_reader = host_reader = ReadManager(
+            *host, clients=tuple(HOST_CLIENTS), whole=["program"], most_beats=most_host_beats(config)
+        )
+        m.submodules.host_writer = host_writer = WriteManager(*host, most_beats=most_host_beats(config))
+        m.submodules.weight_reader = weight_reader = ReadManager(
+            *weights, clients=tuple(WEIGHT_CLIENTS), most_beats=most_weight_beats(config)
+        )
         connect(m, flipped(self.control), lite.bus)
-        # Registers on the way to the register file, which looks at them for long.
-        m.submodules.accesses = accesses = RegisterSlice(lite.requests.p.shape(), half_rate=True)
-        connect(m, lite.requests, accesses.input)
-        connect(m, accesses.output, core.requests)
+        connect(m, lite.requests, core.requests)
         connect(m, core.responses, lite.responses)
         connect(m, host_reader.bus, flipped(self.host_read))
         connect(m, host_writer.bus, flipped(self.host_write))

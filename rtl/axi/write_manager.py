@@ -4,10 +4,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from openmxu.rtl.axi.burst_queue import BurstQueue
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
-from openmxu.rtl.axi.channels import WriteChannelsSignature, address_layout, response_layout, write_data_layout
-from openmxu.rtl.common.interfaces import WritePortSignature
-from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.axi.channels import WriteChannelsSignature, response_layout, write_data_layout
+from openmxu.rtl.common.interfaces import BEATS_WIDTH, WritePortSignature
+from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 
 __all__ = ["WriteManager", "write_error_layout"]
@@ -20,12 +21,14 @@ def write_error_layout(address_width: int) -> data.StructLayout:
 
 class WriteManager(wiring.Component):
     """Sends bursts and their data side by side, neither waiting for the other's ready. All outputs to the bus come from
-    registers, and what comes from the bus goes into such.
+    registers, and replies go into such.
 
     Parameters
     ----------
     address_width, data_bytes
         Of the port and of the bus.
+    most_beats
+        Of a request.
     outstanding
         Bursts on their way at the same time, at most.
 
@@ -44,10 +47,18 @@ class WriteManager(wiring.Component):
         Nothing is on its way.
     """
 
-    def __init__(self, address_width: int, data_bytes: int, *, outstanding: int = 16) -> None:
+    def __init__(
+        self,
+        address_width: int,
+        data_bytes: int,
+        *,
+        most_beats: int = (1 << BEATS_WIDTH) - 1,
+        outstanding: int = 16,
+    ) -> None:
         self._address_width = address_width
         self._data_bytes = data_bytes
         self._outstanding = outstanding
+        self._most_beats = most_beats
         super().__init__(
             {
                 "port": In(WritePortSignature(address_width, data_bytes)),
@@ -61,46 +72,32 @@ class WriteManager(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        burst = data.StructLayout({"last": 1, "addr": self._address_width})
-        m.submodules.splitter = splitter = BurstSplitter(self._address_width, self._data_bytes)
-        m.submodules.bursts = bursts = RegisterSlice(splitter.bursts.p.shape())
-        m.submodules.addresses = addresses = RegisterSlice(address_layout(self._address_width))
+        m.submodules.splitter = splitter = BurstSplitter(self._address_width, self._data_bytes, self._most_beats)
+        m.submodules.queue = queue = BurstQueue(self._address_width, self._data_bytes, self._outstanding)
         m.submodules.lengths = lengths = StreamFIFO(8, self._outstanding)
-        m.submodules.on_their_way = on_their_way = StreamFIFO(burst, self._outstanding)
-        m.submodules.oldest = oldest = RegisterSlice(burst)
-        m.submodules.beats = beats = RegisterSlice(write_data_layout(self._data_bytes))
+        m.submodules.length = length = StreamRegister(8)
+        m.submodules.beats = beats = StreamRegister(write_data_layout(self._data_bytes))
         m.submodules.replies = replies = RegisterSlice(response_layout())
         connect(m, flipped(self.port.request), splitter.requests)
-        connect(m, splitter.bursts, bursts.input)
-        connect(m, addresses.output, flipped(self.bus.aw))
+        connect(m, queue.addresses, flipped(self.bus.aw))
+        connect(m, lengths.output, length.input)
         connect(m, beats.output, flipped(self.bus.w))
         connect(m, flipped(self.bus.b), replies.input)
+        burst = splitter.bursts
         m.d.comb += [
             splitter.offset.eq(self.offset),
             splitter.flush.eq(self.flush),
-            self.idle.eq(
-                ~on_their_way.output.valid & ~oldest.output.valid & ~splitter.bursts.valid & ~bursts.output.valid
-            ),
+            self.idle.eq(~queue.valid & ~burst.valid),
+            # A burst goes to both queues in the same cycle. Lengths leave before the bursts do: there is room for them.
+            burst.ready.eq(queue.bursts.ready),
+            queue.bursts.valid.eq(burst.valid),
+            *(queue.bursts.p.addr.eq(burst.p.addr), queue.bursts.p.len.eq(burst.p.len)),
+            queue.bursts.p.tag.eq(burst.p.last),
+            lengths.input.valid.eq(burst.valid & queue.bursts.ready),
+            lengths.input.payload.eq(burst.p.len),
         ]
-
-        # A burst goes to the three queues in the same cycle.
-        parts = (addresses.input, lengths.input, on_their_way.input)
-        for part in parts:
-            others = [other.ready for other in parts if other is not part]
-            m.d.comb += part.valid.eq(bursts.output.valid & others[0] & others[1])
-        m.d.comb += [
-            bursts.output.ready.eq(addresses.input.ready & lengths.input.ready & on_their_way.input.ready),
-            addresses.input.p.addr.eq(bursts.output.p.addr),
-            addresses.input.p.len.eq(bursts.output.p.len),
-            lengths.input.payload.eq(bursts.output.p.len),
-            on_their_way.input.p.addr.eq(bursts.output.p.addr),
-            on_their_way.input.p.last.eq(bursts.output.p.last),
-        ]
-        m.submodules.length = length = RegisterSlice(lengths.output.p.shape())
-        connect(m, lengths.output, length.input)
         self._send(m, length.output, beats.input)
-        connect(m, on_their_way.output, oldest.input)
-        self._finish(m, oldest.output, replies.output)
+        self._finish(m, queue, replies.output)
         return m
 
     def _send(self, m: Module, lengths: stream.Interface, beats: stream.Interface) -> None:
@@ -122,18 +119,19 @@ class WriteManager(wiring.Component):
             with m.If(beats.p.last):
                 m.d.sync += count.eq(0)
 
-    def _finish(self, m: Module, burst: stream.Interface, replies: stream.Interface) -> None:
+    def _finish(self, m: Module, queue: BurstQueue, replies: stream.Interface) -> None:
         """Tell the port when the last burst of a request has been answered."""
         answered = Signal()
         m.d.comb += [
-            self.port.done.valid.eq(replies.valid & burst.valid & burst.p.last & ~self.flush),
-            answered.eq(replies.valid & burst.valid & (~burst.p.last | self.port.done.ready | self.flush)),
+            self.port.done.valid.eq(replies.valid & queue.valid & queue.tag & ~self.flush),
+            answered.eq(replies.valid & queue.valid & (~queue.tag | self.port.done.ready | self.flush)),
             replies.ready.eq(answered),
-            burst.ready.eq(answered),
+            queue.pop.eq(answered),
+            queue.look_up.eq(replies.valid & replies.p.resp[1]),
         ]
         # Whoever looks at them may be far away.
         m.d.sync += [
             self.errors.valid.eq(answered & replies.p.resp[1]),
             self.errors.p.resp.eq(replies.p.resp),
-            self.errors.p.addr.eq(burst.p.addr),
+            self.errors.p.addr.eq(queue.address),
         ]

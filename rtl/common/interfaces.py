@@ -15,6 +15,8 @@ __all__ = [
     "ReadPortSignature",
     "WritePortSignature",
     "burst_layout",
+    "most_host_beats",
+    "most_weight_beats",
     "write_beat_layout",
 ]
 
@@ -37,6 +39,16 @@ class ManagementRequest(data.Struct):
     address: 8
     write: 1
     data: 64
+
+
+def most_host_beats(config: Config) -> int:
+    """Beats of a request for host memory, at most: a unified buffer that begins within a beat."""
+    return config.unified_buffer_rows * config.size // config.host_data_bytes + 1
+
+
+def most_weight_beats(config: Config) -> int:
+    """Beats of a request for weight memory: a tile."""
+    return max(1, config.tile_bytes // config.weight_data_bytes)
 
 
 def burst_layout(address_width: int) -> data.StructLayout:

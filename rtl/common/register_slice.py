@@ -1,10 +1,10 @@
-"""Register slice: payload, valid and ready of a stream each come out of a register."""
+"""Registers in a stream: a slice for payload, valid and ready, or one register for payload and valid."""
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RegisterSlice"]
+__all__ = ["RegisterSlice", "StreamRegister"]
 
 
 class RegisterSlice(wiring.Component):
@@ -60,4 +60,31 @@ class RegisterSlice(wiring.Component):
         m.d.sync += has_room.eq(moves | (has_room & ~self.input.valid))
         with m.If(moves):
             m.d.sync += [has_first.eq(self.input.valid | ~has_room), first.eq(Mux(has_room, self.input.payload, spare))]
+        return m
+
+
+class StreamRegister(wiring.Component):
+    """One register for payload and valid: one payload per cycle without logic per bit, but ``output.ready`` passes
+    through a gate to ``input.ready``.
+
+    Parameters
+    ----------
+    shape
+        Of the payload.
+
+    Members
+    -------
+    input, output
+        Streams.
+    """
+
+    def __init__(self, shape: ShapeLike) -> None:
+        super().__init__({"input": In(stream.Signature(shape)), "output": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        held = Signal(self.input.p.shape(), reset_less=True)
+        m.d.comb += [self.input.ready.eq(~self.output.valid | self.output.ready), self.output.payload.eq(held)]
+        with m.If(self.input.ready):
+            m.d.sync += [held.eq(self.input.payload), self.output.valid.eq(self.input.valid)]
         return m

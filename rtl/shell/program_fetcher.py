@@ -1,18 +1,15 @@
 """Program fetcher: instructions from a ring in host memory."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
+from openmxu.rtl.axi.burst_splitter import block_beats
 from openmxu.rtl.common.comparison import is_less
-from openmxu.rtl.common.countdown import Countdown
 from openmxu.rtl.common.interfaces import ReadPortSignature
-from openmxu.rtl.common.register_slice import RegisterSlice
-from openmxu.rtl.common.run_walker import RunWalker
-from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 
 __all__ = ["RING_WIDTH", "ProgramFetcher"]
@@ -22,8 +19,9 @@ RING_WIDTH = 28
 
 
 class ProgramFetcher(wiring.Component):
-    """Reads instructions ahead, as many as there are and its queue has room for, in bursts that end at the end of the
-    ring at the latest. It asks for no instruction that it has no room for, so that it always takes what it asked for.
+    """Reads instructions ahead, one burst after the other, each of at most ``chunk`` of them. It asks for no
+    instruction that it has no room for, so that it always takes what it asked for. A request never crosses a multiple
+    of the longest burst, see :func:`~openmxu.rtl.axi.burst_splitter.block_beats`.
 
     Places in the ring count instructions. They are read from ``tail`` up to ``head``; at the end of the ring it goes on
     at its beginning.
@@ -33,9 +31,10 @@ class ProgramFetcher(wiring.Component):
     address_width, data_bytes
         Of the memory port.
     depth
-        Instructions that the queue holds.
+        Instructions that the queue holds; a power of two.
     chunk
-        Instructions that are asked for at a time, at most; half the depth or less, so that the queue never runs dry.
+        Instructions that are asked for at a time, at most; a power of two, at most half the depth, so that the queue
+        does not run dry.
 
     Members
     -------
@@ -46,7 +45,7 @@ class ProgramFetcher(wiring.Component):
     head
         The place behind the last instruction; nothing is fetched while it is not below ``size``. 0 when not enabled.
     tail
-        The place behind the last instruction that has come.
+        The place behind the last instruction that has come, when its burst is complete.
     memory
         Host memory.
     hold
@@ -58,12 +57,18 @@ class ProgramFetcher(wiring.Component):
     """
 
     def __init__(self, address_width: int, data_bytes: int, *, depth: int = 256, chunk: int = 64) -> None:
-        if not 1 <= chunk <= depth:
-            raise ValueError(f"chunk must be from 1 to depth ({depth}), not {chunk}")
+        for name, value in (("depth", depth), ("chunk", chunk)):
+            if value < 1 or value & (value - 1):
+                raise ValueError(f"{name} must be a power of two, not {value}")
+        if 2 * chunk > depth:
+            raise ValueError(f"chunk must be at most half the depth ({depth}), not {chunk}")
         self._address_width = address_width
         self._data_bytes = data_bytes
-        self._depth = depth
         self._chunk = chunk
+        self._chunks = depth // chunk
+        self._part_bytes = min(WORD_BYTES, data_bytes)  # what the queue holds in one place
+        self._parts = WORD_BYTES // self._part_bytes
+        self._places = depth * self._parts
         super().__init__(
             {
                 "enable": In(1),
@@ -80,134 +85,166 @@ class ProgramFetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.unpacker = self._unpacker = RowUnpacker(row_bytes=WORD_BYTES, beat_bytes=self._data_bytes)
-        m.submodules.places = self._places = RunWalker(ceil_log2(self._chunk + 1), len(self._unpacker.places.p.lane))
-        run = self._places.runs.p.shape()
-        m.submodules.runs = self._runs = StreamFIFO(run, max(1, self._depth // self._chunk))
-        m.submodules.queue = self._queue = SyncFIFOBuffered(width=WORD_BITS, depth=self._depth)
-        self._until_end = Countdown(Shape(RING_WIDTH), "until_end")
-        m.submodules.request = request = RegisterSlice(self.memory.request.p.shape(), half_rate=True)
-        self._request = request.input
-        connect(m, request.output, flipped(self.memory.request))
+        m.submodules.unpacker = self._unpacker = RowUnpacker(row_bytes=self._part_bytes, beat_bytes=self._data_bytes)
+        m.submodules.queue = queue = Memory(shape=8 * self._part_bytes, depth=self._places, init=[])
+        self._write, self._read = queue.write_port(), queue.read_port()
+        # Places of the queue, with one more bit that tells a full queue from an empty one.
+        self._produce, self._consume = (Signal(range(2 * self._places), name=name) for name in ("produce", "consume"))
         self._arrives = Signal(name="arrives")
-        self._is_asked = self.memory.request.valid | self._runs.output.valid | self._places.busy | self._arrives
-        asked = Signal(range(self._chunk + 1))
-        asks = Signal()
-        self._ask(m, asks, asked)
-        self._receive(m, asks, asked)
+        self._left = Signal(range(self._chunk * self._parts + 1), name="left")  # parts that have been asked for
+        self._comes_more = self._left != 0
+        self._lane = Signal(len(self._unpacker.places.p.lane), name="lane")
+        self._ask(m)
+        self._receive(m)
+        holds = self._give_out(m)
+        m.d.comb += self.fetching.eq(~self._fsm.ongoing("LOOK") | holds)
         return m
 
-    def _ask(self, m: Module, asks: Signal, asked: Signal) -> None:
-        """Ask for the next instructions: their number first, then the request and its run."""
+    def _ask(self, m: Module) -> None:
+        """Ask for the next instructions, as many as there are up to the next multiple of ``chunk``, the end of the
+        ring and the end of a burst; look for more when they have come."""
+        chunk_bits = ceil_log2(self._chunk)
         place = Signal(RING_WIDTH)
-        target = Signal(RING_WIDTH)
-        available = Signal(RING_WIDTH)
         stopping = Signal(init=1)
-        request_sent = Signal()
-        run_sent = Signal()
-        request, run = self._request, self._runs.input
+        has_new = Signal()
+        at_end = Signal()
+        has_room = Signal()
+        end = Signal(chunk_bits + 1)
+        asked = Signal(chunk_bits + 1)
         word = Signal(len(self.base))
-        end = Signal(RING_WIDTH)
-        m.d.comb += run.p.rows.eq(asked)
-        beat_bits, word_bits = ceil_log2(self._data_bytes), ceil_log2(WORD_BYTES)
-        if beat_bits <= word_bits:
-            m.d.comb += [
-                request.p.address.eq(Cat(Const(0, word_bits), word)),
-                request.p.beats.eq(asked << (word_bits - beat_bits)),
-            ]
-        else:
-            lane_bits = beat_bits - word_bits
-            lane = word[:lane_bits]
-            m.d.comb += [
-                request.p.address.eq(Cat(Const(0, beat_bits), word[lane_bits:])),
-                request.p.beats.eq((asked + lane + ((1 << lane_bits) - 1)) >> lane_bits),
-                run.p.lane.eq(lane),
-            ]
 
-        # Whether the ring has such a place is known with the place, a cycle after it was written.
-        head, is_in_ring = Signal(RING_WIDTH), Signal()
-        m.d.sync += [head.eq(self.head), is_in_ring.eq(is_less(self.head, self.size))]
-        has_room = self._has_room(m, asks, asked)
-        with m.If(~self.enable):
-            m.d.sync += stopping.eq(1)
-        with m.FSM() as fsm:
+        # What there is from `place` on in its group, a multiple of `chunk`, is known two cycles after head and place.
+        here, size_here, group = place[:chunk_bits], self.size[:chunk_bits], place[chunk_bits:]
+        head_here = Signal(chunk_bits)
+        is_in_ring = Signal()
+        is_head_near = self._is_same(m, "head", self.head[chunk_bits:], group)
+        is_end_near = self._is_same(m, "size", self.size[chunk_bits:], group)
+        level = (self._produce - self._consume)[: len(self._produce)]
+        m.d.sync += [
+            *(head_here.eq(self.head[:chunk_bits]), is_in_ring.eq(is_less(self.head, self.size))),
+            has_new.eq(is_in_ring & ~(is_head_near & (head_here == here))),
+            at_end.eq(is_end_near & (size_here == here)),
+            end.eq(Mux(is_end_near, size_here, self._chunk)),
+            # One instruction less than there is room for: only the upper bits count.
+            has_room.eq(level[ceil_log2(self._chunk * self._parts) :] < self._chunks - 1),
+            word.eq(self.base + place),
+        ]
+        with m.If(is_head_near & is_less(here, head_here)):
+            m.d.sync += end.eq(head_here)
+
+        request = self.memory.request
+        beat_bits, word_bits = ceil_log2(self._data_bytes), ceil_log2(WORD_BYTES)
+        lane_bits = max(0, beat_bits - word_bits)
+        lane = word[:lane_bits]
+        m.d.comb += [
+            request.p.address.eq(Cat(Const(0, max(beat_bits, word_bits)), word[lane_bits:])),
+            request.p.beats.eq(
+                ((asked + lane + ((1 << lane_bits) - 1)) >> lane_bits) if lane_bits else asked * self._parts
+            ),
+        ]
+        # A request is one burst: it ends with a block of the longest one.
+        block_bits = ceil_log2(block_beats(self._data_bytes)) + beat_bits - word_bits
+        until_block = Signal(block_bits + 1)
+        m.d.comb += until_block.eq((1 << block_bits) - word[:block_bits])
+        clears = Signal()
+        advances = Signal()
+        with m.FSM() as self._fsm:
             with m.State("LOOK"):
-                m.d.sync += target.eq(Mux(is_less(head, place), self.size, head))
+                m.d.comb += clears.eq(stopping | ~self.enable | at_end)
+                m.d.sync += asked.eq(end - here)
                 with m.If(stopping | ~self.enable):
-                    with m.If(~self._is_asked):
-                        m.d.sync += [
-                            *(place.eq(0), self.tail.eq(0), stopping.eq(~self.enable)),
-                            *self._until_end.start(self.size),
-                        ]
-                with m.Elif((head != place) & is_in_ring & has_room):
+                    m.d.sync += stopping.eq(~self.enable)
+                    with m.If(self.enable):
+                        m.next = "CLEARED"
+                with m.Elif(at_end):
+                    m.next = "CLEARED"
+                with m.Elif(has_new & has_room):
                     m.next = "MEASURE"
+            with m.State("CLEARED"):
+                m.next = "COMPARED"
+            with m.State("COMPARED"):
+                m.next = "LOOK"
             with m.State("MEASURE"):
-                m.d.sync += available.eq(target - place)
-                m.next = "COUNT"
-            with m.State("COUNT"):
-                m.d.sync += [
-                    asked.eq(Mux(is_less(available, self._chunk), available, self._chunk)),
-                    word.eq(self.base + place),
-                ]
+                with m.If(is_less(until_block, asked)):
+                    m.d.sync += asked.eq(until_block)
                 m.next = "ASK"
             with m.State("ASK"):
-                m.d.comb += [
-                    request.valid.eq(~request_sent),
-                    run.valid.eq(~run_sent),
-                    asks.eq((request_sent | request.ready) & (run_sent | run.ready)),
-                ]
-                m.d.sync += [
-                    request_sent.eq((request_sent | request.ready) & ~asks),
-                    run_sent.eq((run_sent | run.ready) & ~asks),
-                ]
-                m.d.sync += end.eq(place + asked)
-                with m.If(asks):
-                    m.next = "STEP"
-            with m.State("STEP"):
-                m.d.sync += place.eq(Mux(end == self.size, 0, end))
-                m.next = "LOOK"
-        # All but the first of it is a cycle late, because it goes far.
-        holds = Signal()
-        m.d.sync += holds.eq(self._is_asked | (self._queue.level != 0))
-        m.d.comb += self.fetching.eq(~fsm.ongoing("LOOK") | holds)
+                m.d.comb += [request.valid.eq(1), advances.eq(request.ready)]
+                with m.If(request.ready):
+                    m.d.sync += [self._left.eq(asked * self._parts), self._lane.eq(lane)]
+                    m.next = "RECEIVE"
+            with m.State("RECEIVE"):
+                with m.If(~self._comes_more):
+                    m.next = "LOOK"
+        with m.If(~self.enable):
+            m.d.sync += stopping.eq(1)
+        with m.If(advances):
+            m.d.sync += place.eq(place + asked)
+        with m.If(clears):
+            m.d.sync += place.eq(0)
+        # At the end of the ring it waits for the place to be its beginning.
+        with m.If(self._fsm.ongoing("LOOK") & ~at_end):
+            m.d.sync += self.tail.eq(place)
+        with m.If(self._fsm.ongoing("LOOK") & (stopping | ~self.enable)):
+            m.d.sync += self.tail.eq(0)
 
-    def _has_room(self, m: Module, asks: Signal, asked: Signal) -> Signal:
-        """Whether the queue has room for another chunk, two cycles after one was asked for."""
-        has_asked = Signal()
-        m.d.sync += has_asked.eq(asks)
-        room = Signal(range(self._depth + 1), init=self._depth)
-        left = Signal()
-        has_room = Signal()
-        m.d.comb += has_room.eq(room >= self._chunk)
-        m.d.sync += left.eq(self._queue.r_rdy & self._queue.r_en)
-        m.d.sync += room.eq(room - Mux(has_asked, asked, 0) + left)
-        return has_room
+    @staticmethod
+    def _is_same(m: Module, name: str, first: Value, second: Value) -> Value:
+        """Whether two numbers are the same; pairs of their bits are compared in the cycle before."""
+        pairs = [first[bit : bit + 2] == second[bit : bit + 2] for bit in range(0, len(first), 2)]
+        equal = Signal(len(pairs), name=f"{name}_equal")
+        m.d.sync += equal.eq(Cat(pairs))
+        return equal.all()
 
-    def _receive(self, m: Module, asks: Signal, asked: Signal) -> None:
-        """Queue what comes, and give it out unless held."""
-        unpacker, queue = self._unpacker, self._queue
-        connect(m, self._runs.output, self._places.runs)
-        connect(m, self._places.places, unpacker.places)
-        m.submodules.beats = beats = RegisterSlice(self.memory.data.p.shape())
-        connect(m, flipped(self.memory.data), beats.input)
-        connect(m, beats.output, unpacker.beats)
-        # What comes is known late in a cycle, and much is counted with it.
-        arrived = Signal(WORD_BITS, reset_less=True)
+    def _receive(self, m: Module) -> None:
+        """Queue what comes."""
+        unpacker, write = self._unpacker, self._write
+        connect(m, flipped(self.memory.data), unpacker.beats)
+        # What comes is known late in a cycle.
+        arrived = Signal(8 * self._part_bytes, reset_less=True)
         m.d.sync += [self._arrives.eq(unpacker.rows.valid), arrived.eq(unpacker.rows.payload)]
-        m.d.comb += [unpacker.rows.ready.eq(1), queue.w_en.eq(self._arrives), queue.w_data.eq(arrived)]
+        m.d.comb += [
+            unpacker.places.valid.eq(self._comes_more),
+            *(unpacker.places.p.lane.eq(self._lane), unpacker.places.p.last.eq(self._left == 1)),
+            unpacker.rows.ready.eq(1),
+            *(write.en.eq(self._arrives), write.addr.eq(self._produce), write.data.eq(arrived)),
+        ]
+        with m.If(unpacker.rows.valid):
+            m.d.sync += [self._left.eq(self._left - 1), self._lane.eq(self._lane + 1)]
         with m.If(self._arrives):
-            with m.If(self._until_end.last):
-                m.d.sync += [self.tail.eq(0), *self._until_end.start(self.size)]
-            with m.Else():
-                m.d.sync += [self.tail.eq(self.tail + 1), *self._until_end.step()]
-        # The queue shows its oldest instruction until that is taken. A register that does nothing but follow can be the
-        # block RAM's own; the next instruction is there three cycles after one was taken.
-        instructions = self.instructions
+            m.d.sync += self._produce.eq(self._produce + 1)
+
+    def _give_out(self, m: Module) -> Signal:
+        """Put instructions together and give them out unless held; returns whether there are any, a cycle late because
+        it goes far."""
+        instructions, read = self.instructions, self._read
         shown = Signal(WORD_BITS, reset_less=True)
-        taken = Signal()
-        m.d.comb += [instructions.payload.eq(shown), queue.r_en.eq(taken)]
-        m.d.sync += [shown.eq(queue.r_data), taken.eq(instructions.valid & instructions.ready)]
-        with m.If(instructions.valid):
-            m.d.sync += instructions.valid.eq(~instructions.ready)
-        with m.Else():
-            m.d.sync += instructions.valid.eq(queue.r_rdy & ~taken & ~self.hold)
+        part = Signal(range(self._parts))
+        is_full = Signal()  # all of an instruction has been read
+        reads = Signal()
+        comes = Signal()
+        is_last = Signal()
+        waits = Signal()
+        holds = Signal()
+        m.d.comb += [
+            reads.eq((self._produce != self._consume) & ~is_full),
+            *(read.en.eq(reads), read.addr.eq(self._consume)),
+            instructions.payload.eq(shown),
+        ]
+        with m.If(reads):
+            m.d.sync += [self._consume.eq(self._consume + 1), part.eq(part + 1)]
+            with m.If(part == self._parts - 1):
+                m.d.sync += is_full.eq(1)
+        whole = (comes & is_last) | waits
+        m.d.sync += [
+            *(comes.eq(reads), is_last.eq(part == self._parts - 1)),
+            waits.eq(whole & self.hold),
+            holds.eq((self._produce != self._consume) | comes | is_full | self._arrives),
+        ]
+        with m.If(comes):
+            m.d.sync += shown.eq(Cat(shown, read.data)[len(read.data) :])
+        with m.If(~instructions.valid):
+            m.d.sync += instructions.valid.eq(whole & ~self.hold)
+        with m.Elif(instructions.ready):
+            m.d.sync += [instructions.valid.eq(0), is_full.eq(0)]
+        return holds

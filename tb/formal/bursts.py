@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_splitter import BurstSplitter, block_beats
 from openmxu.rtl.axi.channels import PAGE_BYTES
-from openmxu.rtl.common.interfaces import BEATS_WIDTH
 from tb.formal.proof import Proof
 
-__all__ = ["Splitting", "is_legal"]
+__all__ = ["Splitting", "is_legal", "know_splitter", "left_to_split"]
 
 
 def is_legal(address: Value, length: Value, data_bytes: int) -> Value:
@@ -20,6 +19,29 @@ def is_legal(address: Value, length: Value, data_bytes: int) -> Value:
     page = ceil_log2(PAGE_BYTES)
     last = (address + (length << ceil_log2(data_bytes)))[: len(address)]
     return (address[: ceil_log2(data_bytes)] == 0) & (last[page:] == address[page:]) & (last >= address)
+
+
+def left_to_split(proof: Proof, prefix: str) -> Value:
+    """The beats that a burst splitter has left of its request.
+
+    Parameters
+    ----------
+    proof
+        Of the unit.
+    prefix
+        The splitter's name with a dot, or nothing where it is the unit itself.
+    """
+    place = Cat(proof.inside(f"{prefix}place"), proof.inside(f"{prefix}block"))
+    return (proof.inside(f"{prefix}end") - place)[: len(place)]
+
+
+def know_splitter(proof: Proof, m: Module, prefix: str) -> None:
+    """Lemmas about a burst splitter in a unit: it is not at the end of its request, and behind the first block it is at
+    the beginning of another one. Parameters are those of :func:`left_to_split`."""
+    place, block, end = (proof.inside(f"{prefix}{name}") for name in ("place", "block", "end"))
+    with m.If(proof.inside(f"{prefix}active")):
+        proof.lemma(m, Cat(place, block) < end)
+        proof.lemma(m, (block == 0) | (place == 0))
 
 
 class Splitting(Proof):
@@ -34,13 +56,12 @@ class Splitting(Proof):
     def state(self, m: Module) -> None:
         unit, size = self.unit, self._data_bytes
         burst, beat_bits = unit.bursts.p, ceil_log2(size)
-        waits, beats_left, steps = Signal(), Signal(BEATS_WIDTH), Signal()
+        waits, beats_left = Signal(), Signal.like(unit.requests.p.beats)
         beat = Signal(self._address_width - beat_bits)
         self.assume(m, ~unit.requests.valid | (unit.requests.p.beats != 0))
         self.assume(m, unit.offset[: ceil_log2(PAGE_BYTES)] == 0)
         # A request in beats, and what is left of it.
         sent = unit.bursts.valid & unit.bursts.ready
-        m.d.sync += steps.eq(sent & ~burst.last & ~unit.flush)
         with m.If(unit.requests.valid & unit.requests.ready):
             first = (unit.requests.p.address + unit.offset)[beat_bits : self._address_width]
             m.d.sync += [waits.eq(~unit.flush), beat.eq(first), beats_left.eq(unit.requests.p.beats)]
@@ -50,8 +71,6 @@ class Splitting(Proof):
                 beat.eq(beat + burst.len + 1),
                 beats_left.eq(beats_left - burst.len - 1),
             ]
-        with m.Elif(steps & unit.flush):
-            m.d.sync += waits.eq(0)
         with m.If(unit.bursts.valid):
             self.claim(m, "a burst is aligned and does not cross 4 KiB", is_legal(burst.addr, burst.len, size))
             self.claim(
@@ -64,21 +83,9 @@ class Splitting(Proof):
             self.claim(
                 m, "a request's bursts have its beats, no more and no less", burst.last == (burst.len + 1 == beats_left)
             )
-        self.claim(
-            m,
-            "there are bursts while there is a request, but for a cycle between two, and no others",
-            unit.bursts.valid == (waits & ~steps),
-        )
-        self.lemma(m, self.inside("steps") == steps)
-        self.lemma(m, ~steps | waits)
+        self.claim(m, "there are bursts while there is a request, and no others", unit.bursts.valid == waits)
         self.claim(m, "what is offered stays until it is taken, also when flushed", self.kept(m, unit.bursts))
-        self.lemma(m, ~waits | (beats_left != 0))
-        self.lemma(m, ~waits | (beats_left == self.inside("beats_left")))
-        room, block = self.inside("room"), block_beats(size)
-        place = unit.bursts.p.addr[beat_bits:][: ceil_log2(block)]
-        self.lemma(m, ~waits | (room == block - place))
-        self.lemma(m, ~waits | steps | (burst.last == (beats_left <= room)))
-        self.lemma(m, self.inside("idle") == ~waits)
-        self.lemma(m, self.inside("offers") + steps == waits)
+        know_splitter(self, m, "")
+        self.lemma(m, ~waits | (beats_left == left_to_split(self, "")))
         self.reach(m, sent & burst.last & (burst.len == block_beats(size) - 1))
         self.reach(m, sent & ~burst.last)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ShellKind
+from openmxu.rtl.axi.burst_splitter import block_beats
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
 from tb.formal.proof import Proof
-from tb.formal.streams import know_queue
 
 __all__ = ["Accesses", "Fetching", "RegisterAnswers"]
 
@@ -124,22 +124,46 @@ class Fetching(Proof):
         self.assume(m, unit.size >= 2)
         self.assume(m, unit.base + unit.size <= 1 << len(unit.base))
 
-        place, asked, word = self.inside("place"), self.inside("asked"), self.inside("word")
-        state, available = self.inside("fsm_state"), self.inside("available")
-        looks, counts, asks, steps = (self.is_in(name) for name in ("LOOK", "COUNT", "ASK", "STEP"))
-        self.lemma(m, state <= 4)
-        target = self.inside("target")
-        self.lemma(m, ~self.is_in("MEASURE") | ((target > place) & (target <= unit.size)))
-        self.lemma(m, self.inside("stopping") | ((place < unit.size) & (unit.tail < unit.size)))
-        self.lemma(m, ~counts | ((available != 0) & (place + available <= unit.size)))
-        self.lemma(m, ~asks | ((asked != 0) & (place + asked <= unit.size) & (word == unit.base + place)))
-        self.lemma(m, ~steps | ((self.inside("end") == place + asked) & (place + asked <= unit.size)))
-        self.lemma(m, self.inside("has_asked") == steps)
-        until_end = self.inside("until_end_left")
-        self.lemma(m, self.inside("stopping") | (until_end + unit.tail == unit.size))
-        self.lemma(m, self.inside("stopping") | (self.inside("until_end_last") == (until_end == 1)))
-        self.lemma(m, looks | unit.fetching)
-        self._count_room(m, looks, asks, asked)
+        place, asked, word, end = (self.inside(name) for name in ("place", "asked", "word", "end"))
+        stopping, has_new, at_end = (self.inside(name) for name in ("stopping", "has_new", "at_end"))
+        looks, cleared, compared = (self.is_in(name) for name in ("LOOK", "CLEARED", "COMPARED"))
+        asks, receives = self.is_in("MEASURE") | self.is_in("ASK"), self.is_in("RECEIVE")
+        left = self.inside("left")
+        bits = ceil_log2(_CHUNK)
+        here, group = place[:bits], place[bits:]
+        # The head as it was one and two cycles ago, and whether the place has changed in the last and the one before.
+        head, earlier_head = Signal.like(unit.head), Signal.like(unit.head)
+        changed, has_changed = Signal(), Signal()
+        m.d.sync += [
+            *(head.eq(unit.head), earlier_head.eq(head)),
+            *(changed.eq(self.inside("clears") | self.inside("advances")), has_changed.eq(changed)),
+        ]
+        self.lemma(m, self.inside("fsm_state") <= 5)
+        self.lemma(m, stopping | (place <= unit.size))
+        self.lemma(m, stopping | (unit.tail < unit.size))
+        self.lemma(m, ~cleared | (place == 0))
+        self.lemma(m, ~compared | (~changed & (place == 0)))
+        self.lemma(m, ~looks | stopping | ~(changed | has_changed))
+        self.lemma(m, ~asks | ~(changed | has_changed))
+        self.lemma(m, ~receives | ~changed | (left != 0))
+        with m.If(~stopping):
+            self.lemma(m, self.inside("head_here") == head[:bits])
+            self.lemma(m, self.inside("is_in_ring") == (head < unit.size))
+            with m.If(~changed):
+                self.lemma(m, self.inside("head_equal").all() == (head[bits:] == group))
+                self.lemma(m, self.inside("size_equal").all() == (unit.size[bits:] == group))
+            with m.If(~changed & ~has_changed):
+                is_near = (earlier_head[bits:] == group) & (earlier_head[:bits] > here)
+                is_end_near = unit.size[bits:] == group
+                self.lemma(m, at_end == (place == unit.size))
+                self.lemma(m, has_new == ((earlier_head < unit.size) & (earlier_head != place)))
+                expected = Mux(is_near, earlier_head[:bits], Mux(is_end_near, unit.size[:bits], _CHUNK))
+                self.lemma(m, end == expected)
+        with m.If(asks | (~stopping & ~changed)):
+            self.lemma(m, word == (unit.base + place)[: len(word)])
+        with m.If(asks):
+            self.lemma(m, (asked != 0) & (asked <= _CHUNK) & (place + asked <= unit.size))
+        self._count_room(m, looks | cleared | compared, asks, left)
 
         def in_ring(payload: data.View) -> Value:
             first, bits = payload.address, ceil_log2(WORD_BYTES)
@@ -147,54 +171,30 @@ class Fetching(Proof):
             ring, ring_end = unit.base << bits, (unit.base + unit.size) << bits
             return (first + self._data_bytes > ring) & (end < ring_end + self._data_bytes)
 
+        block = block_beats(self._data_bytes)
+        beat = request.p.address[ceil_log2(self._data_bytes) :][: ceil_log2(block)]
+        is_burst = beat + request.p.beats <= block
         self.claim(m, "every beat that is asked for has a byte of the ring", ~request.valid | in_ring(request.p))
-        spare, is_empty = self.inside("request.spare"), self.inside("request.has_room")
-        self.lemma(m, is_empty | in_ring(data.View(request.p.shape(), spare)))
-        self.lemma(m, is_empty | request.valid)
-        self.lemma(m, ~request.valid | ~looks | self.inside("holds"))
-        offered, shows = unit.instructions.valid, self.inside("queue.r_rdy")
-        self.lemma(m, ~offered | (shows & (self.inside("shown") == self.inside("queue.r_data"))))
-        self.lemma(m, ~self.inside("taken") | (shows & ~offered))
+        self.claim(m, "a request does not cross a multiple of the longest burst", ~request.valid | is_burst)
         self.claim(m, "requests stay until they are taken", self.kept(m, request))
         self.claim(m, "instructions stay until they are taken", self.kept(m, unit.instructions))
-        self.claim(m, "what was asked for is always taken", ~self.inside("arrives") | self.inside("queue.w_rdy"))
         self.reach(m, unit.instructions.valid & unit.instructions.ready)
         self.reach(m, request.valid & request.ready & (place != 0))
 
-    def _count_room(self, m: Module, looks: Value, asks: Value, asked: Value) -> None:
-        """What is in the queue, what is to come and what there is room for make up the depth."""
-        runs, first = self.inside("runs.level"), self.inside("runs.consume")
-        layout = self.unit._places.runs.p.shape()
-        rows = [
-            data.View(layout, self.stored("runs.storage", (first + place)[: len(first)], layout.size)).rows
-            for place in range(_DEPTH // _CHUNK)
-        ]
-        has_next, is_alone = self.inside("places.next.has_first"), self.inside("places.next.has_room")
-        following = [
-            (has, data.View(layout, self.inside(f"places.next.{name}")).rows)
-            for name, has in (("first", has_next), ("spare", ~is_alone))
-        ]
-        walks, left = self.unit._places.places.valid, self.inside("places.rows_left")
-        last = self.unit._places.places.p.last
-        room = self.inside("room")
-        request_sent, run_sent = self.inside("request_sent"), self.inside("run_sent")
-        level, has_output = self.inside("queue.level"), self.inside("queue.r_rdy")
-        queued = sum((Mux(place < runs, number, 0) for place, number in enumerate(rows)), Const(0))
-        to_come = queued + sum((Mux(has, number, 0) for has, number in following), Mux(walks, left, 0))
-        to_come += self.inside("arrives")
-        self.lemma(m, is_alone | has_next)
-        for has, number in following:
-            self.lemma(m, ~has | ((number != 0) & (number <= _CHUNK)))
-        know_queue(self, m, "runs.", len(rows))
-        self.lemma(
-            m,
-            (level + to_come + room + self.inside("left"))[:8]
-            == (_DEPTH + Mux(run_sent | self.inside("has_asked"), asked, 0))[:8],
-        )
-        for place, number in enumerate(rows):
-            self.lemma(m, (place >= runs) | ((number != 0) & (number <= _CHUNK)))
-        self.lemma(m, ~walks | ((left != 0) & (left <= _CHUNK) & (last == (left == 1))))
-        self.lemma(m, looks | (room >= _CHUNK))
-        self.lemma(m, asks | ~(request_sent | run_sent))
-        self.lemma(m, ~(asks | self.inside("has_asked")) | (asked <= _CHUNK))
-        self.lemma(m, has_output | (self.inside("queue.inner_level") <= 1))
+    def _count_room(self, m: Module, looks: Value, asks: Value, left: Value) -> None:
+        """What is in the queue and what is to come have places there, and instructions are put together one by one."""
+        part_bytes = min(WORD_BYTES, self._data_bytes)
+        parts = WORD_BYTES // part_bytes
+        produce, consume, arrives = (self.inside(name) for name in ("produce", "consume", "arrives"))
+        level = (produce - consume)[: len(produce)]
+        places = _DEPTH * parts
+        self.claim(m, "what was asked for is always taken", level + arrives + left <= places)
+        self.lemma(m, ~(looks | asks) | (left == 0))
+        has_room = self.inside("has_room")
+        free = level + arrives <= places - _CHUNK * parts
+        self.lemma(m, ~(asks | (looks & has_room)) | free)
+        comes, is_last, waits, is_full = (self.inside(name) for name in ("comes", "is_last", "waits", "is_full"))
+        whole, valid = comes & is_last, self.unit.instructions.valid
+        self.lemma(m, is_full == (whole | waits | valid))
+        self.lemma(m, whole + waits + valid <= 1)
+        self.lemma(m, ~(waits | valid) | ~comes)

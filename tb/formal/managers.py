@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
 from openmxu.arch.config import ceil_log2
-from openmxu.rtl.axi.burst_splitter import block_beats, split_burst_layout
-from openmxu.rtl.axi.channels import PAGE_BYTES, address_layout
+from openmxu.rtl.axi.burst_splitter import block_beats
+from openmxu.rtl.axi.channels import PAGE_BYTES
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
-from tb.formal.bursts import is_legal
+from tb.formal.bursts import is_legal, know_splitter, left_to_split
 from tb.formal.proof import Proof
-from tb.formal.streams import know_queue
 
 __all__ = ["Reading", "Writing", "WritingInOrder"]
 
@@ -22,10 +21,11 @@ _ADDRESS_WIDTH = 14
 _DATA_BYTES = 8
 _BEAT_BITS = ceil_log2(_DATA_BYTES)
 _CLIENTS = ("program", "data")
+_WHOLE = ("program",)
 
 
 class _Addresses(Proof):
-    """What splitters and a register slice make of requests.
+    """What splitters and the queue make of requests.
 
     A window of beats, any, stands for what requests may touch: if all requests stay inside, so do all bursts.
     """
@@ -36,24 +36,23 @@ class _Addresses(Proof):
         self._first, self._end = self.any(m, "window_first", width), self.any(m, "window_end", width + 1)
         self.assume(m, self._end <= 1 << width)  # addresses behind the end of the address space would wrap
 
-    def follow(self, m: Module, requests: stream.Interface, offset: Value, splitter: str, bursts: str) -> None:
-        """Assume that requests stay in the window, and follow them through their splitter and the slice behind it."""
+    def follow(self, m: Module, requests: stream.Interface, offset: Value, splitter: str | None) -> None:
+        """Assume that requests stay in the window, and follow them through their splitter. Without one they are bursts
+        already."""
         self.assume(m, offset[: ceil_log2(PAGE_BYTES)] == 0)
-        beat = (requests.p.address + offset)[_BEAT_BITS:_ADDRESS_WIDTH]
+        beat, beats = (requests.p.address + offset)[_BEAT_BITS:_ADDRESS_WIDTH], requests.p.beats
+        block = block_beats(_DATA_BYTES)
         self.assume(m, self.kept(m, requests))
-        self.assume(m, ~requests.valid | ((requests.p.beats != 0) & self._contains(beat, requests.p.beats)))
-        left = self.inside(f"{splitter}.beats_left")
-        now = self.inside(f"{splitter}.bursts__payload")[_BEAT_BITS:_ADDRESS_WIDTH]
-        room, block = self.inside(f"{splitter}.room"), block_beats(_DATA_BYTES)
-        offers, fits, steps = (self.inside(f"{splitter}.{name}") for name in ("offers", "fits", "steps"))
-        with m.If(~self.inside(f"{splitter}.idle")):
-            self.lemma(m, (left != 0) & self._contains(now, left))
-            self.lemma(m, room == block - now[: ceil_log2(block)])
-            self.lemma(m, offers + steps == 1)
-            self.lemma(m, steps | (fits == (left <= room)))
-        with m.Else():
-            self.lemma(m, ~offers & ~steps)
-        self._follow_slice(m, bursts, split_burst_layout(_ADDRESS_WIDTH))
+        self.assume(m, ~requests.valid | ((beats != 0) & self._contains(beat, beats)))
+        if splitter is None:
+            last = (beat[: ceil_log2(block)] + beats - 1)[: len(beats)]
+            self.assume(m, ~requests.valid | ((requests.p.address[:_BEAT_BITS] == 0) & (last < block)))
+            return
+        know_splitter(self, m, f"{splitter}.")
+        base, place, blocks = (self.inside(f"{splitter}.{name}") for name in ("base", "place", "block"))
+        now = Cat(place, (base + blocks)[: len(base)])
+        with m.If(self.inside(f"{splitter}.active")):
+            self.lemma(m, self._contains(now, left_to_split(self, f"{splitter}.")))
 
     def claim_addresses(self, m: Module, name: str, channel: stream.Interface) -> None:
         """Make the claims about an address channel."""
@@ -63,17 +62,39 @@ class _Addresses(Proof):
             self.claim(m, f"{name}: a burst is aligned and does not cross 4 KiB", legal)
             self.claim(m, f"{name}: no burst reaches outside the window that requests stay in", self._is_inside(burst))
         self.claim(m, f"{name}: valid and payload stay until ready", self.kept(m, channel))
-        self._follow_slice(m, "addresses", address_layout(_ADDRESS_WIDTH))
         self.reach(m, channel.valid & channel.ready & (burst.len != 0))
 
-    def _follow_slice(self, m: Module, name: str, layout: data.StructLayout) -> None:
-        """What a register slice holds is a legal burst in the window."""
-        held = {"first": self.inside(f"{name}.has_first"), "spare": ~self.inside(f"{name}.has_room")}
-        self.lemma(m, held["first"] | ~held["spare"])
-        for place, is_held in held.items():
-            burst = data.View(layout, self.inside(f"{name}.{place}"))
-            with m.If(is_held):
-                self.lemma(m, is_legal(burst.addr, burst.len, _DATA_BYTES) & self._is_inside(burst))
+    def know_bursts(self, m: Module, depth: int) -> None:
+        """Lemmas about the queue: its flags fit its places, and what has not been sent is a legal burst in the
+        window."""
+        names = ("produce", "send", "consume", "has_room", "has_unsent", "valid")
+        produce, send, consume, has_room, has_unsent, valid = (self.inside(f"queue.{name}") for name in names)
+
+        def distance(first: Value, second: Value) -> Value:
+            return Mux(second >= first, second - first, second + depth - first)
+
+        held, unsent = Signal(range(depth + 1)), Signal(range(depth + 1))
+        m.d.comb += [
+            held.eq(Mux(valid & (produce == consume), depth, distance(consume, produce))),
+            unsent.eq(Mux(has_unsent & (produce == send), depth, distance(send, produce))),
+        ]
+        self.held = held
+        for place in (produce, send, consume):
+            self.lemma(m, place < depth)
+        self.lemma(m, (unsent <= held) & (valid == (held != 0)) & (has_unsent == (unsent != 0)))
+        self.lemma(m, has_room == (held != depth))
+        for place in range(depth):
+            layout = data.StructLayout({"len": 8, "beat": _ADDRESS_WIDTH - _BEAT_BITS})
+            burst = data.View(layout, self.stored("queue.bursts", Const(place, len(send)), layout.size))
+            address = Cat(Const(0, _BEAT_BITS), burst.beat)
+            with m.If(distance(send, Const(place, len(send))) < unsent):
+                self.lemma(m, is_legal(address, burst.len, _DATA_BYTES))
+                self.lemma(m, self._contains(burst.beat, burst.len + 1))
+
+    def _is_sent(self) -> Value:
+        """The oldest burst of the queue has been sent."""
+        unsent = self.inside("queue.has_unsent") & (self.inside("queue.send") == self.inside("queue.consume"))
+        return self.inside("queue.valid") & ~unsent
 
     def _contains(self, beat: Value, beats: Value) -> Value:
         return (beat >= self._first) & (beat + beats <= self._end)
@@ -86,7 +107,9 @@ class Reading(_Addresses):
     """The read manager with two clients."""
 
     def __init__(self) -> None:
-        unit = partial(ReadManager, _ADDRESS_WIDTH, _DATA_BYTES, clients=_CLIENTS, outstanding=2, beats_ahead=64)
+        unit = partial(
+            ReadManager, _ADDRESS_WIDTH, _DATA_BYTES, clients=_CLIENTS, whole=_WHOLE, outstanding=2, beats_ahead=64
+        )
         super().__init__(unit, "ReadManager, two clients")
 
     def state(self, m: Module) -> None:
@@ -94,7 +117,9 @@ class Reading(_Addresses):
         self.choose_window(m)
         ports = [getattr(unit, f"client_{name}") for name in _CLIENTS]
         for name, port in zip(_CLIENTS, ports, strict=True):
-            self.follow(m, port.request, getattr(unit, f"offset_{name}"), f"splitter_{name}", f"bursts_{name}")
+            is_whole = name in _WHOLE
+            offset = Const(0, _ADDRESS_WIDTH) if is_whole else getattr(unit, f"offset_{name}")
+            self.follow(m, port.request, offset, None if is_whole else f"splitter_{name}")
         self.claim_addresses(m, "AR", unit.bus.ar)
         for port in ports:
             kept = self.kept(m, port.data)
@@ -103,9 +128,10 @@ class Reading(_Addresses):
         self.claim(m, "R: a beat is offered to one client", ~(ports[0].data.valid & ports[1].data.valid))
         with m.If(unit.flush):
             self.claim(m, "R: flushed, no client is offered anything", ~(ports[0].data.valid | ports[1].data.valid))
-        level = self.inside("on_their_way.level")
-        know_queue(self, m, "on_their_way.", unit._outstanding)
-        self.claim(m, "idle only when nothing is on its way", ~unit.idle | (level == 0))
+        self.know_bursts(m, unit._outstanding)
+        # A bus answers what has been sent.
+        self.assume(m, ~self.inside("pop") | self._is_sent())
+        self.claim(m, "idle only when nothing is on its way", ~unit.idle | (self.held == 0))
 
 
 class Writing(_Addresses):
@@ -117,10 +143,11 @@ class Writing(_Addresses):
     def state(self, m: Module) -> None:
         unit = self.unit
         self.choose_window(m)
-        self.follow(m, unit.port.request, unit.offset, "splitter", "bursts")
+        self.follow(m, unit.port.request, unit.offset, "splitter")
         self.claim_addresses(m, "AW", unit.bus.aw)
         self.claim(m, "W: valid and payload stay until ready", self.kept(m, unit.bus.w))
-        know_queue(self, m, "on_their_way.", unit._outstanding)
+        self.know_bursts(m, unit._outstanding)
+        self.assume(m, ~self.inside("pop") | self._is_sent())
         kept = self.kept(m, unit.port.done)
         with m.If(~unit.flush):
             self.claim(m, "B: what is told stays told until it is taken, unless flushed", kept)

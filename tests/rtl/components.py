@@ -23,6 +23,7 @@ from openmxu.rtl.activation.pooler import Pooler
 from openmxu.rtl.activation.requantizer import Requantizer
 from openmxu.rtl.activation.result_writer import ResultWriter
 from openmxu.rtl.activation.scaler import Scaler
+from openmxu.rtl.axi.burst_queue import BurstQueue
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.read_manager import ReadManager
@@ -31,7 +32,7 @@ from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.plane_walker import PlaneWalker
-from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
 from openmxu.rtl.common.stream_fifo import StreamFIFO
@@ -88,6 +89,7 @@ from openmxu.rtl.shell.watchdog import Watchdog
 __all__ = ["ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
+    BurstQueue: lambda config: BurstQueue(config.host_address_width, config.host_data_bytes, 16),
     BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
     EventQueue: lambda config: EventQueue(),
     LiteSubordinate: lambda config: LiteSubordinate(12),
@@ -132,6 +134,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     SerialTop: lambda config: SerialTop(config, clock=25_000_000, baud=1_000_000),
     RegisterFile: lambda config: RegisterFile(config, ShellKind.AXI),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
+    StreamRegister: lambda config: StreamRegister(OPERAND_WIDTH),
     ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
     CommandQueue: lambda config: CommandQueue(OPERAND_WIDTH, config.command_queue_depth),
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),

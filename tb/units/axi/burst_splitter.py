@@ -50,8 +50,7 @@ async def bursts_of_requests(dut, data_bytes, idle, backpressure):
     for burst in got:
         assert burst.addr // PAGE_BYTES == (burst.addr + burst.len * data_bytes) // PAGE_BYTES
     if idle == backpressure == 0:
-        # A cycle for each burst, and one between two of the same request.
-        assert bench.cycle <= 2 * len(expected) - REQUESTS + 8
+        assert bench.cycle <= len(expected) + 8
 
 
 @cocotb.test()

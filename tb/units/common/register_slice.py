@@ -1,19 +1,22 @@
-"""Register slices: everything comes out in order, at full rate one payload per cycle if both sides allow it."""
+"""Registers in streams: everything comes out in order, as fast as promised if both sides allow it."""
 
 import cocotb
 
 from tb.bench import STALLS, Bench, random_generator
 
 COUNT = 200
-RATES = {"register_slice": 1, "register_slice_half": 2}
-"""The units, and the cycles that a payload takes at least."""
+
+CYCLES = {"register_slice": 1, "stream_register": 1, "register_slice_half": 2}
+"""For a payload."""
+
+PLACES = {"register_slice": 2, "stream_register": 1, "register_slice_half": 1}
 
 
 @cocotb.test()
 @STALLS
-@cocotb.parametrize(unit=list(RATES))
-async def order(dut, idle, backpressure, unit):
-    bench = await Bench.start(dut, unit)
+@cocotb.parametrize(name=list(CYCLES))
+async def order(dut, name, idle, backpressure):
+    bench = await Bench.start(dut, name)
     payloads = random_generator().integers(0, 256, COUNT).tolist()
     source, sink = bench.source("input", idle), bench.sink("output", backpressure)
     source.send(*payloads)
@@ -21,15 +24,15 @@ async def order(dut, idle, backpressure, unit):
     await bench.steps(3)
     assert sink.received == payloads
     if idle == backpressure == 0:
-        assert bench.cycle <= RATES[unit] * COUNT + 8
+        assert bench.cycle <= COUNT * CYCLES[name] + 8
 
 
 @cocotb.test()
-@cocotb.parametrize((("unit", "room"), [("register_slice", 2), ("register_slice_half", 1)]))
-async def holds_what_it_has_room_for(dut, unit, room):
-    bench = await Bench.start(dut, unit)
+@cocotb.parametrize(name=list(PLACES))
+async def fills_up(dut, name):
+    bench = await Bench.start(dut, name)
     source, sink = bench.source("input"), bench.sink("output", may_take=lambda: False)
     source.send(*range(5))
     await bench.steps(12)
-    assert source.sent == list(range(room))
+    assert source.sent == list(range(PLACES[name]))
     assert sink.received == []

@@ -1,0 +1,99 @@
+"""Burst queue: bursts wait to be sent on an address channel, then for their replies."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import ceil_log2
+from openmxu.rtl.axi.channels import address_layout
+
+__all__ = ["BurstQueue", "tagged_burst_layout"]
+
+
+def tagged_burst_layout(address_width: int) -> data.StructLayout:
+    """A burst as in :func:`~openmxu.rtl.axi.channels.address_layout`, with a bit that is kept for its replies."""
+    return data.StructLayout({"addr": address_width, "len": 8, "tag": 1})
+
+
+class BurstQueue(wiring.Component):
+    """A ring of bursts with three places: where the next one is written, which one is sent next, and which one is the
+    oldest without all of its replies. Its distributed RAM has one read port, which serves the address channel; only in
+    cycles in which the oldest burst is looked up, which is after an error, it shows that one, and nothing is sent.
+
+    Parameters
+    ----------
+    address_width, data_bytes
+        Of the bus; addresses are multiples of a beat.
+    depth
+        Bursts, sent or not.
+
+    Members
+    -------
+    bursts
+        Taken while there is room.
+    addresses
+        The address channel, out of registers.
+    valid, tag
+        Whether a burst is held, and the oldest one's tag.
+    pop
+        The oldest one ends; only after it has been sent.
+    look_up, address
+        Show the address of the oldest one.
+    """
+
+    def __init__(self, address_width: int, data_bytes: int, depth: int) -> None:
+        self._beat_bits = ceil_log2(data_bytes)
+        self._depth = depth
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(tagged_burst_layout(address_width))),
+                "addresses": Out(stream.Signature(address_layout(address_width))),
+                "valid": Out(1),
+                "tag": Out(1),
+                "pop": In(1),
+                "look_up": In(1),
+                "address": Out(address_width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        burst, sent, low = self.bursts.p, self.addresses.p, Const(0, self._beat_bits)
+        stored = Cat(burst.len, burst.addr[self._beat_bits :])
+        m.submodules.bursts = storage = Memory(shape=len(stored), depth=self._depth, init=[])
+        m.submodules.tags = tags = Memory(shape=1, depth=self._depth, init=[])
+        write, read = storage.write_port(), storage.read_port(domain="comb")
+        write_tag, read_tag = tags.write_port(), tags.read_port(domain="comb")
+        produce, send, consume = (Signal.like(read.addr, name=name) for name in ("produce", "send", "consume"))
+        has_room = Signal(init=1)
+        has_unsent = Signal()
+        pushes, sends = Signal(), Signal()
+        m.d.comb += [
+            pushes.eq(self.bursts.valid & has_room),
+            sends.eq(has_unsent & ~self.look_up & (~self.addresses.valid | self.addresses.ready)),
+            self.bursts.ready.eq(has_room),
+            *(write.addr.eq(produce), write.data.eq(stored), write.en.eq(pushes)),
+            *(write_tag.addr.eq(produce), write_tag.data.eq(burst.tag), write_tag.en.eq(pushes)),
+            *(read_tag.addr.eq(consume), self.tag.eq(read_tag.data)),
+            read.addr.eq(Mux(self.look_up, consume, send)),
+            self.address.eq(Cat(low, read.data[8:])),
+        ]
+
+        def following(place: Value) -> Value:
+            return Mux(place == self._depth - 1, 0, place + 1)[: len(place)]
+
+        for place, moves in ((produce, pushes), (send, sends), (consume, self.pop)):
+            with m.If(moves):
+                m.d.sync += place.eq(following(place))
+        m.d.sync += [
+            has_room.eq(self.pop | (has_room & ~(pushes & (following(produce) == consume)))),
+            has_unsent.eq(pushes | (has_unsent & ~(sends & (following(send) == produce)))),
+            self.valid.eq(pushes | (self.valid & ~(self.pop & (following(consume) == produce)))),
+        ]
+        with m.If(~self.addresses.valid | self.addresses.ready):
+            m.d.sync += [
+                self.addresses.valid.eq(has_unsent & ~self.look_up),
+                *(sent.len.eq(read.data[:8]), sent.addr.eq(self.address)),
+            ]
+        return m
