@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -55,23 +55,21 @@ class StreamFIFO(wiring.Component):
         shape = Shape.cast(self.input.p.shape())
         m.submodules.storage = storage = Memory(shape=shape, depth=self.depth, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
-        has_room = Signal(init=1)
-        has_any = Signal()
+        # One bit for each payload that is held, from the lowest one on: it costs less than a count that is compared.
+        occupied = Signal(self.depth)
         pushes, pops = Signal(), Signal()
         m.d.comb += [
-            pushes.eq(self.input.valid & has_room),
-            pops.eq(has_any & self.output.ready),
-            self.input.ready.eq(has_room),
-            self.output.valid.eq(has_any),
+            pushes.eq(self.input.valid & self.input.ready),
+            pops.eq(self.output.valid & self.output.ready),
+            self.input.ready.eq(~occupied[-1]),
+            self.output.valid.eq(occupied[0]),
             write.data.eq(Value.cast(self.input.payload)),
             write.en.eq(pushes),
             Value.cast(self.output.payload).eq(read.data),
         ]
-        m.d.sync += [
-            self.level.eq(tally(self.level, pushes, pops)),
-            has_any.eq(pushes | (has_any & ~(pops & (self.level == 1)))),
-            has_room.eq(pops | (has_room & ~(pushes & (self.level == self.depth - 1)))),
-        ]
+        m.d.sync += self.level.eq(tally(self.level, pushes, pops))
+        with m.If(pushes != pops):
+            m.d.sync += occupied.eq(Mux(pushes, Cat(1, occupied), occupied[1:]))
         for port, moves in ((write, pushes), (read, pops)):
             place = Signal.like(port.addr, name="produce" if port is write else "consume")
             m.d.comb += port.addr.eq(place)

@@ -36,9 +36,6 @@ class HostReader(wiring.Component):
     runs_ahead = 4
     """Bursts that may be asked for before their data has come."""
 
-    rows_waiting = 2
-    """Rows that may wait for the unified buffer; with two, one can come in every cycle."""
-
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(
@@ -85,13 +82,12 @@ class HostReader(wiring.Component):
         connect(m, flipped(self.memory.data), unpacker.beats)
         connect(m, destinations.output, walker.ranges)
 
-        # Rows wait for the unified buffer in a queue of their own: whether it is free in this cycle does not reach
-        # back to the memory port.
-        m.submodules.waiting = waiting = StreamFIFO(
+        # Two rows can wait for the unified buffer: whether it is free in this cycle does not reach back to the memory
+        # port.
+        m.submodules.waiting = waiting = RegisterSlice(
             data.StructLayout(
                 {"address": config.unified_buffer_address_width, "row": unified_buffer.row_layout(config), "last": 1}
-            ),
-            self.rows_waiting,
+            )
         )
         m.d.comb += [
             waiting.input.p.address.eq(walker.rows.p.address),

@@ -29,8 +29,8 @@ __all__ = ["RegisterFile", "register_shape"]
 
 _OWN = tuple(register for register in DEVICE_REGISTERS if not register.is_in_core)
 _RING_CONSTANTS = ("RING_BASE", "RING_SIZE")
-_GROUP = 6
-"""Registers among which one is chosen first."""
+_GROUP = 4
+"""Neighbours among which one is chosen first; a power of two."""
 
 
 def register_shape(register: DeviceRegister, config: Config) -> ShapeLike:
@@ -121,7 +121,8 @@ class RegisterFile(wiring.Component):
         in_core, high = request.word[-1], request.word[0]
         low_half = Signal(LITE_DATA_WIDTH, reset_less=True)
         high_half = Signal(LITE_DATA_WIDTH, reset_less=True)
-        value = Signal(2 * LITE_DATA_WIDTH)
+        value = Signal(LITE_DATA_WIDTH)
+        high_value = Signal(LITE_DATA_WIDTH)
         keeps_high = Signal()
         write = Signal()
         m.d.comb += [
@@ -130,10 +131,10 @@ class RegisterFile(wiring.Component):
             self.management.p.data.eq(Cat(low_half, request.data)),
         ]
         is_ = self._decode(m)
-        self._read(m, is_, value, keeps_high, high_half)
+        self._read(m, is_, Cat(value, high_value), keeps_high, high_half)
         # The choice among all registers takes two cycles of its own.
-        chosen, chosen_keeps_high = Signal.like(value, reset_less=True), Signal(reset_less=True)
-        m.d.sync += [chosen.eq(value), chosen_keeps_high.eq(keeps_high)]
+        chosen = Signal.like(value, reset_less=True)
+        m.d.sync += chosen.eq(value)
         self._write(m, is_, write, Cat(low_half, request.data))
 
         # What is answered is known before it is known when.
@@ -141,21 +142,21 @@ class RegisterFile(wiring.Component):
         answers = Signal()
         was_reset = Signal()
         m.d.sync += was_reset.eq(self.core_resets)
-        word = Mux(from_core, self.management_response.payload, chosen)
+        word = Mux(from_core, self.management_response.payload, Cat(chosen, high_value))
         with m.If(~self.responses.valid):
             m.d.sync += self.responses.payload.eq(word[:LITE_DATA_WIDTH])
-        with m.If(answers & (from_core | chosen_keeps_high)):
+        with m.If(answers & (in_core | keeps_high)):
             m.d.sync += high_half.eq(word[LITE_DATA_WIDTH:])
 
         def answer() -> None:
-            m.d.comb += answers.eq(1)
+            m.d.comb += [self.requests.ready.eq(1), answers.eq(1)]
             m.d.sync += self.responses.valid.eq(1)
             m.next = "ANSWER"
 
         def give_up() -> None:
-            """Answer 0 in the next cycle."""
-            m.d.sync += [from_core.eq(0), chosen.eq(0), chosen_keeps_high.eq(1)]
-            m.next = "GIVE_UP"
+            """Answer 0, which is what all registers outside of the core add up to."""
+            m.d.sync += from_core.eq(0)
+            m.next = "CHOOSE"
 
         with m.If(write & ~high):
             m.d.sync += low_half.eq(request.data)
@@ -179,7 +180,6 @@ class RegisterFile(wiring.Component):
             with m.State("CHOOSE_GROUP"):
                 m.next = "READ_OWN"
             with m.State("READ_OWN"):
-                m.d.comb += self.requests.ready.eq(1)
                 answer()
             with m.State("WRITE_CORE"):
                 m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
@@ -187,10 +187,9 @@ class RegisterFile(wiring.Component):
                     m.next = "IDLE"
             with m.State("ASK_CORE"):
                 with m.If(was_reset):
-                    m.d.comb += self.requests.ready.eq(1)
                     give_up()
                 with m.Else():
-                    m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
+                    m.d.comb += self.management.valid.eq(1)
                     with m.If(self.management.ready):
                         m.next = "AWAIT_CORE"
             with m.State("AWAIT_CORE"):
@@ -200,8 +199,6 @@ class RegisterFile(wiring.Component):
                     answer()
                 with m.Elif(was_reset):
                     give_up()
-            with m.State("GIVE_UP"):
-                answer()
             with m.State("ANSWER"):
                 with m.If(self.responses.ready):
                     m.d.sync += self.responses.valid.eq(0)
@@ -217,38 +214,51 @@ class RegisterFile(wiring.Component):
         return Value.cast(getattr(self, register.name.lower()))
 
     def _decode(self, m: Module) -> dict[int, Signal]:
-        """One register for each word, set in the cycle after that in which a request for it comes."""
-        words = {register.offset // WORD_BYTES + half for register in _OWN for half in range(1 + register.is_wide)}
+        """One register for each word that is more than read, set in the cycle after that in which a request for it
+        comes."""
+        words = {
+            register.offset // WORD_BYTES + half
+            for register in _OWN
+            for half in range(1 + register.is_wide)
+            if register.is_wide or register.access is not Access.READ
+        }
         is_ = {word: Signal(name=f"is_{word}", reset_less=True) for word in sorted(words)}
         m.d.sync += [bit.eq(self.requests.p.word == word) for word, bit in is_.items()]
         return is_
 
     def _read(self, m: Module, is_: dict[int, Signal], value: Signal, keeps_high: Signal, high_half: Signal) -> None:
         """The word that is read, and above it the high word if it is the low one of two."""
-        is_core_high = Signal(reset_less=True)
-        m.d.sync += is_core_high.eq(self.requests.p.word.matches(*self._core_high_words()))
-        highs, lows, words = [is_core_high], [], []
+        is_core_high = self.requests.p.word.matches(*self._core_high_words())
+        contents, lows, highs, highs_of_lows = {}, [], [is_core_high], []
         for register in _OWN:
             if register.access is Access.WRITE:
                 continue
             word = register.offset // WORD_BYTES
             constant = self._constant(register)
             if constant is None:
-                content = Cat(Const(0, ceil_log2(register.alignment)), self._port(register))
+                content = Cat(Const(0, ceil_log2(register.alignment)), self._port(register), Const(0, len(value)))
             else:
                 content = Const(constant, len(value))
-            words.append(Mux(is_[word], content, 0))
+            contents[word] = content[:LITE_DATA_WIDTH]
             if register.is_wide:
                 lows.append(is_[word])
-                highs.append(is_[word + 1])
-        words.append(Mux(Cat(highs).any(), high_half, 0))
-        # No two of them at once: all that has to be done is to add them up, some of them first.
-        groups = []
-        for number, first in enumerate(range(0, len(words), _GROUP)):
-            group = Signal.like(value, name=f"group_{number}", reset_less=True)
-            m.d.sync += group.eq(reduce(or_, words[first : first + _GROUP]))
+                highs.append(self.requests.p.word == word + 1)
+                highs_of_lows.append(Mux(is_[word], content[LITE_DATA_WIDTH : len(value)], 0))
+        # One of each few neighbours is chosen first, and the others become 0; no two of them are left.
+        kept = Signal(LITE_DATA_WIDTH, reset_less=True)
+        m.d.sync += kept.eq(Mux(Cat(highs).any(), high_half, 0))
+        groups = [kept]
+        for first in range(0, max(contents) + 1, _GROUP):
+            group = Signal(LITE_DATA_WIDTH, name=f"group_{first}", reset_less=True)
+            words = Cat(contents.get(first + place, Const(0, LITE_DATA_WIDTH)) for place in range(_GROUP))
+            place, is_here = self.requests.p.word[: ceil_log2(_GROUP)], Signal(name=f"is_in_{first}")
+            m.d.comb += is_here.eq(self.requests.p.word[ceil_log2(_GROUP) :] == first // _GROUP)
+            m.d.sync += group.eq(Mux(is_here, words.word_select(place, LITE_DATA_WIDTH), 0))
             groups.append(group)
-        m.d.comb += [value.eq(reduce(or_, groups)), keeps_high.eq(Cat(lows).any())]
+        m.d.comb += [
+            value.eq(Cat(reduce(or_, groups), reduce(or_, highs_of_lows))),
+            keeps_high.eq(Cat(lows).any()),
+        ]
 
     @staticmethod
     def _core_high_words() -> tuple[str, ...]:

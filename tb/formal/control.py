@@ -82,9 +82,9 @@ class RegisterAnswers(Proof):
         )
         # What each state holds.
         request = unit.requests
-        self.lemma(m, (open_reads == 1) == (self.is_in("AWAIT_CORE") | self.is_in("GIVE_UP") | self.is_in("ANSWER")))
+        self.lemma(m, (open_reads == 1) == self.is_in("ANSWER"))
         self.lemma(m, unit.responses.valid == self.is_in("ANSWER"))
-        for reading in ("ASK_CORE", "CHOOSE", "CHOOSE_GROUP", "READ_OWN"):
+        for reading in ("ASK_CORE", "AWAIT_CORE", "CHOOSE", "CHOOSE_GROUP", "READ_OWN"):
             self.lemma(m, ~self.is_in(reading) | (request.valid & ~request.p.write))
         for writing in ("WRITE_CORE", "WRITE_OWN"):
             self.lemma(m, ~self.is_in(writing) | (request.valid & request.p.write))
