@@ -139,6 +139,9 @@ AXI_CLIENTS = ("first", "second")
 DENSE_FETCHER_BYTES = (4, 16)
 """Bus widths that the program fetcher of the dense profile is tested with."""
 
+MOST_BEATS = 4000
+"""Of requests for bursts."""
+
 FETCHER_DEPTH = 8
 """Instructions that the program fetcher under test holds."""
 
@@ -243,14 +246,23 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
 def _axi_units(config: Config) -> dict[str, wiring.Component]:
     width = AXI_ADDRESS_WIDTH
     return {
-        **{f"burst_splitter_{beat}": BurstSplitter(width, beat) for beat in AXI_DATA_BYTES},
+        **{f"burst_splitter_{beat}": BurstSplitter(width, beat, MOST_BEATS) for beat in AXI_DATA_BYTES},
         **{
             f"read_manager_{beat}": ReadManager(
-                width, beat, clients=AXI_CLIENTS, whole=AXI_CLIENTS[:1], outstanding=5, beats_ahead=128
+                width,
+                beat,
+                clients=AXI_CLIENTS,
+                whole=AXI_CLIENTS[:1],
+                most_beats=MOST_BEATS,
+                outstanding=5,
+                beats_ahead=128,
             )
             for beat in AXI_DATA_BYTES
         },
-        **{f"write_manager_{beat}": WriteManager(width, beat, outstanding=5) for beat in AXI_DATA_BYTES},
+        **{
+            f"write_manager_{beat}": WriteManager(width, beat, most_beats=MOST_BEATS, outstanding=5)
+            for beat in AXI_DATA_BYTES
+        },
         **{
             f"program_fetcher_{beat}": ProgramFetcher(width, beat, depth=FETCHER_DEPTH, chunk=FETCHER_DEPTH // 2)
             for beat in AXI_DATA_BYTES

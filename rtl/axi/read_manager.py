@@ -123,7 +123,9 @@ class ReadManager(wiring.Component):
                 requests.ready.eq(bursts.ready | self.flush),
             ]
             return bursts
-        m.submodules[f"splitter_{name}"] = splitter = BurstSplitter(self._address_width, self._data_bytes, self._most_beats)
+        m.submodules[f"splitter_{name}"] = splitter = BurstSplitter(
+            self._address_width, self._data_bytes, self._most_beats
+        )
         connect(m, flipped(requests), splitter.requests)
         m.d.comb += [splitter.offset.eq(getattr(self, f"offset_{name}")), splitter.flush.eq(self.flush)]
         return splitter.bursts

@@ -220,6 +220,9 @@ class ProgramFetcher(wiring.Component):
         instructions, read = self.instructions, self._read
         shown = Signal(WORD_BITS, reset_less=True)
         part = Signal(range(self._parts))
+        # A cycle late, so that what came with an error waits for `hold`, which is four cycles behind it.
+        visible = Signal.like(self._produce)
+        m.d.sync += visible.eq(self._produce)
         is_full = Signal()  # all of an instruction has been read
         reads = Signal()
         comes = Signal()
@@ -227,7 +230,7 @@ class ProgramFetcher(wiring.Component):
         waits = Signal()
         holds = Signal()
         m.d.comb += [
-            reads.eq((self._produce != self._consume) & ~is_full),
+            reads.eq((visible != self._consume) & ~is_full),
             *(read.en.eq(reads), read.addr.eq(self._consume)),
             instructions.payload.eq(shown),
         ]

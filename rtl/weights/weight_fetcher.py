@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.common.countdown import Countdown
 from openmxu.rtl.common.interfaces import ReadPortSignature
-from openmxu.rtl.common.register_slice import StreamRegister
+from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.room import Room
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
@@ -79,7 +79,7 @@ class WeightFetcher(wiring.Component):
         connect(m, places.places, unpacker.places)
         m.submodules.in_flight = in_flight = StreamFIFO(places.runs.p.shape(), config.weight_fifo_tiles)
         connect(m, in_flight.output, places.runs)
-        m.submodules.next = queued = StreamRegister(weight_command(config), isolates=True)
+        m.submodules.next = queued = RegisterSlice(weight_command(config), half_rate=True)
         connect(m, flipped(self.commands), queue.input)
         connect(m, queue.output, queued.input)
         connect(m, flipped(self.memory.data), unpacker.beats)

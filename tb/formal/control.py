@@ -188,6 +188,8 @@ class Fetching(Proof):
         produce, consume, arrives = (self.inside(name) for name in ("produce", "consume", "arrives"))
         level = (produce - consume)[: len(produce)]
         places = _DEPTH * parts
+        seen = (self.inside("visible") - consume)[: len(produce)]
+        self.lemma(m, (seen == level) | (seen + 1 == level))
         self.claim(m, "what was asked for is always taken", level + arrives + left <= places)
         self.lemma(m, ~(looks | asks) | (left == 0))
         has_room = self.inside("has_room")

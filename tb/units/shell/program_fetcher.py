@@ -151,3 +151,22 @@ async def a_head_outside_the_ring_fetches_nothing(dut, name):
     assert reads.bursts == []
     bench.port("head").value = 7
     await bench.until(lambda: len(instructions.received) == 7)
+
+
+@cocotb.test()
+@cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
+async def a_late_hold_is_in_time(dut, data_bytes):
+    """Held from the fourth cycle on after a beat came, it gives out nothing of it: so long does an error reply take to
+    stop it."""
+    bench = await Bench.start(dut, f"program_fetcher_{data_bytes}")
+    driver, reads, instructions = make(bench, data_bytes, 0, 8, 0.0, 0.0)
+    expected = words(1)
+    driver.rest = expected.copy()
+    beats = max(1, WORD_BYTES // data_bytes)
+    await bench.until(lambda: len(reads.data.sent) == beats)
+    await bench.steps(3)
+    bench.port("hold").value = 1
+    await bench.steps(30)
+    assert instructions.received == []
+    bench.port("hold").value = 0
+    await bench.until(lambda: instructions.received == expected)

@@ -120,8 +120,8 @@ async def commands_queue_up_and_settle(dut):
     assert rows.received == expected[: CONFIG.weight_fifo_tiles * CONFIG.size]
     # The tiles in the FIFO belong to the first commands, of which the last may still have tiles to come.
     whole = np.cumsum([fetch.tiles for fetch in fetches]) <= CONFIG.weight_fifo_tiles
-    # More than the queue holds: the command that is executed, and two between it and the queue.
-    assert len(commands.sent) == whole.sum() + 3 + CONFIG.weight_queue_depth
+    # More than the queue holds: the command that is executed, and one between it and the queue.
+    assert len(commands.sent) == whole.sum() + 2 + CONFIG.weight_queue_depth
     assert int(bench.port("settled").value) == 1
     assert int(bench.port("busy").value) == 1
     consumer.enabled = True
