@@ -10,11 +10,11 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo test lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs,"
 	@echo "  MUTANTS=$(MUTANTS) the number of faults; BOARD=$(BOARD) may be icebreaker or tang_nano_9k, too."
 
@@ -34,8 +34,15 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## Run the digits network on the simulated RTL and compare it with ONNX Runtime
 	$(BIN)/openmxu demo
 
+check: $(INSTALLED) ## Run the tests that build no hardware
+	$(BIN)/python -m pytest -n 2 -m "not build and not slow"
+
 test: $(INSTALLED) ## Run the test suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: $(INSTALLED) ## Run it with its slow tests, and prove everything
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m scripts.formal
 
 lint: $(INSTALLED) ## Check style and format
 	$(BIN)/ruff check

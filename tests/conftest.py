@@ -1,9 +1,56 @@
-"""Settings that every test shares."""
+"""Settings that every test shares, and which tests are run when.
+
+``make check`` runs what needs no built hardware, ``make test`` all but what is slow, ``make test-all`` everything. A
+test is marked ``slow`` where it stands; what is marked ``build`` is listed here, by file.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+import openmxu.sim.verilator.cache
+import tb.build
 
 # Deadlines measure the machine, not the code: a first call may compile or import for seconds.
 settings.register_profile("openmxu", deadline=None, print_blob=True)
 settings.load_profile("openmxu")
+
+ROOT = Path(__file__).parent
+
+BUILDS = (
+    *("tb", "fpga", "rtl"),
+    *("cli/test_bench.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
+    *("compiler/test_exactness.py", "compiler/test_program.py", "compiler/test_recurrent_rtl.py"),
+    *("compiler/test_schedule.py", "driver/test_serial.py"),
+    *("examples/test_mnist.py", "examples/test_networks.py", "examples/test_recurrent_networks.py"),
+    *("sim/test_axi.py", "sim/test_build_cache.py", "sim/test_counters.py", "sim/test_cycle_counts.py"),
+    *("sim/test_dense_board.py", "sim/test_directed.py", "sim/test_faults.py", "sim/test_instrumented.py"),
+    *("sim/test_line_coverage.py", "sim/test_lockstep.py", "sim/test_random_programs.py", "sim/test_scrub.py"),
+    *("sim/test_serial.py", "sim/test_verilated.py", "test_packaging.py", "test_reporting.py"),
+)
+"""Folders and files whose tests build hardware or run its tools: Verilator, cocotb, Yosys, nextpnr, the solver."""
+
+
+def _builds(path: Path) -> bool:
+    return any(path.is_relative_to(ROOT / name) for name in BUILDS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _builds(item.path):
+            item.add_marker("build")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_built_unmarked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that compiles a model without being marked, or ``make check`` would become slow unnoticed."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        pytest.fail(f"{request.node.path.name} builds hardware: name it in BUILDS of {Path(__file__).name}")
+
+    if request.node.get_closest_marker("build") is None:
+        monkeypatch.setattr(openmxu.sim.verilator.cache, "build_library", refuse)
+        monkeypatch.setattr(tb.build, "_compile", refuse)

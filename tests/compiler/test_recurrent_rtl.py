@@ -12,6 +12,8 @@ from tests.compiler.recurrent_models import RecurrentModel
 
 CONFIG = openmxu.Config.preset("tiny")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def device():

@@ -40,7 +40,13 @@ BAD_DESIGN_RULES = {"UNDRIVEN", "UNOPTFLAT", "LATCH", "WIDTHTRUNC", "BLKSEQ", "I
 
 @pytest.mark.parametrize(
     ("size", "lanes", "host_data_bytes", "weight_data_bytes"),
-    [(2, 2, 4, 64), (4, 2, 8, 16), (8, 8, 16, 8), (16, 8, 8, 64), (32, 1, 64, 16)],
+    [
+        (2, 2, 4, 64),
+        (4, 2, 8, 16),
+        (8, 8, 16, 8),
+        pytest.param(16, 8, 8, 64, marks=pytest.mark.slow),
+        pytest.param(32, 1, 64, 16, marks=pytest.mark.slow),
+    ],
 )
 def test_core(size, lanes, host_data_bytes, weight_data_bytes):
     config = Config(

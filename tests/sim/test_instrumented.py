@@ -18,6 +18,8 @@ from tests.sim.stand_in import CONFIG, DESIGN
 
 HALT = format_named("halt")()
 
+pytestmark = pytest.mark.slow  # what mutation and coverage use, which are campaigns themselves
+
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):

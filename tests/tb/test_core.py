@@ -49,6 +49,8 @@ CONFIGS = {
 }
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize(
+    "config", [pytest.param(name, marks=pytest.mark.slow if name != "S4" else ()) for name in CONFIGS]
+)
 def test_core(config: str, tmp_path: Path) -> None:
     assert run("core", CONFIGS[config], ["core.programs"], tmp_path) > 0

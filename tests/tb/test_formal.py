@@ -43,9 +43,16 @@ class Unreachable(Proof):
 
 
 QUICK = [run for run in RUNS if run.mode == "cover" or not any(proof.takes_minutes for proof in run.proofs)]
+SLOW = ("control", "managers", "windows")
+"""Modules of proofs that take the solver half a minute and more."""
 
 
-@pytest.mark.parametrize("run", QUICK, ids=lambda run: run.name)
+def _marked(run: Run) -> object:
+    is_slow = any(type(proof).__module__.endswith(f".{name}") for proof in run.proofs for name in SLOW)
+    return pytest.param(run, id=run.name, marks=pytest.mark.slow if is_slow else ())
+
+
+@pytest.mark.parametrize("run", map(_marked, QUICK))
 def test_proofs(run: Run, tmp_path: Path) -> None:
     assert run.go(tmp_path) == ""
 
