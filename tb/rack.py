@@ -28,7 +28,7 @@ from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.common.plane_walker import PlaneWalker
+from openmxu.rtl.common.plane_walker import PlaneWalker, walk_layout
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
@@ -93,6 +93,8 @@ __all__ = [
     "BEAT_BYTES",
     "DENSE_FETCHER_BYTES",
     "EVENT_QUEUE_DEPTH",
+    "FAR_OUTPUTS",
+    "FAR_WALKS",
     "FETCHER_DEPTH",
     "FIFO_DEPTHS",
     "LANE_WIDTH",
@@ -126,6 +128,15 @@ FIFO_DEPTHS = (1, 2, 5)
 
 ROWS_IN_FLIGHT = 3
 """Results that activation sequencer and result writer under test have room for."""
+
+FAR_OUTPUTS = 2100
+"""Outputs of the walks below; 255 positions apart, the last one lies beyond 2**19."""
+
+FAR_WALKS = {
+    name: walk_layout(address_width=10, most_rows=40, most_outputs=FAR_OUTPUTS, windows=windows)
+    for name, windows in (("far_walker", False), ("far_walker_windows", True))
+}
+"""Layouts of walks over a small plane that reach far beyond it."""
 
 AXI_ADDRESS_WIDTH = 18
 """Bits of an address of the AXI units under test."""
@@ -198,6 +209,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "weight_shifter": WeightShifter(config),
         "plane_walker": PlaneWalker(matrix_walk(config)),
         "plane_walker_windows": PlaneWalker(activation_walk(config)),
+        **{name: PlaneWalker(layout) for name, layout in FAR_WALKS.items()},
         "row_walker": RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
         "run_walker": RunWalker(ROWS_WIDTH, LANE_WIDTH),
@@ -213,11 +225,13 @@ def _activation_units(config: Config) -> dict[str, wiring.Component]:
         "table_memory": TableMemory(config),
         "row_loader": RowLoader(config),
         "pooler": Pooler(groups),
+        "pooler_ecp5": OnTarget(Pooler(groups), Target(Family.ECP5)),
         "element_multiplier": ElementMultiplier(),
         "element_multiplier_ecp5": OnTarget(ElementMultiplier(), Target(Family.ECP5)),
         "scaler": Scaler(),
         "scaler_ecp5": OnTarget(Scaler(), Target(Family.ECP5)),
         "requantizer": Requantizer(groups),
+        "requantizer_ecp5": OnTarget(Requantizer(groups), Target(Family.ECP5)),
         "element_fetcher": ElementFetcher(config),
         "activation_sequencer": ActivationSequencer(config, rows_in_flight=ROWS_IN_FLIGHT),
         "result_writer": ResultWriter(config, rows=ROWS_IN_FLIGHT),

@@ -14,6 +14,7 @@ from openmxu.rtl.activation.table_memory import TableMemory, table_write_layout
 from openmxu.rtl.buffer.unified_buffer import row_layout
 from openmxu.rtl.common.delayed import delayed
 from openmxu.rtl.dispatch.commands import Operand, OutputLayout
+from openmxu.rtl.fpga.carry_chain import chained_sum
 from openmxu.rtl.matrix.accumulators import read_latency
 
 __all__ = ["ActivationDatapath", "Finish", "element_value", "latency", "result_beat_layout"]
@@ -121,7 +122,6 @@ class ActivationDatapath(wiring.Component):
                 "repeat": at_product,
                 "parameters": at_scale - _SCALE - ParameterMemory.read_latency,
                 "is_int32": at_scale - _SCALE,
-                "group": at_addition - 1,
                 "operand": at_addition,
                 "completes": at_byte,
                 "ends_pass": at_byte,
@@ -133,6 +133,8 @@ class ActivationDatapath(wiring.Component):
         scales = self.operand_scales
         finishes = self.finishes
         own_scale = Signal()
+        is_int32 = beats[at_product].is_int32
+        has_bias = beats[at_bias].operand != Operand.ADD
         is_word = delayed(m, finishes.p.is_word, at_value - at_finish, "is_word")
         is_odd_byte = delayed(m, beats[at_product].repeat[0], at_value - at_product, "is_odd_byte")
         looks_up = delayed(m, finishes.p.table, at_byte - at_finish, "looks_up")
@@ -170,25 +172,30 @@ class ActivationDatapath(wiring.Component):
             m.d.comb += [
                 pooler.value.eq(delayed(m, value, _ENTRY, f"entry_{lane}")),
                 pooler.enable.eq(active[at_pooler]),
-                pooler.group.eq(beats[at_pooler - 1].group),
                 pooler.operation.eq(beats[at_pooler].operation),
             ]
 
-            bias = Mux(beats[at_bias].operand == Operand.ADD, 0, parameters.biases[lane])
+            biased = chained_sum(
+                m,
+                platform,
+                f"biased_{lane}",
+                [pooler.pooled.as_unsigned(), parameters.biases[lane].as_unsigned(), has_bias],
+                first=lambda pooled, bias, has_bias: pooled,
+                second=lambda pooled, bias, has_bias: bias & has_bias,
+            )
             m.d.comb += [
-                multiplier.total.eq(delayed(m, (pooler.pooled + bias)[:32].as_signed(), _TOTAL, f"total_{lane}")),
+                multiplier.total.eq(delayed(m, biased.as_signed(), _TOTAL, f"total_{lane}")),
                 multiplier.element.eq(delayed(m, factor, at_total - at_element, f"factor_{lane}")),
             ]
 
             # A byte of the total passes the requantizer unchanged: scaled by 1, with the limits of a byte.
-            byte = multiplier.product.word_select(beats[at_product].repeat, 8)
-            selected = Mux(beats[at_product].is_int32, byte, multiplier.product)[:32].as_signed()
+            low = multiplier.product.word_select(Mux(is_int32, beats[at_product].repeat, 0), 8)
+            selected = Cat(low, Mux(is_int32, 0, multiplier.product[8:])).as_signed()
             scale = Mux(own_scale, scales.payload, parameters.scales[lane])
             m.d.comb += [
                 requantizer.total.eq(delayed(m, selected, _SELECTED, f"selected_{lane}")),
                 requantizer.scale.eq(delayed(m, scale, _SCALE, f"scale_{lane}")),
                 requantizer.enable.eq(active[at_addition]),
-                requantizer.group.eq(beats[at_addition - 1].group),
                 requantizer.adds.eq(beats[at_addition].operand == Operand.ADD),
                 requantizer.output.eq(finishes.p.output),
             ]

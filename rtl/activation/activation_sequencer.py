@@ -1,6 +1,6 @@
 """Activation sequencer: passes become beats, the cycles in which each lane takes one column."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,8 +24,18 @@ def sequence_layout(config: Config) -> data.StructLayout:
         Windows become their maximum rather than their sum.
     is_int32
         Results are bytes of the totals.
+    source_format, operand_format
+        Of elements of the source, and of the second operand.
     """
-    return data.StructLayout({"parameters": config.parameter_set_width, "maximum": 1, "is_int32": 1})
+    return data.StructLayout(
+        {
+            "parameters": config.parameter_set_width,
+            "maximum": 1,
+            "is_int32": 1,
+            "source_format": ElementFormat,
+            "operand_format": ElementFormat,
+        }
+    )
 
 
 def beat_layout(config: Config) -> data.StructLayout:
@@ -37,8 +47,10 @@ def beat_layout(config: Config) -> data.StructLayout:
         There is a beat; without it the other members mean nothing.
     group
         j.
-    from_accumulators, from_elements, format, operand, repeat
+    from_accumulators, from_elements, operand, repeat
         Of the pass, see :func:`openmxu.rtl.activation.element_fetcher.pass_layout`.
+    format
+        Of its elements.
     operation, maximum
         What becomes of the pooled values; whether positions outside the plane count as -2**31 rather than 0.
     is_int32
@@ -123,7 +135,8 @@ class ActivationSequencer(wiring.Component):
             self.read.payload.eq(pass_.row),
             starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
             takes.eq(starts & pass_.completes),
-            self.passes.ready.eq(beat.active & beat.ends_pass),
+            # The last of several beats does not wait for anything.
+            self.passes.ready.eq(beat.ends_pass & (starts if groups == 1 else 1)),
             self.sequences.ready.eq(beat.active & beat.ends_walk),
         ]
         m.d.sync += room.step(takes, self.written)
@@ -137,7 +150,7 @@ class ActivationSequencer(wiring.Component):
             beat.group.eq(group),
             beat.from_accumulators.eq(pass_.from_accumulators),
             beat.from_elements.eq(pass_.from_elements),
-            beat.format.eq(pass_.format),
+            beat.format.eq(Mux(pass_.operand == Operand.NONE, sequence.source_format, sequence.operand_format)),
             beat.operand.eq(pass_.operand),
             beat.repeat.eq(pass_.repeat),
             beat.maximum.eq(sequence.maximum),

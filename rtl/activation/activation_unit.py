@@ -112,8 +112,12 @@ class ActivationUnit(wiring.Component):
         addresses = self._queue(m, "addresses", begins, config.unified_buffer_address_width, writer.addresses)
         is_int32 = command.output_format == OutputFormat.INT32
         m.d.comb += [
-            *(fetches[name].eq(command[name]) for name, _ in fetch_layout(config) if name != "repeats"),
+            *(fetches[name].eq(command[name]) for name in ("from_unified_buffer", "operand", "operand_address")),
+            fetches.source_wide.eq(command.source_format.wide),
+            fetches.operand_wide.eq(command.operand_format.wide),
             fetches.repeats.eq(command.walk.repeats),
+            sequences.source_format.eq(command.source_format),
+            sequences.operand_format.eq(command.operand_format),
             sequences.parameters.eq(command.parameters),
             sequences.maximum.eq(command.pooling == Pooling.MAX),
             sequences.is_int32.eq(is_int32),

@@ -7,21 +7,23 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["ColumnState"]
 
+_MOST_REGISTERS = 4
+"""Columns up to which registers, which need no logic, are no more than distributed RAM and its registers."""
+
 
 class ColumnState(wiring.Component):
-    """A value for each of ``groups`` columns, which come in turn; distributed RAM, or a register for one column.
-
-    What is kept goes through a register, so that a whole cycle is left to make the next value of it. Where more than
-    two columns come in turn, the next value goes through one as well before it is written.
+    """A value for each of ``groups`` columns, which come in turn: a shift register, of distributed RAM if it is long.
 
     Members
     -------
-    group
-        The column that comes in the next cycle.
-    value
-        What is kept for the column that comes now.
     enable, next_value
-        Replace it at the end of the cycle.
+        A column comes, and what is kept for it from now on.
+    newest
+        The last one of these.
+    value
+        What is kept for the column that comes next.
+    coming
+        What ``value`` becomes when a column comes.
     """
 
     def __init__(self, shape: ShapeLike, groups: int) -> None:
@@ -29,37 +31,41 @@ class ColumnState(wiring.Component):
         self._groups = groups
         super().__init__(
             {
-                "group": In(range(groups)),
-                "value": Out(self._shape),
                 "enable": In(1),
                 "next_value": In(self._shape),
+                "newest": Out(self._shape),
+                "value": Out(self._shape),
+                "coming": Out(self._shape),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        kept = Signal(self._shape, reset_less=True)
-        m.d.comb += self.value.eq(kept)
-        if self._groups == 1:
-            with m.If(self.enable):
-                m.d.sync += kept.eq(self.next_value)
+        if self._groups > _MOST_REGISTERS:
+            self._use_memory(m)
             return m
-
-        m.submodules.memory = memory = Memory(shape=self._shape, depth=self._groups, init=[])
-        # The register is not the memory's own, which would make it block RAM.
-        read = memory.read_port(domain="comb")
-        write = memory.write_port()
-        current = Signal.like(self.group, reset_less=True)
-        replaced = Signal.like(self.group, reset_less=True)
-        next_value = Signal.like(self.next_value, reset_less=True)
-        enable = Signal()
-        later = m.d.comb if self._groups == 2 else m.d.sync
-        m.d.comb += [
-            read.addr.eq(self.group),
-            write.addr.eq(replaced),
-            write.data.eq(next_value),
-            write.en.eq(enable),
-        ]
-        later += [replaced.eq(current), next_value.eq(self.next_value), enable.eq(self.enable)]
-        m.d.sync += [current.eq(self.group), kept.eq(read.data)]
+        stages = [self.next_value]
+        for index in range(self._groups):
+            stage = Signal(self._shape, name=f"stage_{index}", reset_less=True)
+            with m.If(self.enable):
+                m.d.sync += stage.eq(stages[-1])
+            stages.append(stage)
+        m.d.comb += [self.newest.eq(stages[1]), self.coming.eq(stages[-2]), self.value.eq(stages[-1])]
         return m
+
+    def _use_memory(self, m: Module) -> None:
+        """A memory for all registers but the first and the last one."""
+        newest, oldest = (Signal(self._shape, name=name, reset_less=True) for name in ("newest", "oldest"))
+        m.submodules.memory = memory = Memory(shape=self._shape, depth=self._groups, init=[])
+        read, write = memory.read_port(domain="comb"), memory.write_port()
+        place = Signal(range(self._groups))
+        m.d.comb += [
+            # Two of the turns until `place` is the same again are those of the two registers.
+            read.addr.eq(place + 2),
+            write.addr.eq(place),
+            write.data.eq(newest),
+            write.en.eq(self.enable),
+            *(self.newest.eq(newest), self.coming.eq(read.data), self.value.eq(oldest)),
+        ]
+        with m.If(self.enable):
+            m.d.sync += [place.eq(place + 1), newest.eq(self.next_value), oldest.eq(read.data)]

@@ -2,28 +2,27 @@
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.buffer import unified_buffer
-from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer, row_layout
+from openmxu.rtl.buffer.unified_buffer import row_layout
 from openmxu.rtl.common.plane_walker import step_layout
-from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.stream_fifo import StreamFIFO
-from openmxu.rtl.dispatch.commands import ElementFormat, Operand, activation_walk
+from openmxu.rtl.dispatch.commands import Operand, activation_walk
 
 __all__ = ["ElementFetcher", "fetch_layout", "pass_layout"]
 
 
 def fetch_layout(config: Config) -> data.StructLayout:
-    """What the steps of a walk need: members of :func:`openmxu.rtl.dispatch.commands.activation_command`."""
+    """What the steps of a walk need of :func:`openmxu.rtl.dispatch.commands.activation_command`."""
     return data.StructLayout(
         {
             "from_unified_buffer": 1,
-            "source_format": ElementFormat,
+            "source_wide": 1,
             "operand": Operand,
             "operand_address": config.unified_buffer_address_width,
-            "operand_format": ElementFormat,
+            "operand_wide": 1,
             "repeats": 2,
         }
     )
@@ -36,9 +35,8 @@ def pass_layout(config: Config) -> data.StructLayout:
     -------
     row, from_accumulators
         The values are those of this row of the accumulators.
-    from_elements, format
-        The values are elements of the unified buffer, in this format. If neither is set, the position lies outside the
-        plane.
+    from_elements
+        The values are elements of the unified buffer. If neither is set, the position lies outside the plane.
     operand
         The values are the second operand, to be used like this, or ``NONE``: they belong to the source's window.
     begins
@@ -53,7 +51,6 @@ def pass_layout(config: Config) -> data.StructLayout:
             "row": config.accumulator_address_width,
             "from_accumulators": 1,
             "from_elements": 1,
-            "format": ElementFormat,
             "operand": Operand,
             "begins": 1,
             "completes": 1,
@@ -83,8 +80,10 @@ class ElementFetcher(wiring.Component):
         The bytes of the elements of the pass that is offered: their row, or if they are wide both of their rows.
     """
 
-    passes_ahead = 8
-    """Passes whose rows are requested ahead: at one pass per cycle the unified buffer takes seven to answer."""
+    @staticmethod
+    def passes_ahead(config: Config) -> int:
+        """Passes whose rows are requested ahead: where a pass takes a cycle, as many as the unified buffer takes."""
+        return 8 if config.column_groups > 1 else 10
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -102,123 +101,117 @@ class ElementFetcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        # A row's place is free because its pass is put into the queue together with its request, and a slice behind the
-        # queue holds two more.
-        m.submodules.queue = queue = StreamFIFO(pass_layout(config), self.passes_ahead)
-        m.submodules.low = low = StreamFIFO(row_layout(config), self.passes_ahead + 2)
-        m.submodules.high = high = StreamFIFO(row_layout(config), self.passes_ahead + 2)
-
-        is_high = self._fetch(m, self._make_passes(m), queue)
-        self._read(m, is_high, low, high)
-
-        # A pass and its rows leave the queues together; whoever takes it decides late in a cycle.
-        m.submodules.heads = heads = RegisterSlice(pass_layout(config))
-        connect(m, queue.output, heads.input)
-        head = heads.output.p
-        is_wide = head.from_elements & head.format.wide
-        offered = data.StructLayout({"content": head.shape(), "low": row_layout(config), "high": row_layout(config)})
-        m.submodules.offered = offered = RegisterSlice(offered)
+        # A pass is put into the queue together with its first request, so that there is a place for its rows.
+        waiting = data.StructLayout({"content": pass_layout(config), "is_wide": 1})
+        m.submodules.queue = queue = StreamFIFO(waiting, self.passes_ahead(config))
+        m.submodules.fetched = fetched = StreamFIFO(row_layout(config), 2 * self.passes_ahead(config))
+        self._fetch(m, self._make_passes(m, waiting), queue)
         m.d.comb += [
-            offered.input.p.low.eq(low.output.payload),
-            offered.input.p.high.eq(high.output.payload),
-            offered.input.p.content.eq(head),
-            offered.input.valid.eq(
-                heads.output.valid & (~head.from_elements | low.output.valid) & (~is_wide | high.output.valid)
-            ),
-            heads.output.ready.eq(offered.input.valid & offered.input.ready),
-            self.low.eq(offered.output.p.low),
-            self.high.eq(offered.output.p.high),
-            self.passes.payload.eq(offered.output.p.content),
-            self.passes.valid.eq(offered.output.valid),
-            offered.output.ready.eq(self.passes.ready),
-            low.output.ready.eq(heads.output.ready & head.from_elements),
-            high.output.ready.eq(heads.output.ready & is_wide),
+            fetched.input.payload.eq(self.rows.response.payload),
+            fetched.input.valid.eq(self.rows.response.valid),
         ]
+
+        # The first row of the next pass that needs any waits for the pass's turn, and for its second row.
+        head = queue.output.p
+        low, high = (Signal(row_layout(config), name=name, reset_less=True) for name in ("low_row", "high_row"))
+        first = Signal(row_layout(config), reset_less=True)
+        has_first = Signal()
+        content = Signal(pass_layout(config), reset_less=True)
+        valid = Signal()
+        is_free = Signal()
+        has_rows = Signal()
+        needs_row = Signal()
+        m.d.comb += [
+            self.low.eq(low),
+            self.high.eq(high),
+            self.passes.payload.eq(content),
+            self.passes.valid.eq(valid),
+            is_free.eq(~valid | self.passes.ready),
+            has_rows.eq(~head.content.from_elements | (has_first & (~head.is_wide | fetched.output.valid))),
+            queue.output.ready.eq(is_free & has_rows),
+            # If there is a row, it is the second one of a pass that takes two, or the first one of a later pass.
+            needs_row.eq(is_free & queue.output.valid & head.content.from_elements),
+            fetched.output.ready.eq(~has_first | needs_row),
+        ]
+        with m.If(is_free):
+            m.d.sync += [
+                valid.eq(queue.output.valid & has_rows),
+                content.eq(head.content),
+                low.eq(first),
+                high.eq(fetched.output.payload),
+            ]
+        with m.If(fetched.output.ready):
+            m.d.sync += has_first.eq(fetched.output.valid ^ (has_first & head.is_wide))
+            with m.If(fetched.output.valid):
+                m.d.sync += first.eq(fetched.output.payload)
         return m
 
-    def _make_passes(self, m: Module) -> stream.Interface:
-        """Passes, each with the address of its first unified buffer row."""
+    def _make_passes(self, m: Module, waiting: data.StructLayout) -> stream.Interface:
+        """Passes, each with the address of its first unified buffer row; out of registers."""
         config = self._config
         width = config.unified_buffer_address_width
-        layout = data.StructLayout({"content": pass_layout(config), "address": width})
-        m.submodules.made = slice_ = RegisterSlice(layout)
-        passes = slice_.input
-        step, command, made = self.steps.p, self.commands.p, passes.p.content
+        passes = stream.Signature(data.StructLayout({**waiting.members, "address": width})).create()
+        step, command = self.steps.p, self.commands.p
+        made = Signal(passes.p.shape(), reset_less=True)
+        content = made.content
+        is_made = Signal()
         has_operand = Signal()
         is_operand = Signal()
-        proceeds = Signal()
+        is_free = Signal()
+        comes = Signal()
         offset = Signal(width)
+        from_elements = Signal()
         m.d.comb += [
+            passes.payload.eq(made),
+            passes.valid.eq(is_made),
+            is_free.eq(~is_made | passes.ready),
             has_operand.eq(step.ends & (command.operand != Operand.NONE)),
-            passes.valid.eq(self.steps.valid & self.commands.valid),
-            proceeds.eq(passes.valid & passes.ready),
-            self.steps.ready.eq(passes.ready & self.commands.valid & (is_operand | ~has_operand)),
+            comes.eq(self.steps.valid & self.commands.valid),
+            self.steps.ready.eq(is_free & self.commands.valid & (is_operand | ~has_operand)),
             self.commands.ready.eq(self.steps.valid & self.steps.ready & step.last),
-            made.row.eq(step.address),
-            made.repeat.eq(step.repeat),
+            from_elements.eq(is_operand | (step.inside & command.from_unified_buffer)),
         ]
-        with m.If(is_operand):
-            m.d.comb += [
-                passes.p.address.eq(command.operand_address + offset),
-                made.from_accumulators.eq(0),
-                made.from_elements.eq(1),
-                made.format.eq(command.operand_format),
-                made.operand.eq(command.operand),
-                made.begins.eq(1),
-                made.completes.eq(1),
-                made.last.eq(step.last),
+        with m.If(is_free):
+            m.d.sync += [
+                is_made.eq(comes),
+                content.row.eq(step.address),
+                content.from_accumulators.eq(step.inside & ~command.from_unified_buffer & ~is_operand),
+                content.from_elements.eq(from_elements),
+                content.operand.eq(Mux(is_operand, command.operand, Operand.NONE)),
+                content.begins.eq(step.begins | is_operand),
+                content.completes.eq(step.ends & (is_operand | ~has_operand)),
+                content.last.eq(step.last & (is_operand | ~has_operand)),
+                content.repeat.eq(step.repeat),
+                made.is_wide.eq(from_elements & Mux(is_operand, command.operand_wide, command.source_wide)),
+                made.address.eq(Mux(is_operand, command.operand_address + offset, step.address)),
             ]
-        with m.Else():
-            m.d.comb += [
-                passes.p.address.eq(step.address),
-                made.from_accumulators.eq(step.inside & ~command.from_unified_buffer),
-                made.from_elements.eq(step.inside & command.from_unified_buffer),
-                made.format.eq(command.source_format),
-                made.operand.eq(Operand.NONE),
-                made.begins.eq(step.begins),
-                made.completes.eq(step.ends & ~has_operand),
-                made.last.eq(step.last & ~has_operand),
-            ]
-        with m.If(proceeds):
+        with m.If(is_free & comes):
             m.d.sync += is_operand.eq(has_operand & ~is_operand)
             # All bytes of a result use the same element.
             with m.If(is_operand & (step.repeat == command.repeats)):
-                m.d.sync += offset.eq(Mux(step.last, 0, offset + Mux(command.operand_format.wide, 2, 1)))
-        return slice_.output
+                m.d.sync += offset.eq(offset + Mux(command.operand_wide, 2, 1))
+                with m.If(step.last):
+                    m.d.sync += offset.eq(0)
+        return passes
 
-    def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> Signal:
-        """Request the rows of each pass, which is queued together with its first request; returns which row it is."""
+    def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> None:
+        """Request the rows of each pass, which is queued together with its first request."""
         request = self.rows.request
         content = passes.p.content
-        is_high = Signal()
-        is_wide = content.from_elements & content.format.wide
+        is_second = Signal()
         m.d.comb += [
-            queue.input.payload.eq(content),
-            queue.input.valid.eq(passes.valid & ~is_high & (request.ready | ~content.from_elements)),
-            request.payload.eq(passes.p.address + is_high),
-            request.valid.eq(passes.valid & content.from_elements & (queue.input.ready | is_high)),
+            queue.input.p.content.eq(content),
+            queue.input.p.is_wide.eq(passes.p.is_wide),
+            queue.input.valid.eq(passes.valid & ~is_second & (request.ready | ~content.from_elements)),
+            request.payload.eq(passes.p.address + is_second),
+            request.valid.eq(passes.valid & content.from_elements & (queue.input.ready | is_second)),
             passes.ready.eq(
                 Mux(
-                    is_high,
+                    is_second,
                     request.ready,
-                    queue.input.ready & ~is_wide & (request.ready | ~content.from_elements),
+                    queue.input.ready & ~passes.p.is_wide & (request.ready | ~content.from_elements),
                 )
             ),
         ]
         with m.If(request.valid & request.ready):
-            m.d.sync += is_high.eq(is_wide & ~is_high)
-        return is_high
-
-    def _read(self, m: Module, is_high: Signal, low: StreamFIFO, high: StreamFIFO) -> None:
-        """Keep the rows that come until their pass does."""
-        # Requests wait in the port's register slice, two at most, and then for the unified buffer's answer.
-        m.submodules.order = order = StreamFIFO(1, UnifiedBuffer.read_latency + 3)
-        request, response = self.rows.request, self.rows.response
-        m.d.comb += [
-            order.input.payload.eq(is_high),
-            order.input.valid.eq(request.valid & request.ready),
-            order.output.ready.eq(response.valid),
-        ]
-        is_its_high = order.output.payload[0]
-        for fifo, is_its_row in ((low, ~is_its_high), (high, is_its_high)):
-            m.d.comb += [fifo.input.payload.eq(response.payload), fifo.input.valid.eq(response.valid & is_its_row)]
+            m.d.sync += is_second.eq(passes.p.is_wide & ~is_second)

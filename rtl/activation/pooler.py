@@ -1,13 +1,14 @@
 """Pooler: the values of a window become one, column by column."""
 
 import numpy as np
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.numerics import pool
 from openmxu.rtl.activation.column_state import ColumnState
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["PoolOperation", "Pooler"]
 
@@ -31,24 +32,21 @@ class Pooler(wiring.Component):
 
     Members
     -------
-    group
-        Column of the value that comes in the next cycle; columns come in turn.
     enable
-        A value comes; without it nothing changes.
+        A value comes, of the columns in turn; without it nothing changes.
     operation, value
         How it changes the column's pooled value. Sums wrap to 32 bits.
     pooled
         What the column's pooled value then is, ``latency`` cycles later.
     """
 
-    latency = 1
+    latency = 2
     """Cycles from a value to what the pooled value becomes."""
 
     def __init__(self, groups: int) -> None:
         self._groups = groups
         super().__init__(
             {
-                "group": In(range(groups)),
                 "enable": In(1),
                 "operation": In(PoolOperation),
                 "value": In(signed(32)),
@@ -63,22 +61,29 @@ class Pooler(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        # A cycle compares, the next one selects or adds. Its result is kept when the next value comes.
         m.submodules.state = state = ColumnState(signed(32), self._groups)
-        new = Signal(signed(32))
-        stays = Signal()
-        changed = Signal(signed(32))
-        difference = Signal(signed(33))
-        # The sum does not wait for the comparison, whose carry chain is shorter than a tree of gates.
-        m.d.comb += [
-            difference.eq(self.value - state.value),
-            stays.eq(
-                (self.operation == PoolOperation.HOLD) | ((self.operation == PoolOperation.MAXIMUM) & difference[32])
-            ),
-            changed.eq(self.value + Mux(self.operation == PoolOperation.SUM, state.value, 0)),
-            new.eq(Mux(stays, state.value, changed)),
-            state.group.eq(self.group),
-            state.enable.eq(self.enable),
-            state.next_value.eq(new),
-        ]
+        value = Signal(signed(32), reset_less=True)
+        takes_value = Signal(reset_less=True)
+        takes_state = Signal(reset_less=True)
+        keeps = (self.operation == PoolOperation.HOLD) | (
+            (self.operation == PoolOperation.MAXIMUM) & (self.value < state.coming)
+        )
+        with m.If(self.enable):
+            m.d.sync += [
+                value.eq(self.value),
+                takes_value.eq(~keeps),
+                takes_state.eq(keeps | (self.operation == PoolOperation.SUM)),
+            ]
+        new = chained_sum(
+            m,
+            platform,
+            "new",
+            [value, state.value, takes_value, takes_state],
+            # At least one is taken; the rest makes it fit into a cell.
+            first=lambda value, state, takes_value, takes_state: value & (takes_value | (state & ~takes_state)),
+            second=lambda value, state, takes_value, takes_state: state & takes_state,
+        )
+        m.d.comb += [state.enable.eq(self.enable), state.next_value.eq(new)]
         m.d.sync += self.pooled.eq(new)
         return m

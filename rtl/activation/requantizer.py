@@ -1,7 +1,7 @@
 """Requantizer: int32 totals, or two operands that are added, to the integers of the next layer."""
 
 import numpy as np
-from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
@@ -10,8 +10,12 @@ from openmxu.arch.numerics import FRACTION_BITS, add_scaled, requantize
 from openmxu.rtl.activation.column_state import ColumnState
 from openmxu.rtl.activation.scaler import MAGNITUDE_WIDTH, Scaler
 from openmxu.rtl.dispatch.commands import OutputLayout
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["Requantizer"]
+
+_SUM_WIDTH = MAGNITUDE_WIDTH + 2
+"""Bits of a signed sum of two scaled operands."""
 
 
 class Requantizer(wiring.Component):
@@ -31,10 +35,9 @@ class Requantizer(wiring.Component):
         int32.
     scale
         Bits of a float32, ``scale_delay`` cycles after its total. Exponent 0 counts as zero, exponent 255 saturates.
-    group
-        Column of the total that came ``addition_delay`` - 1 cycles before; columns come in turn.
     enable, adds
-        A total came ``addition_delay`` cycles before; whether it is the second operand of an addition.
+        A total came ``addition_delay`` cycles before, of the columns in turn; whether it is the second operand of an
+        addition. What comes without it does not leave.
     output
         Zero point and limits of the value that leaves ``output_lead`` cycles later.
     value
@@ -47,7 +50,7 @@ class Requantizer(wiring.Component):
 
     output_lead = 3
 
-    latency = Scaler.latency + 2 + output_lead
+    latency = Scaler.latency + 1 + output_lead
     """Cycles from a total to the result."""
 
     def __init__(self, groups: int) -> None:
@@ -56,7 +59,6 @@ class Requantizer(wiring.Component):
             {
                 "total": In(signed(32)),
                 "scale": In(32),
-                "group": In(range(groups)),
                 "enable": In(1),
                 "adds": In(1),
                 "output": In(OutputLayout),
@@ -95,34 +97,42 @@ class Requantizer(wiring.Component):
         m.submodules.scaler = scaler = Scaler()
         m.d.comb += [scaler.total.eq(self.total), scaler.scale.eq(self.scale)]
 
-        # 1: sign, and the first operand.
-        shape = signed(MAGNITUDE_WIDTH + 2)
-        m.submodules.first = first = ColumnState(shape, self._groups)
-        fixed = Signal(shape)
+        # 1: sign, and the first operand. What it was last is where the next stage begins.
+        m.submodules.first = first = ColumnState(signed(_SUM_WIDTH), self._groups)
         m.d.comb += [
-            # Adding the inverse and 1 is one adder, negating and adding are two.
-            fixed.eq(
-                Mux(self.adds, first.value, 0)
-                + (scaler.magnitude ^ scaler.negative.replicate(MAGNITUDE_WIDTH + 1)).as_signed()
-                + scaler.negative
-            ),
-            first.group.eq(self.group),
             first.enable.eq(self.enable),
-            first.next_value.eq(fixed),
+            first.next_value.eq(
+                chained_sum(
+                    m,
+                    platform,
+                    "sum",
+                    [Cat(scaler.magnitude, Const(0, 2)), scaler.negative, first.value.as_unsigned(), self.adds],
+                    first=lambda magnitude, negative, first, adds: magnitude ^ negative,
+                    second=lambda magnitude, negative, first, adds: first & adds,
+                    carry=scaler.negative,
+                )
+            ),
         ]
-        fixed = register("fixed", fixed, shape)
+        fixed = first.newest
 
-        # 2: round half to even, which in two's complement is the same for negative numbers.
-        integer = fixed[FRACTION_BITS:].as_signed()
-        increment = fixed[FRACTION_BITS - 1] & (fixed[: FRACTION_BITS - 1].any() | integer[0])
-        integer_shape = signed(MAGNITUDE_WIDTH - FRACTION_BITS + 2)
-        rounded = register("rounded", integer + increment, integer_shape)
+        # 2: round half to even, which in two's complement is the same for negative numbers; zero point.
+        increment = fixed[FRACTION_BITS - 1] & (fixed[: FRACTION_BITS - 1].any() | fixed[FRACTION_BITS])
+        shifted = chained_sum(
+            m,
+            platform,
+            "shifted_sum",
+            [fixed[FRACTION_BITS:], Cat(self.output.zero_point, self.output.zero_point[-1].replicate(3))],
+            first=lambda integer, zero_point: integer,
+            second=lambda integer, zero_point: zero_point,
+            carry=increment,
+        )
+        shifted = register("shifted", shifted.as_signed(), signed(_SUM_WIDTH - FRACTION_BITS))
 
-        # 3 to 5: zero point, lower limit, upper limit.
-        shifted = register("shifted", rounded + self.output.zero_point, integer_shape)
+        # 3 and 4: lower limit, upper limit. What is beyond every limit is cut to as many bits.
         minimum = register("minimum", self.output.minimum, signed(18))
-        maximum = register("maximum", self.output.maximum, signed(18))
-        maximum = register("maximum_1", maximum, signed(18))
-        raised = register("raised", Mux(shifted < minimum, minimum, shifted), integer_shape)
+        maximum = register("maximum_3", register("maximum_2", self.output.maximum, signed(18)), signed(18))
+        is_beyond = ~shifted[-1] & shifted[17:-1].any()
+        raised = Mux(shifted < minimum, minimum, Cat(shifted[:17] | is_beyond.replicate(17), shifted[-1]).as_signed())
+        raised = register("raised", raised, signed(18))
         m.d.sync += self.value.eq(Mux(raised > maximum, maximum, raised))
         return m

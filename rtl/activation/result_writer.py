@@ -24,7 +24,7 @@ class ResultWriter(wiring.Component):
     Members
     -------
     addresses
-        First row of each walk; taken a cycle after the walk's last byte.
+        First row of each walk; taken when the walk's last row is written.
     bytes
         See :func:`openmxu.rtl.activation.activation_datapath.result_beat_layout`.
     results
@@ -50,13 +50,10 @@ class ResultWriter(wiring.Component):
         m = Module()
         config = self._config
         groups = config.column_groups
-        result = data.StructLayout(
-            {"address": config.unified_buffer_address_width, "row": row_layout(config), "last": 1}
-        )
+        result = data.StructLayout({"row": row_layout(config), "last": 1})
         m.submodules.rows = rows = StreamFIFO(result, self._rows)
 
         ends_row = Signal()
-        count = Signal(config.unified_buffer_address_width)
         m.d.comb += ends_row.eq(self.bytes.active & self.bytes.ends_row)
         columns = []
         for lane in range(config.activation_lanes):
@@ -65,28 +62,25 @@ class ResultWriter(wiring.Component):
             with m.If(self.bytes.active):
                 m.d.sync += collected.eq(Cat(collected, newest)[8:])
             columns.append(Cat(collected, newest))
-        with m.If(ends_row):
-            m.d.sync += count.eq(Mux(self.bytes.ends_walk, 0, count + 1))
-
         # A register before the queue: the lanes' bytes come from far.
         row = Signal(result, reset_less=True)
         has_row = Signal()
-        m.d.sync += [
-            has_row.eq(ends_row),
-            row.address.eq(count),
-            row.last.eq(self.bytes.ends_walk),
-            Value.cast(row.row).eq(Cat(columns)),
-        ]
+        m.d.sync += [has_row.eq(ends_row), row.last.eq(self.bytes.ends_walk), Value.cast(row.row).eq(Cat(columns))]
+
+        next_address = Signal(config.unified_buffer_address_width, reset_less=True)
+        begins = Signal(init=1)
+        request = self.results.request
         m.d.comb += [
             rows.input.valid.eq(has_row),
             rows.input.payload.eq(row),
-            rows.input.p.address.eq(self.addresses.payload + row.address),
-            self.addresses.ready.eq(has_row & row.last),
-            self.results.request.p.address.eq(rows.output.p.address),
-            self.results.request.p.row.eq(rows.output.p.row),
-            self.results.request.valid.eq(rows.output.valid),
-            rows.output.ready.eq(self.results.request.ready),
+            request.p.address.eq(Mux(begins, self.addresses.payload, next_address)),
+            request.p.row.eq(rows.output.p.row),
+            request.valid.eq(rows.output.valid),
+            rows.output.ready.eq(request.ready),
             self.written.eq(rows.output.valid & rows.output.ready),
             self.done.eq(self.written & rows.output.p.last),
+            self.addresses.ready.eq(self.done),
         ]
+        with m.If(self.written):
+            m.d.sync += [next_address.eq(request.p.address + 1), begins.eq(rows.output.p.last)]
         return m

@@ -69,7 +69,6 @@ class RowLoader(wiring.Component):
         row = Signal(range(max(PARAMETER_ROWS, table_rows(config.size))))
         beat = Signal(range(max(2, groups, words)))
         held = Signal(row_layout(config), reset_less=True)
-        held_bits = Value.cast(held)
         writes, ends_row, ends_block, ends_load = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             self.rows.request.payload.eq(address),
@@ -86,9 +85,10 @@ class RowLoader(wiring.Component):
             self.table.address.eq((row << ceil_log2(words)) | beat),
         ]
         for lane in range(config.activation_lanes):
-            m.d.sync += self.parameters.data[lane].eq(held[lane * groups])
-        for index in range(word_bytes):
-            m.d.sync += self.table.data[index].eq(held[index])
+            own = Value.cast(held)[8 * lane * groups : 8 * (lane + 1) * groups]
+            m.d.sync += self.parameters.data[lane].eq(own.word_select(beat[: ceil_log2(groups)], 8))
+        word = Value.cast(held).word_select(beat[: ceil_log2(words)], 8 * word_bytes)
+        m.d.sync += Value.cast(self.table.data).eq(word)
 
         with m.FSM():
             with m.State("IDLE"):
@@ -111,11 +111,7 @@ class RowLoader(wiring.Component):
                     m.next = "WRITE"
             with m.State("WRITE"):
                 m.d.comb += writes.eq(1)
-                # The next column of each lane, or the next word, moves to the first place.
-                m.d.sync += [
-                    held_bits.eq(Mux(is_table, held_bits >> (8 * word_bytes), held_bits >> 8)),
-                    beat.eq(beat + 1),
-                ]
+                m.d.sync += beat.eq(beat + 1)
                 with m.If(ends_row):
                     m.d.sync += [beat.eq(0), row.eq(row + 1)]
                     m.next = "REQUEST"

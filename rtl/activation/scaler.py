@@ -1,29 +1,26 @@
 """Scaler: an int32 times a float32, exactly as float32 arithmetic has it, as a fixed-point number."""
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.numerics import FRACTION_BITS, REQUANTIZED_LIMIT, fixed_point
+from openmxu.rtl.common.delayed import delayed
+from openmxu.rtl.fpga.carry_chain import chained_sum
 from openmxu.rtl.fpga.product import Product
 
 __all__ = ["MAGNITUDE_WIDTH", "Scaler"]
 
-_EXPONENT = signed(10)
-"""Holds every exponent of a product: from -127 to 31 + 255 - 127 + 2."""
+MAGNITUDE_WIDTH = REQUANTIZED_LIMIT.bit_length() + FRACTION_BITS
+"""Bits of a magnitude; the uppermost one is that of saturated ones."""
 
-_INTEGER_BITS = REQUANTIZED_LIMIT.bit_length() - 1
-"""Integer bits of a magnitude before it saturates."""
+_SPLIT = 18
+"""Bits of the lower part of a mantissa: a DSP block takes as many."""
 
-_FIXED_WIDTH = _INTEGER_BITS + FRACTION_BITS
-
-_SMALLEST_EXPONENT = -14
-"""Of the magnitudes that do not become 0: the last one that a 5-bit shift reaches."""
-
-MAGNITUDE_WIDTH = _FIXED_WIDTH + 1
-"""Bits of a magnitude, saturated ones included."""
+_PLACE_BIAS = 14
+"""What makes the sum of exponents the place of a product: 128 to 159 where it is from 2**-14 to 2**18."""
 
 
 class Scaler(wiring.Component):
@@ -44,10 +41,10 @@ class Scaler(wiring.Component):
         and saturates to 2**18; below 2**-14 it is 0.
     """
 
-    scale_delay = 7
+    scale_delay = 4
     """Cycles from a total to its scale."""
 
-    latency = 15
+    latency = 10
     """Cycles from a total to its product."""
 
     def __init__(self) -> None:
@@ -63,90 +60,106 @@ class Scaler(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
 
-        def register(name: str, value: Value, shape: Shape | None = None) -> Signal:
-            signal = Signal(Value.cast(value).shape() if shape is None else shape, name=name, reset_less=True)
+        def register(name: str, value: Value) -> Signal:
+            signal = Signal(Value.cast(value).shape(), name=name, reset_less=True)
             m.d.sync += signal.eq(value)
             return signal
 
-        def delay(name: str, value: Value, cycles: int) -> Value:
-            for stage in range(cycles):
-                value = register(f"{name}_{stage}", value)
-            return value
+        def rounded(name: str, high: Value, low: Value, is_high: Value, increment: Value) -> Signal:
+            """One of two values of 24 bits, plus the increment; 25 bits."""
+            return chained_sum(
+                m,
+                platform,
+                name,
+                [Cat(high, Const(0, 1)), Cat(low, Const(0, 1)), is_high],
+                first=lambda high, low, is_high: (high & is_high) | (low & ~is_high),
+                carry=increment,
+            )
 
-        def round_to_24(name: str, value: Value, sticky: Value) -> tuple[Value, Value]:
-            """The upper 24 of 25 bits rounded to nearest even, with ``sticky`` for those below.
+        # 1: Negative totals are inverted. The 1 that is missing to their magnitude is added where it is rounded, for
+        # what moves in from the right is inverted as well.
+        negative = self.total[31]
+        inverted = self.total[:31] ^ negative.replicate(31)
+        zero_bytes = register("zero_bytes", _leading_zeros(inverted[23:], inverted[15:23], inverted[7:15]))
+        total = register("total_1", self.total)
 
-            After a carry 1.000, with ``carry`` for the exponent.
-            """
-            increment = value[0] & (sticky | value[1])
-            rounded = Signal(25, name=name)
-            m.d.comb += rounded.eq(value[1:] + increment)
-            return Cat(rounded[:23], rounded[23] | rounded[24]), rounded[24]
+        # 2 and 3: the leading one moves to bit 30, or to bit 29.
+        negative = total[31]
+        normalized = register("normalized_2", _shift_left(total[:31], zero_bytes, 8) ^ negative.replicate(31))
+        negative = register("negative_2", negative)
+        zero_bytes = register("zero_bytes_2", zero_bytes)
+        zero_pairs = _leading_zeros(normalized[29:], normalized[27:29], normalized[25:27])
+        normalized = register("normalized_3", _shift_left(normalized, zero_pairs, 2, negative))
+        negative = register("negative_3", negative)
+        zeros = register("zeros_3", Cat(zero_pairs, zero_bytes))
 
-        # 1: sign and magnitude, up to 2**31.
-        sum_negative = delay("sum_negative", self.total[31], 7)
-        normalized = register("magnitude_1", Mux(self.total[31], -self.total, self.total)[:32])
+        # 4: float32(total). Its exponent is 30 - zeros, or one more if it carries.
+        is_high = normalized[30]
+        lowest = Mux(is_high, normalized[7], normalized[6])
+        half = Mux(is_high, normalized[6], normalized[5])
+        rest_is_zero = (normalized[:5] == negative.replicate(5)) & (~is_high | (normalized[5] == negative))
+        increment = Mux(negative, half | (rest_is_zero & lowest), half & (~rest_is_zero | lowest))
+        total = rounded("rounded_total", normalized[7:], normalized[6:30], is_high, increment)
+        mantissa = register("total_mantissa", Cat(total[:23], total[23] | total[24]))
+        carry = register("total_carry", total[24])
+        negative = register("negative_4", negative)
+        zeros = register("zeros_4", Cat(~is_high, zeros))
 
-        # 2 to 6: the leading one moves to bit 31; `leading` is its place.
-        leading = Const(0, 0)
-        for stage, shift in enumerate((16, 8, 4, 2, 1), 2):
-            is_low = normalized[32 - shift :] == 0
-            normalized = register(f"normalized_{stage}", Mux(is_low, normalized << shift, normalized)[:32])
-            leading = register(f"leading_{stage}", Cat(~is_low, leading))
-
-        # 7: float32(total); a carry reaches the exponent in the next stage.
-        mantissa, carry = round_to_24("rounded_sum", normalized[7:], normalized[:7].any())
-        mantissa = register("sum_mantissa", mantissa)
-        carry = register("sum_carry", carry)
-        leading = register("leading_7", leading)
-        is_zero = register("is_zero_7", ~normalized[31])
-
-        # 8 to 10: 24 × 24 bits as four products of 12 × 12, which is what a DSP block takes.
+        # 5 to 7: the product of both mantissas, 48 bits, from four products that a DSP block takes.
         scale_mantissa = Cat(self.scale[:23], Const(1, 1))
-        scale_exponent = self.scale[23:31]
-        low_low = self._multiply(m, "low_low", mantissa[:12], scale_mantissa[:12])
-        low_high = self._multiply(m, "low_high", mantissa[:12], scale_mantissa[12:])
-        high_low = self._multiply(m, "high_low", mantissa[12:], scale_mantissa[:12])
-        high_high = self._multiply(m, "high_high", mantissa[12:], scale_mantissa[12:])
+        low_low = self._multiply(m, "low_low", mantissa[:_SPLIT], scale_mantissa[:_SPLIT])
+        low_high = self._multiply(m, "low_high", mantissa[:_SPLIT], scale_mantissa[_SPLIT:])
+        high_low = self._multiply(m, "high_low", mantissa[_SPLIT:], scale_mantissa[:_SPLIT])
+        high_high = self._multiply(m, "high_high", mantissa[_SPLIT:], scale_mantissa[_SPLIT:])
         middle = register("middle", low_high + high_low)
-        outer = register("outer", Cat(low_low, high_high))
-        product = register("product", outer + (middle << 12), unsigned(48))
-        leading = register("leading_8", leading + carry)
-        exponent = register("exponent_8", scale_exponent - 127, _EXPONENT)
-        exponent = delay("exponent_9", register("exponent_9", exponent + leading, _EXPONENT), 1)
-        is_zero = delay("is_zero_8", is_zero | (scale_exponent == 0), 6)
-        negative = delay("negative_8", sum_negative ^ self.scale[31], 7)
-        m.d.comb += self.negative.eq(register("negative_15", negative))
+        outer = register("outer", Cat(low_low[_SPLIT:], high_high))
+        product = register("product", (outer + middle)[: 48 - _SPLIT])
+        sticky = register("sticky_7", register("sticky_6", low_low[:_SPLIT].any()))
+        exponent = chained_sum(
+            m,
+            platform,
+            "exponent_sum",
+            [Cat(self.scale[23:31], Const(0, 1)), Cat(~zeros, Const(0, 4))],
+            first=lambda scale, leading: scale,
+            second=lambda scale, leading: leading,
+            carry=carry,
+        )
+        exponent = delayed(m, exponent, 3, "exponent")
+        m.d.comb += self.negative.eq(delayed(m, negative ^ self.scale[31], 6, "negative"))
 
-        # 11: the leading one moves to bit 47.
-        aligned = register("aligned", Mux(product[47], product, product << 1)[23:48])
-        sticky = register("sticky", product[:22].any() | (product[47] & product[22]))
-        exponent = register("exponent_11", exponent + product[47], _EXPONENT)
-
-        # 12: the float32 product. What follows from the exponent is worked out for both values that it may have.
-        mantissa, carry = round_to_24("rounded_product", aligned, sticky)
+        # 8: the float32 product. It is a fixed-point number at `place` 159, and one further right for each less.
+        is_high = product[-1]
+        lowest = Mux(is_high, product[6], product[5])
+        half = Mux(is_high, product[5], product[4])
+        sticky = sticky | product[:4].any() | (is_high & product[4])
+        mantissa = rounded("rounded_product", product[6:], product[5:-1], is_high, half & (sticky | lowest))
         mantissa = register("product_mantissa", mantissa)
-        carry = register("product_carry", carry)
-        top = _INTEGER_BITS - 1
-        placed = []
-        for increment in (0, 1):
-            shift = (top - increment - exponent)[:5]
-            saturates = exponent > top - increment
-            vanishes = exponent < _SMALLEST_EXPONENT - increment
-            placed.append(register(f"placed_{increment}", Cat(shift, saturates, vanishes)))
+        place = chained_sum(
+            m,
+            platform,
+            "place_sum",
+            [exponent, Const(_PLACE_BIAS, 9)],
+            first=lambda exponent, bias: exponent,
+            second=lambda exponent, bias: bias,
+            carry=is_high,
+        )
+        place = register("place", place)
+        is_zero = register("is_zero", ~product[-2:].any())
 
-        # 13 to 15: fixed point. What leaves to the right is truncated.
-        placed = register("placed_13", Mux(carry, placed[1], placed[0]))
-        shift, saturates, vanishes = placed[:5], placed[5], placed[6]
-        fixed = register("fixed_13", Cat(Const(0, _FIXED_WIDTH - 24), mantissa))
-        fixed = Mux(shift[4], fixed >> 16, fixed)
-        fixed = register("fixed_14", Mux(shift[3], fixed >> 8, fixed))
-        shift = register("shift_14", shift[:3])
-        counts = register("counts_14", ~(saturates | vanishes | is_zero))
-        saturates = register("saturates_14", saturates & ~is_zero)
-        for place in (2, 1, 0):
-            fixed = Mux(shift[place], fixed >> (1 << place), fixed)
-        m.d.comb += self.magnitude.eq(register("magnitude_15", Cat(Mux(counts, fixed, 0), saturates)))
+        # 9 and 10: fixed point. What leaves to the right is truncated.
+        shift = ~place[:5]
+        fixed = Cat(Const(0, MAGNITUDE_WIDTH - 25), mantissa)
+        fixed = _shift_right(_shift_right(fixed, shift[:2], 1), shift[2:4], 4)
+        fixed = register("fixed_9", fixed)
+        shift = register("shift_9", shift[4])
+        is_inside = register("is_inside", place[5:] == 0b0100)
+        saturates = register("saturates", (place[8] | (place[7] & place[5:7].any())) & ~is_zero)
+        # Only the carry makes it 2**-14.
+        is_smallest = register("is_smallest", (place == 127) & mantissa[24])
+        fixed = Mux(is_inside, _shift_right(fixed, shift, 16), 0)
+        smallest = is_smallest << (MAGNITUDE_WIDTH - 1 - 32)
+        saturated = saturates << (MAGNITUDE_WIDTH - 1)
+        m.d.comb += self.magnitude.eq(register("magnitude_10", fixed | smallest | saturated))
         return m
 
     @staticmethod
@@ -154,3 +167,23 @@ class Scaler(wiring.Component):
         m.submodules[name] = product = Product(first.shape(), second.shape())
         m.d.comb += [product.first.eq(first), product.second.eq(second)]
         return product.product
+
+
+def _leading_zeros(*parts: Value) -> Value:
+    """How many of three parts are zero, from the first one on; two bits."""
+    first, second, third = (part.any() for part in parts)
+    return Cat(~first & (second | ~third), ~(first | second))
+
+
+def _shift_left(value: Value, count: Value, bits: int, fill: Value | int = 0) -> Value:
+    """``value`` so many times ``bits`` to the left; two bits of ``count``."""
+    filled = Cat(Value.cast(fill).replicate(3 * bits), value)
+    steps = [filled[bits * (3 - step) :][: len(value)] for step in range(4)]
+    return Mux(count[1], Mux(count[0], steps[3], steps[2]), Mux(count[0], steps[1], steps[0]))
+
+
+def _shift_right(value: Value, count: Value, bits: int) -> Value:
+    """``value`` so many times ``bits`` to the right."""
+    for place in range(len(count)):
+        value = Mux(count[place], value[bits << place :], value)
+    return value

@@ -1,12 +1,12 @@
 """Plane walker: outputs over a plane, or plain ranges, become row addresses, one per cycle."""
 
-from amaranth.hdl import Const, Module, Mux, ShapeLike, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.rtl.common.comparison import is_less
-from openmxu.rtl.common.countdown import Countdown
 from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["PlaneWalker", "step_layout", "walk_layout"]
 
@@ -57,10 +57,8 @@ def walk_layout(
     target
         The place that the first output is for; others are for the places behind it; with ``target_width`` only.
     """
-    dimension = range(most_rows + 1)
-    # The last output lies up to 255 positions behind the first one for each output before it. Seen as unsigned numbers,
-    # negative positions lie behind every plane.
-    position = signed(max(17, most_outputs.bit_length() + 8, most_rows.bit_length()) + 1)
+    dimension = range(min(most_rows, 65535) + 1)
+    position = signed(17)
     members = {
         "address": address_width,
         "rows": range(most_outputs + 1),
@@ -112,16 +110,32 @@ def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) ->
     return data.StructLayout(members)
 
 
-def _rows(positions: Value, walk: data.View) -> Value:
-    """The rows of memory that positions of ``walk`` take."""
-    return Mux(walk.wide, positions << 1, positions)
+_COUNTS_FROM = 2
+"""What counters begin with: they equal the number of columns, or rows, when the next one is the last."""
+
+_POSITION_WIDTH = 18
+"""Bits of a position, or of an offset, that grows with outputs."""
 
 
-def _is_inside(position: data.View, walk: data.View) -> Value:
-    """Whether a position lies inside the plane of its walk."""
-    return ~walk.is_plane | (
-        is_less(position.y.as_unsigned(), walk.plane_height) & is_less(position.x.as_unsigned(), walk.plane_width)
-    )
+def _is_far(position: Value) -> Value:
+    """Whether a position lies beyond every plane, however far behind it the window begins. It no longer grows then, and
+    never wraps."""
+    return position[-1] & ~position[-2]
+
+
+def _extended(position: Value) -> Value:
+    """A position with one bit more; those that are far are positive."""
+    return Cat(position, position[-1] & position[-2])
+
+
+def _is_below(position: Value, limit: Value) -> Value:
+    """Whether a position lies before a limit. Negative ones do not: unsigned, they lie beyond every plane."""
+    return ~position[len(limit) :].any() & is_less(position[: len(limit)], limit)
+
+
+def _fitted(value: Value, width: int) -> Value:
+    """The lower bits of an unsigned value, with zeros above if it is shorter."""
+    return Cat(value, Const(0, max(0, width - len(value))))[:width]
 
 
 class PlaneWalker(wiring.Component):
@@ -161,178 +175,289 @@ class PlaneWalker(wiring.Component):
         m.submodules.steps = steps = RegisterSlice(self.steps.p.shape())
         connect(m, steps.output, flipped(self.steps))
         if self._windows:
-            m.submodules.outputs = outputs = RegisterSlice(self._output_layout())
-            self._walk_outputs(m, outputs.input)
-            self._walk_windows(m, outputs.output, steps.input)
+            outputs = stream.Signature(self._output_layout()).create()
+            self._walk_outputs(m, platform, outputs)
+            self._walk_windows(m, platform, outputs, steps.input)
         else:
-            self._walk_outputs(m, steps.input)
+            self._walk_outputs(m, platform, steps.input)
         return m
 
     def _output_layout(self) -> data.StructLayout:
-        """An output, with all that the walk over its window needs."""
+        """An output, with all that the walk over its window needs. Its position is ``_COUNTS_FROM`` less than it is."""
         walk = self._layout.members
-        names = ("address", "y", "x", "wide", "is_plane", "plane_height", "plane_width")
-        names += ("window_height", "window_width", "repeats")
-        return data.StructLayout({name: walk[name] for name in names} | {"last": 1})
+        names = ("address", "wide", "is_plane", "plane_height", "plane_width", "window_height", "window_width")
+        others = {"y": _POSITION_WIDTH + 1, "x": _POSITION_WIDTH + 1, "has_one_row": 1, "has_one_column": 1, "last": 1}
+        return data.StructLayout({name: walk[name] for name in (*names, "repeats")} | others)
 
-    def _walk_outputs(self, m: Module, outputs: stream.Interface) -> None:
+    def _walk_outputs(self, m: Module, platform: object, outputs: stream.Interface) -> None:
         """One output after the other: steps of their own, or with windows what follows from them."""
         new = self.walks.p
-        # Where it begins in y, how many outputs it has, and for which place the first one is, is only asked when it
-        # begins.
-        kept = {name: field.shape for name, field in self._layout if name not in ("y", "rows", "target")}
+        # Where it begins in memory, how many outputs it has, and for which place the first one is, is only asked when
+        # it begins.
+        kept = {name: field.shape for name, field in self._layout if name not in ("address", "rows", "target")}
         walk = Signal(data.StructLayout(kept), reset_less=True)
         context = Signal(0 if self._context is None else self._context, reset_less=True)
         valid = Signal()
         moves = Signal()
-        ends = Signal()
-        rows = Countdown(new.rows.shape(), "rows")
-        columns = Countdown(walk.width.shape(), "columns")
-        # `walk` keeps where the current row of outputs began.
-        output = Signal(
-            data.StructLayout({name: self._layout.members[name] for name in ("address", "y", "x")}), reset_less=True
-        )
-        following = Signal.like(output)
+        # Whether a walk begins next: this is the last output, or there is none.
+        begins = Signal(init=1)
+        rows_left = Signal.like(new.rows, reset_less=True)
+        column = Signal.like(new.width, init=_COUNTS_FROM, reset_less=True)
+        has_one_column = Signal(reset_less=True)
+        is_last_column = Signal(reset_less=True)
         ends_row = Signal()
+        row_address = Signal.like(new.address, name="row_address", reset_less=True)
+        column_offset = Signal.like(new.address, name="column_offset", reset_less=True)
         m.d.comb += [
             # While there is no walk, registers take whatever stands in `walks`: whether there is one decides over
-            # `valid` alone.
-            moves.eq(~valid | outputs.ready),
-            ends.eq(~valid | rows.last),
+            # `valid` alone. With windows, a gap between walks need not close: more steps wait than it takes.
+            moves.eq(outputs.ready | (0 if self._windows else ~valid)),
             # One look at three registers, which a great many registers wait for.
-            self.walks.ready.eq(~valid | (outputs.ready & rows.last)),
-            ends_row.eq(walk.is_plane & columns.last),
+            self.walks.ready.eq(moves & begins),
+            ends_row.eq(walk.is_plane & is_last_column),
         ]
-        with m.If(ends_row):
-            m.d.comb += [
-                following.address.eq(walk.address + _rows(walk.pitch, walk)),
-                following.y.eq(output.y + walk.stride_y),
-                following.x.eq(walk.x),
-            ]
-        with m.Else():
-            m.d.comb += [
-                following.address.eq(output.address + _rows(walk.stride_x, walk)),
-                following.y.eq(output.y),
-                following.x.eq(output.x + walk.stride_x),
-            ]
         with m.If(self.walks.ready):
-            m.d.sync += [valid.eq(self.walks.valid), *(walk[name].eq(new[name]) for name in kept if name != "address")]
+            m.d.sync += [
+                valid.eq(self.walks.valid),
+                *(walk[name].eq(new[name]) for name in kept),
+                has_one_column.eq(new.width == 1),
+            ]
             if self._context is not None:
                 m.d.sync += context.eq(self.context)
+        left = chained_sum(
+            m,
+            platform,
+            "following_rows_left",
+            [rows_left, new.rows, begins],
+            first=lambda left, rows, begins: (left & ~begins) | (rows & begins),
+            second=lambda left, rows, begins: -1,
+        )
         with m.If(moves):
-            with m.If(ends):
+            m.d.sync += [
+                rows_left.eq(left),
+                begins.eq((left == 0) | (begins & ~self.walks.valid)),
+                is_last_column.eq(column == walk.width),
+            ]
+            with m.If(ends_row):
                 m.d.sync += [
-                    walk.address.eq(new.address),
-                    *rows.start(new.rows),
-                    *columns.start(new.width),
-                    output.address.eq(new.address),
-                    output.y.eq(new.y),
-                    output.x.eq(new.x),
+                    is_last_column.eq(has_one_column),
+                    row_address.eq(self._add_rows(m, platform, "next_row", row_address, walk.pitch, walk.wide)),
                 ]
+            with m.If(begins):
+                m.d.sync += [is_last_column.eq(new.width == 1), row_address.eq(new.address)]
+            with m.If(begins | ends_row):
+                m.d.sync += [column.eq(_COUNTS_FROM), column_offset.eq(0)]
             with m.Else():
-                m.d.sync += [*rows.step(), output.eq(following)]
-                with m.If(ends_row):
-                    m.d.sync += [*columns.start(walk.width), walk.address.eq(following.address)]
-                with m.Else():
-                    m.d.sync += columns.step()
+                m.d.sync += [
+                    column.eq(column + 1),
+                    column_offset.eq(
+                        self._add_rows(m, platform, "next_column", column_offset, walk.stride_x, walk.wide)
+                    ),
+                ]
 
         payload = outputs.p
-        m.d.comb += [outputs.valid.eq(valid), payload.address.eq(output.address), payload.last.eq(rows.last)]
+        m.d.comb += [
+            outputs.valid.eq(valid),
+            payload.address.eq(row_address + column_offset),
+            payload.last.eq(begins),
+        ]
         if self._windows:
-            others = (name for name, _ in self._output_layout() if name not in ("address", "y", "x", "last"))
-            m.d.comb += [payload.y.eq(output.y), payload.x.eq(output.x)]
-            m.d.comb += [payload[name].eq(walk[name]) for name in others]
+            self._follow_offsets(m, payload, walk, moves, begins, ends_row)
         else:
-            m.d.comb += payload.inside.eq(_is_inside(output, walk))
+            self._follow_position(m, payload, walk, moves, begins, ends_row)
         if "target" in self._layout.members:
-            self._count_targets(m, payload, moves, ends)
+            self._count_targets(m, platform, payload, moves, begins)
         if self._context is not None:
             m.d.comb += payload.context.eq(context)
 
-    def _count_targets(self, m: Module, step: data.View, moves: Value, ends: Value) -> None:
+    @staticmethod
+    def _add_rows(
+        m: Module, platform: object, name: str, address: Value, positions: Value, wide: Value, carry: Value | int = 0
+    ) -> Signal:
+        """An address and the rows of memory that positions take, one or two each."""
+        width = len(address)
+        return chained_sum(
+            m,
+            platform,
+            name,
+            [address, _fitted(positions, width), _fitted(Cat(0, positions), width), ~wide],
+            first=lambda address, narrow, wide, is_narrow: address,
+            second=lambda address, narrow, wide, is_narrow: (narrow & is_narrow) | (wide & ~is_narrow),
+            carry=carry,
+        )
+
+    def _follow_position(
+        self, m: Module, step: data.View, walk: data.View, moves: Value, begins: Value, ends_row: Value
+    ) -> None:
+        """Keep the position of each output, and tell whether it lies inside the plane."""
+        new = self.walks.p
+        y, x = (Signal(signed(_POSITION_WIDTH), name=name, reset_less=True) for name in ("y", "x"))
+        with m.If(moves & (begins | (ends_row & ~_is_far(y)))):
+            m.d.sync += y.eq(Mux(begins, new.y, y + walk.stride_y))
+        with m.If(moves & (begins | ends_row | ~_is_far(x))):
+            m.d.sync += x.eq(Mux(begins, new.x, Mux(ends_row, walk.x, x + walk.stride_x)))
+        m.d.comb += step.inside.eq(~walk.is_plane | (_is_below(y, walk.plane_height) & _is_below(x, walk.plane_width)))
+
+    def _follow_offsets(
+        self, m: Module, output: data.View, walk: data.View, moves: Value, begins: Value, ends_row: Value
+    ) -> None:
+        """Keep how far each output lies from the first one, and from the first one of its row."""
+        new = self.walks.p
+        has_one_row, has_one_column = (
+            Signal(name=name, reset_less=True) for name in ("window_has_one_row", "window_has_one_column")
+        )
+        y, x = (
+            Signal(signed(_POSITION_WIDTH), name=f"{name}_offset", init=-_COUNTS_FROM, reset_less=True)
+            for name in ("y", "x")
+        )
+        with m.If(self.walks.ready):
+            m.d.sync += [has_one_row.eq(new.window_height == 1), has_one_column.eq(new.window_width == 1)]
+        # A constant within an enable, if it is the initial value as well, is a register's own reset.
+        with m.If(moves & (begins | (ends_row & ~_is_far(y)))):
+            m.d.sync += y.eq(Mux(begins, -_COUNTS_FROM, y + walk.stride_y))
+        with m.If(moves & (begins | ends_row | ~_is_far(x))):
+            m.d.sync += x.eq(Mux(begins | ends_row, -_COUNTS_FROM, x + walk.stride_x))
+        shared = (name for name, _ in self._output_layout() if name in walk.shape().members and name not in ("y", "x"))
+        m.d.comb += [
+            *(output[name].eq(walk[name]) for name in shared),
+            output.y.eq(walk.y + _extended(y).as_signed()),
+            output.x.eq(walk.x + _extended(x).as_signed()),
+            output.has_one_row.eq(has_one_row),
+            output.has_one_column.eq(has_one_column),
+        ]
+
+    def _count_targets(self, m: Module, platform: object, step: data.View, moves: Value, begins: Value) -> None:
         """Tell the place that each output is for."""
-        target, first = Signal.like(step.target, reset_less=True), Signal(reset_less=True)
+        target = Signal.like(step.target, reset_less=True)
+        first = Signal(reset_less=True)
+        following = chained_sum(
+            m,
+            platform,
+            "following_target",
+            [target, self.walks.p.target, begins],
+            first=lambda target, new, begins: (target & ~begins) | (new & begins),
+            carry=~begins,
+        )
         m.d.comb += [step.target.eq(target), step.first.eq(first)]
         with m.If(moves):
-            m.d.sync += [first.eq(ends), target.eq(Mux(ends, self.walks.p.target, target + 1))]
+            m.d.sync += [first.eq(begins), target.eq(following)]
 
-    def _walk_windows(self, m: Module, outputs: stream.Interface, steps: stream.Interface) -> None:
+    def _walk_windows(self, m: Module, platform: object, outputs: stream.Interface, steps: stream.Interface) -> None:
         """Step through the window of each output, as often as it is repeated."""
-        new, step = outputs.p, steps.p
+        new = outputs.p
         output = Signal(self._output_layout(), name="window", reset_less=True)
-        place = {name: self._layout.members[name] for name in ("address", "y", "x")}
-        position = Signal(data.StructLayout(place), reset_less=True)
-        row_address = Signal.like(position.address, reset_less=True)
-        rows = Countdown(output.window_height.shape(), "window_rows")
-        columns = Countdown(output.window_width.shape(), "window_columns")
+        row, column = (
+            Signal.like(size, name=f"window_{name}", init=_COUNTS_FROM, reset_less=True)
+            for name, size in (("row", new.window_height), ("column", new.window_width))
+        )
+        row_offset = Signal.like(
+            new.address, name="window_row_offset", init=-2 * _COUNTS_FROM % (1 << len(new.address)), reset_less=True
+        )
+        is_last_row = Signal(reset_less=True)
+        is_last_column = Signal(reset_less=True)
+        # Whether this is the window's last position, for which its last column and its last row are too late. So is it
+        # for whether the next output is taken: because it is the last one of the last repeat, or there is no output.
+        ends_window = Signal(reset_less=True)
+        next_ends_window = Signal()
+        takes = Signal(init=1)
         repeat = Signal(2, reset_less=True)
-        is_last_repeat = Signal(reset_less=True)
+        next_repeat = Signal(2)
         begins = Signal(reset_less=True)
         valid = Signal()
-        moves = Signal()
-        # Whether this is the window's last position, for which its last column and its last row are too late.
-        ends_window = Signal(reset_less=True)
-        has_one_column, has_one_row = Signal(reset_less=True), Signal(reset_less=True)
-        ends = Signal()
-        next_row = Signal.like(row_address)
-        m.d.comb += [
-            moves.eq(~valid | steps.ready),
-            ends.eq(~valid | (ends_window & is_last_repeat)),
-            outputs.ready.eq(~valid | (steps.ready & ends_window & is_last_repeat)),
-            next_row.eq(row_address + _rows(output.plane_width, output)),
-            steps.valid.eq(valid),
-            step.address.eq(position.address),
-            step.inside.eq(_is_inside(position, output)),
-            step.last.eq(output.last & ends_window & is_last_repeat),
-            step.begins.eq(begins),
-            step.ends.eq(ends_window),
-            step.repeat.eq(repeat),
-        ]
-        with m.If(outputs.ready):
-            m.d.sync += [
-                valid.eq(outputs.valid),
-                output.eq(new),
-                has_one_column.eq(new.window_width == 1),
-                has_one_row.eq(new.window_height == 1),
-            ]
+        # All stages move together, when the slice behind them has room, which is in a register.
+        moves = steps.ready
+        m.d.comb += outputs.ready.eq(moves & takes)
+        with m.If(takes):
+            m.d.comb += next_ends_window.eq(new.has_one_row & new.has_one_column)
+        with m.Else():
+            second_last_row, second_last_column = row == output.window_height, column == output.window_width
+            m.d.comb += next_repeat.eq(repeat + ends_window)
+            with m.If(~is_last_column):
+                m.d.comb += next_ends_window.eq(second_last_column & is_last_row)
+            with m.Elif(~is_last_row):
+                m.d.comb += next_ends_window.eq(second_last_row & output.has_one_column)
+            with m.Else():
+                m.d.comb += next_ends_window.eq(output.has_one_row & output.has_one_column)
         with m.If(moves):
-            with m.If(ends):
+            m.d.sync += [
+                begins.eq(takes | ends_window),
+                ends_window.eq(next_ends_window),
+                repeat.eq(next_repeat),
+                column.eq(column + 1),
+                is_last_column.eq(Mux(is_last_column, output.has_one_column, second_last_column)),
+            ]
+            with m.If(takes | is_last_column):
+                m.d.sync += column.eq(_COUNTS_FROM)
+            with m.If(is_last_column):
+                m.d.sync += is_last_row.eq(Mux(is_last_row, output.has_one_row, second_last_row))
+            with m.If(takes):
                 m.d.sync += [
-                    *(position[name].eq(new[name]) for name in place),
-                    row_address.eq(new.address),
-                    *rows.start(new.window_height),
-                    *columns.start(new.window_width),
-                    repeat.eq(0),
-                    is_last_repeat.eq(new.repeats == 0),
-                    begins.eq(1),
-                    ends_window.eq((new.window_width == 1) & (new.window_height == 1)),
+                    valid.eq(outputs.valid),
+                    output.eq(new),
+                    is_last_row.eq(new.has_one_row),
+                    is_last_column.eq(new.has_one_column),
+                    takes.eq(~outputs.valid | (next_ends_window & (new.repeats == 0))),
                 ]
             with m.Else():
-                m.d.sync += begins.eq(ends_window)
-                with m.If(~columns.last):
-                    m.d.sync += [
-                        *columns.step(),
-                        ends_window.eq(columns.is_second_last & rows.last),
-                        position.address.eq(position.address + _rows(Const(1), output)),
-                        position.x.eq(position.x + 1),
-                    ]
-                with m.Else():
-                    m.d.sync += columns.start(output.window_width)
-                    with m.If(~rows.last):
-                        m.d.sync += [
-                            *rows.step(),
-                            ends_window.eq(has_one_column & rows.is_second_last),
-                            row_address.eq(next_row),
-                            position.address.eq(next_row),
-                            position.y.eq(position.y + 1),
-                            position.x.eq(output.x),
-                        ]
-                    with m.Else():
-                        m.d.sync += [
-                            *rows.start(output.window_height),
-                            ends_window.eq(has_one_column & has_one_row),
-                            *(position[name].eq(output[name]) for name in place),
-                            row_address.eq(output.address),
-                            repeat.eq(repeat + 1),
-                            is_last_repeat.eq(repeat + 1 == output.repeats),
-                        ]
+                m.d.sync += takes.eq(next_ends_window & (next_repeat == output.repeats))
+        with m.If(moves & (takes | is_last_column)):
+            # Two for each position that counters are ahead; where positions are one row each, two are too many.
+            with m.If(takes | ends_window):
+                m.d.sync += [row.eq(_COUNTS_FROM), row_offset.eq(-2 * _COUNTS_FROM)]
+            with m.Else():
+                m.d.sync += [
+                    row.eq(row + 1),
+                    row_offset.eq(
+                        self._add_rows(m, platform, "next_window_row", row_offset, output.plane_width, output.wide)
+                    ),
+                ]
+
+        # Where positions lie, and what lies inside the plane, are sums and comparisons of a stage each.
+        placed = Signal(
+            data.StructLayout(
+                {
+                    "step": steps.p.shape(),
+                    "column": column.shape(),
+                    "y": output.y.shape(),
+                    "x": output.x.shape(),
+                    **{name: self._layout[name].shape for name in ("wide", "is_plane", "plane_height", "plane_width")},
+                }
+            ),
+            reset_less=True,
+        )
+        placed_valid = Signal()
+        narrow = ~output.wide
+        step = placed.step
+        m.d.comb += [
+            steps.valid.eq(placed_valid),
+            steps.payload.eq(step),
+            steps.p.address.eq(
+                self._add_rows(m, platform, "step_address", step.address, placed.column, placed.wide, ~placed.wide)
+            ),
+            steps.p.inside.eq(
+                ~placed.is_plane | (_is_below(placed.y, placed.plane_height) & _is_below(placed.x, placed.plane_width))
+            ),
+        ]
+        with m.If(moves):
+            m.d.sync += [
+                placed_valid.eq(valid),
+                step.address.eq(
+                    chained_sum(
+                        m,
+                        platform,
+                        "window_address",
+                        [output.address, row_offset],
+                        first=lambda address, offset: address,
+                        second=lambda address, offset: offset,
+                        carry=narrow,
+                    )
+                ),
+                step.last.eq(output.last & takes),
+                step.begins.eq(begins),
+                step.ends.eq(ends_window),
+                step.repeat.eq(repeat),
+                placed.column.eq(column),
+                placed.y.eq(output.y + row),
+                placed.x.eq(output.x + column),
+                *(placed[name].eq(output[name]) for name in ("wide", "is_plane", "plane_height", "plane_width")),
+            ]

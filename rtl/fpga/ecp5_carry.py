@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 
-__all__ = ["add", "add_product", "add_two_products", "subtract_two_products"]
+__all__ = ["Half", "add", "add_product", "add_two_products", "chain", "subtract_two_products"]
 
 
 def _init(propagate: int, generate: int) -> Const:
@@ -23,31 +23,32 @@ _ADD_PRODUCT = Const(sum((a ^ (b & c)) << (a | b << 1 | c << 2) for a in (0, 1) 
 _ADD_TWO_PRODUCTS = Const(sum((((i & 1) & (i >> 1 & 1)) ^ ((i >> 2 & 1) & (i >> 3 & 1))) << i for i in range(16)), 16)
 _SUBTRACT_TWO_PRODUCTS = Const(~_ADD_TWO_PRODUCTS.value & 0xFFFF, 16)
 
-_Half = tuple[Value, Value, Value, Value]
+Half = tuple[Value, Value, Value, Value]
+"""Inputs A to D of a bit."""
 
 
 def add(m: Module, name: str, first: Value, second: Value, width: int) -> Signal:
     """The sum of two numbers: what ``+`` gives, but no part of a larger sum to the tools."""
     bits = zip(_extended(first, width), _extended(second, width), strict=True)
-    return _chain(m, name, _ADD, [(a, b, Const(0, 1), Const(1, 1)) for a, b in bits])
+    return chain(m, name, _ADD, [(a, b, Const(0, 1), Const(1, 1)) for a, b in bits])
 
 
 def add_product(m: Module, name: str, first: Value, factor: Value, bit: Value, width: int) -> Signal:
     """``first + factor * bit``."""
     bits = zip(_extended(first, width), _extended(factor, width), strict=True)
-    return _chain(m, name, _ADD_PRODUCT, [(a, b, bit, Const(0, 1)) for a, b in bits])
+    return chain(m, name, _ADD_PRODUCT, [(a, b, bit, Const(0, 1)) for a, b in bits])
 
 
 def add_two_products(m: Module, name: str, factor: Value, low: Value, high: Value, width: int) -> Signal:
     """``factor * (low + 2 * high)``, for two bits."""
     bits = zip(_extended(factor, width), _extended(factor << 1, width), strict=True)
-    return _chain(m, name, _ADD_TWO_PRODUCTS, [(low, one, high, two) for one, two in bits])
+    return chain(m, name, _ADD_TWO_PRODUCTS, [(low, one, high, two) for one, two in bits])
 
 
 def subtract_two_products(m: Module, name: str, factor: Value, low: Value, high: Value, width: int) -> Signal:
     """``factor * (low - 2 * high)``, for two bits."""
     bits = zip(_extended(factor, width), _extended(factor << 1, width), strict=True)
-    return _chain(m, name, _SUBTRACT_TWO_PRODUCTS, [(high, two, low, one) for one, two in bits], carry=1)
+    return chain(m, name, _SUBTRACT_TWO_PRODUCTS, [(high, two, low, one) for one, two in bits], carry=1)
 
 
 def _extended(value: Value, width: int) -> Value:
@@ -57,11 +58,12 @@ def _extended(value: Value, width: int) -> Value:
     return Cat(value, value[-1].replicate(width - len(value)))
 
 
-def _chain(m: Module, name: str, init: Const, halves: Sequence[_Half], carry: int = 0) -> Signal:
+def chain(m: Module, name: str, init: Const, halves: Sequence[Half], carry: Value | int = 0) -> Signal:
+    """The sum bits of a chain whose cells have the same truth table, with a carry into the first one."""
     total = Signal(len(halves), name=name)
     unused = Signal(name=f"{name}_unused")
-    carried: Value = Const(carry, 1)
-    padding: _Half = (Const(0, 1),) * 4
+    carried = Value.cast(carry)
+    padding: Half = (Const(0, 1),) * 4
     for number, (even, odd) in enumerate(zip_longest(halves[::2], halves[1::2], fillvalue=padding)):
         place = 2 * number
         carry_out = Signal(name=f"{name}_carry_{number}")

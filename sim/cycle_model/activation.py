@@ -27,14 +27,11 @@ class Activation(InOrderUnit):
     walk = 6
     """Cycles from a command taken to its first pass in the queue, and to the request for that pass's row."""
 
-    offered = 2
+    offered = 1
     """Cycles from there to the lanes, where nothing is in its way."""
 
     ahead = 16
     """Passes that the walker is in front of the lanes at most."""
-
-    queued = ElementFetcher.passes_ahead + 4
-    """Passes whose rows are asked for ahead: those in the queue, and in the slices behind it."""
 
     def __init__(
         self, waits: Waits, work: Work, latencies: Latencies, sums: AccumulatorReads, reads: BufferReads
@@ -60,8 +57,6 @@ class Activation(InOrderUnit):
         self._is_pooled = work.is_pooled.tolist()
         self._source = work.source.first.tolist()
         self._operand = work.operand.first.tolist()
-        self._source_wide = work.source_wide.tolist()
-        self._operand_wide = work.operand_wide.tolist()
         # The first pass that takes longer than its lanes do begins so much later.
         is_wide = np.where(work.from_unified_buffer, work.source_wide, work.operand_wide)
         self._length = (pass_cycles(work) - ((1 + is_wide).clip(groups) - groups)).tolist()
@@ -94,21 +89,23 @@ class Activation(InOrderUnit):
     def _first_element(self, number: int, cycle: int) -> int:
         """The beginning of an Activate that is taken in ``cycle``, so that its first unified buffer row is there."""
         if not self._from_elements[number]:
-            before, row, is_wide = self._positions[number], self._operand[number], self._operand_wide[number]
+            before, row = self._positions[number], self._operand[number]
         else:
-            before, row, is_wide = 0, self._source[number], self._source_wide[number]
+            before, row = 0, self._source[number]
             if self._is_pooled[number]:
                 passes = Passes.of(self._work, number)
                 before = int((passes.elements > 0).argmax())
                 row = int(passes.row[before])
         # Passes before it get into the queue one by one, and then take as long as any.
         granted = self._reads.all.free(cycle + self.walk + before, row % self._banks)
-        return granted + self._element + is_wide - before * self._groups
+        return granted + self._element - before * self._groups
 
     def _follow(self, number: int, cycle: int) -> tuple[int, int]:
         """Begin and end of an Activate taken in ``cycle``, one pass after the other, where unified buffer rows wait."""
         passes = Passes.of(self._work, number)
-        ahead = deque([-1] * self.queued, maxlen=self.queued)
+        # Those in the queue, and the one that is offered.
+        queued = ElementFetcher.passes_ahead(self._work.config) + 1
+        ahead = deque([-1] * queued, maxlen=queued)
         enters, granted, start = cycle + self.walk - 1, -1, None
         for row, is_sum, elements in zip(
             passes.row.tolist(), passes.is_sum.tolist(), passes.elements.tolist(), strict=True
@@ -116,9 +113,10 @@ class Activation(InOrderUnit):
             # A pass gets into the queue with the first of its rows' requests.
             enters = max(enters, ahead[0] + 1)
             begin = max(self._next, enters + 1 + self.offered)
-            for address in range(row, row + elements):
-                granted = self._reads.held.free(max(enters, granted) + 1, address % self._banks)
-                begin = max(begin, granted + self._element)
+            for place in range(elements):
+                granted = self._reads.held.free(max(enters, granted) + 1, (row + place) % self._banks)
+                # A second row does not go through the register in which the first one waits for it.
+                begin = max(begin, granted + self._element - place)
                 enters += 1
             if is_sum:
                 begin = self._sums.free(begin, row)

@@ -55,5 +55,5 @@ class Latencies:
             tag=UnifiedBuffer.read_latency + array - 1,
             sums=config.size + 2,
             result=activation_datapath.latency(config) + 2,
-            element=UnifiedBuffer.read_latency + 2,
+            element=UnifiedBuffer.read_latency + 3,
         )

@@ -41,7 +41,7 @@ CONFIGS = {
     ),
     "S8": Config(
         size=8,
-        activation_lanes=2,
+        activation_lanes=1,
         unified_buffer_rows=100,
         unified_buffer_banks=4,
         accumulator_rows=32,
@@ -54,7 +54,7 @@ CONFIGS = {
     ),
     "S4 wide": Config(
         size=4,
-        activation_lanes=2,
+        activation_lanes=1,
         unified_buffer_rows=64,
         accumulator_rows=20,
         parameter_sets=2,

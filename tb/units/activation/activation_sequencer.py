@@ -40,12 +40,18 @@ class Beats(Agent):
         self.written.value = int(leaves)
 
 
+def random_format(rng):
+    return {"zero_point": int(rng.integers(-(1 << 16), 1 << 16)), "is_signed": int(rng.integers(2)), "wide": 0}
+
+
 def random_walk(rng):
     """A walk's sequence and passes, as dictionaries."""
     sequence = {
         "parameters": int(rng.integers(0, CONFIG.parameter_sets)),
         "maximum": int(rng.integers(2)),
         "is_int32": int(rng.integers(2)),
+        "source_format": random_format(rng),
+        "operand_format": random_format(rng),
     }
     operand = Operand(int(rng.integers(0, 3)))
     passes = []
@@ -88,6 +94,7 @@ def expected_beats(sequence, passes):
                 "from_accumulators": item.get("from_accumulators", 0),
                 "from_elements": item["from_elements"],
                 "operand": item["operand"],
+                "format": sequence["source_format" if item["operand"] == Operand.NONE.value else "operand_format"],
                 "repeat": item["repeat"],
                 "operation": operation_of(item, sequence).value,
                 "maximum": sequence["maximum"],
@@ -121,7 +128,8 @@ async def passes_become_beats(dut, idle, backpressure):
     await bench.steps(10)
     assert len(beats.seen) == len(expected)
     for beat, want in zip(beats.seen, expected, strict=True):
-        assert {name: getattr(beat, name) for name in want} == want
+        got = {name: getattr(beat, name) for name in want}
+        assert got | {"format": vars(beat.format)} == want
     # A row is read in the cycle of its first beat, and the beats of a pass follow each other.
     assert reads.received == rows
     assert reads.times == [beats.cycles[start] for start in starts]

@@ -24,10 +24,10 @@ def fetch(item):
         fetch_layout(CONFIG),
         {
             "from_unified_buffer": item.from_unified_buffer,
-            "source_format": vars(item.source_format),
+            "source_wide": item.source_format.wide,
             "operand": item.operand,
             "operand_address": item.operand_address,
-            "operand_format": vars(item.operand_format),
+            "operand_wide": item.operand_format.wide,
             "repeats": OUTPUT_BYTES[item.output_format] - 1,
         },
     )
@@ -91,7 +91,7 @@ def expected_passes(item, steps, rows):
 
 
 def element(format, place, rows):
-    content = {"format": (format.zero_point, int(format.is_signed), int(format.wide)), "low": rows[place].tolist()}
+    content = {"low": rows[place].tolist()}
     return content | {"high": rows[place + 1].tolist()} if format.wide else content
 
 
@@ -114,7 +114,6 @@ class Passes:
 
     def _accept(self, payload):
         got = vars(unpack(pass_layout(CONFIG), payload))
-        got["format"] = (got["format"].zero_point, got["format"].is_signed, got["format"].wide)
         for name, port in (("low", self._low), ("high", self._high)):
             got[name] = bytes_of(int(port.value), CONFIG.size).tolist()
         self.received.append(got)
@@ -182,8 +181,8 @@ async def rows_are_read_ahead(dut):
     places = list(range(0, 2 * 30, 2))
     steps.send(*(pack(_STEP, {"address": place, "inside": 1, "last": int(place == places[-1])}) for place in places))
     await bench.steps(60)
-    # Two more wait for their rows, and two with them to be taken.
-    assert reader.requests.received == list(range(2 * (ElementFetcher.passes_ahead + 4)))
+    # One more is offered.
+    assert reader.requests.received == list(range(2 * (ElementFetcher.passes_ahead(CONFIG) + 1)))
     passes.takes = True
     await bench.until(lambda: len(passes.received) == len(places))
     assert [got["low"] for got in passes.received] == [rows[place].tolist() for place in places]

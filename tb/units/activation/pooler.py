@@ -20,23 +20,23 @@ def random_window(rng):
 
 
 @cocotb.test()
-@cocotb.parametrize(idle=[0.0, 0.5])
-async def windows_are_pooled(dut, idle):
-    bench = await Bench.start(dut, "pooler")
+@cocotb.parametrize(form=["pooler", "pooler_ecp5"], idle=[0.0, 0.5])
+async def windows_are_pooled(dut, form, idle):
+    bench = await Bench.start(dut, form)
     rng = random_generator()
     groups = CONFIG.column_groups
-    inputs = {name: [] for name in ("enable", "group", "operation", "value")}
+    inputs = {name: [] for name in ("enable", "operation", "value")}
     expected = []
 
-    def drive(enable, group, operation, value, pooled=None):
-        row = (enable, group, operation.value, pack_lanes(np.array([[value]]), 32)[0])
+    def drive(enable, operation, value, pooled=None):
+        row = (enable, operation.value, pack_lanes(np.array([[value]]), 32)[0])
         for port, item in zip(inputs.values(), row, strict=True):
             port.append(item)
         expected.append(pooled)
 
     def pause():
         while rng.random() < idle:
-            drive(0, int(rng.integers(0, groups)), PoolOperation(int(rng.integers(0, 4))), int(rng.choice(_EDGES)))
+            drive(0, PoolOperation(int(rng.integers(0, 4))), int(rng.choice(_EDGES)))
 
     for _ in range(WINDOWS):
         operation = PoolOperation.MAXIMUM if rng.random() < 0.5 else PoolOperation.SUM
@@ -46,13 +46,12 @@ async def windows_are_pooled(dut, idle):
             for group in range(groups):
                 pause()
                 first = PoolOperation.FIRST if position == 0 else operation
-                drive(1, group, first, int(window[position, group]), int(pooled[group]))
+                drive(1, first, int(window[position, group]), int(pooled[group]))
         # What was pooled stays, and may be seen again.
         for group in list(range(groups)) * int(rng.integers(0, 3)):
             pause()
-            drive(1, group, PoolOperation.HOLD, int(rng.choice(_EDGES)), int(pooled[group]))
+            drive(1, PoolOperation.HOLD, int(rng.choice(_EDGES)), int(pooled[group]))
 
-    inputs["group"] = [*inputs["group"][1:], 0]
     seen = await bench.play(inputs, ["pooled"])
     got = unpack_lanes(seen["pooled"][Pooler.latency :], 1, 32, signed=True)[:, 0].tolist()
     wanted = expected[: len(got)]
