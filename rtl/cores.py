@@ -4,11 +4,11 @@ from amaranth.lib import wiring
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
-from openmxu.rtl.lite.core import DenseCore
+from openmxu.rtl.lite.core import LiteCore
 
 __all__ = ["core_for"]
 
-_CORES = {"full": Core, "dense": DenseCore}
+_CORES = {"full": Core, "lite": LiteCore}
 
 
 def core_for(config: Config) -> wiring.Component:

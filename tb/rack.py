@@ -51,15 +51,15 @@ from openmxu.rtl.host.host_writer import HostWriter
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
-from openmxu.rtl.lite.accumulators import DenseAccumulators
-from openmxu.rtl.lite.array import DenseArray
-from openmxu.rtl.lite.bus_errors import DenseBusErrors
+from openmxu.rtl.lite.accumulators import LiteAccumulators
+from openmxu.rtl.lite.array import LiteArray
+from openmxu.rtl.lite.bus_errors import LiteBusErrors
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
-from openmxu.rtl.lite.program_fetcher import DenseProgramFetcher
-from openmxu.rtl.lite.register_file import DenseRegisterFile
+from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
+from openmxu.rtl.lite.register_file import LiteRegisterFile
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
-from openmxu.rtl.lite.unified_buffer import DenseUnifiedBuffer
-from openmxu.rtl.lite.weights import DenseWeights
+from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
+from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.rtl.matrix.matrix_sequencer import MatrixSequencer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
@@ -91,13 +91,13 @@ __all__ = [
     "AXI_CLIENTS",
     "AXI_DATA_BYTES",
     "BEAT_BYTES",
-    "DENSE_FETCHER_BYTES",
     "EVENT_QUEUE_DEPTH",
     "FAR_OUTPUTS",
     "FAR_WALKS",
     "FETCHER_DEPTH",
     "FIFO_DEPTHS",
     "LANE_WIDTH",
+    "LITE_FETCHER_BYTES",
     "RACKS",
     "READERS",
     "RETRANSMIT_CYCLES",
@@ -147,8 +147,8 @@ AXI_DATA_BYTES = (4, 16, 64)
 AXI_CLIENTS = ("first", "second")
 """Clients of the read manager under test."""
 
-DENSE_FETCHER_BYTES = (4, 16)
-"""Bus widths that the program fetcher of the dense profile is tested with."""
+LITE_FETCHER_BYTES = (4, 16)
+"""Bus widths that the program fetcher of the lite profile is tested with."""
 
 MOST_BEATS = 4000
 """Of requests for bursts."""
@@ -191,16 +191,16 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "systolic_data_setup": SystolicDataSetup(config),
         "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
         "unified_buffer_ice40": OnTarget(UnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)),
-        "dense_array": DenseArray(config),
-        "dense_array_ice40": OnTarget(DenseArray(config), Target(Family.ICE40)),
-        "dense_unified_buffer": DenseUnifiedBuffer(config, readers=READERS, writers=WRITERS),
-        "dense_unified_buffer_ice40": OnTarget(
-            DenseUnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)
+        "lite_array": LiteArray(config),
+        "lite_array_ice40": OnTarget(LiteArray(config), Target(Family.ICE40)),
+        "lite_unified_buffer": LiteUnifiedBuffer(config, readers=READERS, writers=WRITERS),
+        "lite_unified_buffer_ice40": OnTarget(
+            LiteUnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)
         ),
-        "dense_weights": DenseWeights(config),
+        "lite_weights": LiteWeights(config),
         "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),
-        "dense_accumulators": DenseAccumulators(config),
+        "lite_accumulators": LiteAccumulators(config),
         "burst_generator": BurstGenerator(config),
         "host_reader": HostReader(config),
         "host_writer": HostWriter(config),
@@ -287,14 +287,14 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
         "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
         "register_file": RegisterFile(config, ShellKind.AXI),
-        "dense_register_file": DenseRegisterFile(
+        "lite_register_file": LiteRegisterFile(
             config.replace(host_address_width=AXI_ADDRESS_WIDTH, weight_address_width=AXI_ADDRESS_WIDTH), ShellKind.AXI
         ),
         "bus_errors": BusErrors(config),
-        "dense_bus_errors": DenseBusErrors(config),
+        "lite_bus_errors": LiteBusErrors(config),
         **{
-            f"dense_program_fetcher_{beat}": DenseProgramFetcher(width, beat, depth=FETCHER_DEPTH)
-            for beat in DENSE_FETCHER_BYTES
+            f"lite_program_fetcher_{beat}": LiteProgramFetcher(width, beat, depth=FETCHER_DEPTH)
+            for beat in LITE_FETCHER_BYTES
         },
     }
 

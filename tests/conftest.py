@@ -27,7 +27,7 @@ BUILDS = (
     *("compiler/test_schedule.py", "driver/test_serial.py"),
     *("examples/test_mnist.py", "examples/test_networks.py", "examples/test_recurrent_networks.py"),
     *("sim/test_axi.py", "sim/test_build_cache.py", "sim/test_counters.py", "sim/test_cycle_counts.py"),
-    *("sim/test_dense_board.py", "sim/test_directed.py", "sim/test_faults.py", "sim/test_instrumented.py"),
+    *("sim/test_lite_board.py", "sim/test_directed.py", "sim/test_faults.py", "sim/test_instrumented.py"),
     *("sim/test_line_coverage.py", "sim/test_lockstep.py", "sim/test_random_programs.py", "sim/test_scrub.py"),
     *("sim/test_serial.py", "sim/test_verilated.py", "test_packaging.py", "test_reporting.py"),
 )

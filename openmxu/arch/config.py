@@ -44,10 +44,10 @@ class Config:
     parameter_sets
         Sets of S (bias, scale) pairs that the activation unit holds; at most 2**16.
     command_queue_depth
-        Instructions that may be in flight in each unit; a power of two from 2 to 16. A core of the dense profile has no
+        Instructions that may be in flight in each unit; a power of two from 2 to 16. A core of the lite profile has no
         queues.
     weight_queue_depth
-        Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64, in the dense
+        Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64, in the lite
         profile 1.
     host_data_bytes, weight_data_bytes
         Width of one beat on the host and the weight memory ports, in bytes; a power of two from 4 to 64.
@@ -55,7 +55,7 @@ class Config:
         Bits of a byte address on those ports, from 16 to 64.
     profile
         The part of the instruction set that the core executes, one of :data:`openmxu.arch.profile.PROFILES`: ``full``
-        or ``dense``.
+        or ``lite``.
     """
 
     size: int = 8
@@ -232,7 +232,7 @@ PRESETS: dict[str, dict[str, int | str]] = {
         "weight_data_bytes": 4,
         "host_address_width": 20,
         "weight_address_width": 20,
-        "profile": "dense",
+        "profile": "lite",
     },
     "default": {},
     "medium": {"size": 16, "activation_lanes": 4, "unified_buffer_rows": 16384},

@@ -60,7 +60,7 @@ class Profile:
         return next((register for register in self.registers if register.number == number), None)
 
 
-_DENSE_FORMATS: dict[Opcode, tuple[str, ...] | None] = {
+_LITE_FORMATS: dict[Opcode, tuple[str, ...] | None] = {
     **dict.fromkeys(
         (Opcode.NOP, Opcode.HALT, Opcode.SYNCHRONIZE, Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST, Opcode.DEBUG_TAG)
     ),
@@ -71,9 +71,9 @@ _DENSE_FORMATS: dict[Opcode, tuple[str, ...] | None] = {
     Opcode.MATRIX_MULTIPLY: ("accumulate", "next_tile", "unified_buffer", "accumulator", "rows"),
     Opcode.ACTIVATE: ("unified_buffer", "source", "rows", "parameters"),
 }
-"""The fields of each instruction of the dense profile, ``None`` for all of them."""
+"""The fields of each instruction of the lite profile, ``None`` for all of them."""
 
-_DENSE_REGISTERS: dict[Register, tuple[str, ...] | None] = {
+_LITE_REGISTERS: dict[Register, tuple[str, ...] | None] = {
     Register.INPUT_FORMAT: None,
     Register.WEIGHT_FORMAT: ("zero_point", "signed"),
     Register.OUTPUT_FORMAT: None,
@@ -89,10 +89,10 @@ def _with_fields(item: _Item, names: tuple[str, ...] | None) -> _Item:
 
 
 _FULL = Profile("full", FORMATS, REGISTERS, tuple(Counter), 64, CORE_FAULTS, is_sequential=False, has_scrubber=True)
-_DENSE = Profile(
-    "dense",
-    tuple(_with_fields(f, _DENSE_FORMATS[f.opcode]) for f in FORMATS if f.opcode in _DENSE_FORMATS),
-    tuple(_with_fields(r, _DENSE_REGISTERS[r.number]) for r in REGISTERS if r.number in _DENSE_REGISTERS),
+_LITE = Profile(
+    "lite",
+    tuple(_with_fields(f, _LITE_FORMATS[f.opcode]) for f in FORMATS if f.opcode in _LITE_FORMATS),
+    tuple(_with_fields(r, _LITE_REGISTERS[r.number]) for r in REGISTERS if r.number in _LITE_REGISTERS),
     (Counter.CYCLES,),
     32,
     tuple(code for code in CORE_FAULTS if code not in (FaultCode.UNIMPLEMENTED, FaultCode.UNIFIED_BUFFER_OVERLAP)),
@@ -100,8 +100,8 @@ _DENSE = Profile(
     has_scrubber=False,
 )
 
-PROFILES: tuple[Profile, ...] = (_FULL, _DENSE)
-"""Every profile. ``full`` is the whole instruction set; ``dense`` has what products of 8-bit matrices need that are
+PROFILES: tuple[Profile, ...] = (_FULL, _LITE)
+"""Every profile. ``full`` is the whole instruction set; ``lite`` has what products of 8-bit matrices need that are
 scaled to 8 bits, for parts with few logic cells."""
 
 

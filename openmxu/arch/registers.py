@@ -369,7 +369,7 @@ _SHELL = (
         Access.READ_WRITE,
         "cycles, at least 1, in which a unit or the program fetch may work without a transfer and without an end of an "
         "instruction, before dispatch is stopped with TIME_OUT. Waiting for the host does not count. A device of the "
-        "dense profile may wait for up to 65,536 cycles more",
+        "lite profile may wait for up to 65,536 cycles more",
         initial=1 << 28,
     ),
     DeviceRegister(

@@ -1,1 +1,1 @@
-"""Units of a core of the dense profile: one instruction after the other, with as little logic as that takes."""
+"""Units of a core of the lite profile: one instruction after the other, with as little logic as that takes."""

@@ -1,4 +1,4 @@
-"""Accumulators of the dense profile: int32 sums in block RAM, in few logic cells."""
+"""Accumulators of the lite profile: int32 sums in block RAM, in few logic cells."""
 
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.matrix.accumulators import tag_layout
 
-__all__ = ["DenseAccumulators"]
+__all__ = ["LiteAccumulators"]
 
 
-class DenseAccumulators(wiring.Component):
+class LiteAccumulators(wiring.Component):
     """S columns of int32 sums, each in a memory with one read and one write port.
 
     A row is read in one cycle and written in the next one, without a register between: what is slow here is small.

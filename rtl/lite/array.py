@@ -1,4 +1,4 @@
-"""Array of the dense profile: S × S elements whose products are added column by column, in trees."""
+"""Array of the lite profile: S × S elements whose products are added column by column, in trees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.matrix.processing_element import multiplier_for
 from openmxu.rtl.matrix.systolic_array import SystolicArray
 
-__all__ = ["DenseArray", "element_operand"]
+__all__ = ["LiteArray", "element_operand"]
 
 
 def element_operand(operand: Value, target: Target) -> Value:
@@ -24,7 +24,7 @@ def element_operand(operand: Value, target: Target) -> Value:
     return sign_and_magnitude(operand) if target.family is Family.ICE40 else operand
 
 
-class DenseArray(wiring.Component):
+class LiteArray(wiring.Component):
     """Multiplies rows of activations by the tile of weights that it holds; a row may enter in every cycle.
 
     For arrays that are so small that a row reaches all elements in one cycle: nothing is skewed, and partial sums do

@@ -1,4 +1,4 @@
-"""Bus errors of the dense profile: the first error reply of a memory."""
+"""Bus errors of the lite profile: the first error reply of a memory."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -10,10 +10,10 @@ from openmxu.rtl.axi.read_manager import read_error_layout
 from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, bus_error_layout
 
-__all__ = ["DenseBusErrors"]
+__all__ = ["LiteBusErrors"]
 
 
-class DenseBusErrors(wiring.Component):
+class LiteBusErrors(wiring.Component):
     """:class:`~openmxu.rtl.shell.bus_errors.BusErrors` with registers for one error.
 
     Members

@@ -18,7 +18,7 @@ _VALUE_BYTES = 4
 
 
 class CompactActivationUnit(wiring.Component):
-    """Executes the Activate of the dense profile, and LOAD_PARAMETERS, with one serial requantizer.
+    """Executes the Activate of the lite profile, and LOAD_PARAMETERS, with one serial requantizer.
 
     There is no place for a row: its accumulators are looked at for each of its columns, and so are the rows of
     parameters. A command stays what it is until it is taken, and whatever can be read from it is in no register.

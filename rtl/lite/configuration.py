@@ -1,4 +1,4 @@
-"""Configuration registers of the dense profile."""
+"""Configuration registers of the lite profile."""
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
@@ -9,10 +9,10 @@ from openmxu.rtl.dispatch.commands import OutputLayout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat
 
-__all__ = ["DenseConfiguration"]
+__all__ = ["LiteConfiguration"]
 
 
-class DenseConfiguration(wiring.Component):
+class LiteConfiguration(wiring.Component):
     """As wide as legal values are.
 
     Members

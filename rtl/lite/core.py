@@ -1,4 +1,4 @@
-"""The core of the dense profile."""
+"""The core of the lite profile."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -8,23 +8,23 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.rtl.common.interfaces import CoreSignature
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
-from openmxu.rtl.lite.accumulators import DenseAccumulators
-from openmxu.rtl.lite.array import DenseArray
+from openmxu.rtl.lite.accumulators import LiteAccumulators
+from openmxu.rtl.lite.array import LiteArray
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
-from openmxu.rtl.lite.dispatcher import DenseDispatcher
-from openmxu.rtl.lite.host_reader import DenseHostReader
-from openmxu.rtl.lite.host_writer import DenseHostWriter
-from openmxu.rtl.lite.management import DenseManagement
-from openmxu.rtl.lite.matrix_sequencer import DenseMatrixSequencer
-from openmxu.rtl.lite.unified_buffer import DenseUnifiedBuffer
-from openmxu.rtl.lite.weights import DenseWeights
+from openmxu.rtl.lite.dispatcher import LiteDispatcher
+from openmxu.rtl.lite.host_reader import LiteHostReader
+from openmxu.rtl.lite.host_writer import LiteHostWriter
+from openmxu.rtl.lite.management import LiteManagement
+from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
+from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
+from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.systolic_data_setup import operand_value
 
-__all__ = ["DenseCore"]
+__all__ = ["LiteCore"]
 
 
-class DenseCore(wiring.Component):
-    """:class:`openmxu.rtl.core.Core` for the dense profile: the same data path, but one instruction after the other.
+class LiteCore(wiring.Component):
+    """:class:`openmxu.rtl.core.Core` for the lite profile: the same data path, but one instruction after the other.
 
     Members: see :class:`~openmxu.rtl.common.interfaces.CoreSignature`. An instruction is taken when it has been
     executed.
@@ -42,21 +42,21 @@ class DenseCore(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        m.submodules.dispatcher = self._dispatcher = DenseDispatcher(config)
-        m.submodules.unified_buffer = self._unified_buffer = DenseUnifiedBuffer(
+        m.submodules.dispatcher = self._dispatcher = LiteDispatcher(config)
+        m.submodules.unified_buffer = self._unified_buffer = LiteUnifiedBuffer(
             config, readers=("matrix", "activation", "host"), writers=("results", "host")
         )
-        m.submodules.host_reader = self._host_reader = DenseHostReader(config)
-        m.submodules.host_writer = self._host_writer = DenseHostWriter(config)
-        m.submodules.weights = self._weights = DenseWeights(config)
-        m.submodules.array = self._array = DenseArray(config)
-        m.submodules.accumulators = self._accumulators = DenseAccumulators(config)
+        m.submodules.host_reader = self._host_reader = LiteHostReader(config)
+        m.submodules.host_writer = self._host_writer = LiteHostWriter(config)
+        m.submodules.weights = self._weights = LiteWeights(config)
+        m.submodules.array = self._array = LiteArray(config)
+        m.submodules.accumulators = self._accumulators = LiteAccumulators(config)
         m.submodules.activation_unit = self._activation_unit = CompactActivationUnit(config)
-        m.submodules.management = self._management = DenseManagement(config)
+        m.submodules.management = self._management = LiteManagement(config)
         # A tag takes the time of its row through unified buffer and array, less the accumulators' lead.
-        latency = DenseUnifiedBuffer.read_latency + DenseArray.latency(config)
-        m.submodules.matrix_sequencer = self._sequencer = DenseMatrixSequencer(
-            config, tag_delay=latency - DenseAccumulators.tag_lead
+        latency = LiteUnifiedBuffer.read_latency + LiteArray.latency(config)
+        m.submodules.matrix_sequencer = self._sequencer = LiteMatrixSequencer(
+            config, tag_delay=latency - LiteAccumulators.tag_lead
         )
 
         self._connect_streams(m)

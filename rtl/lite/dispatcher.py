@@ -1,4 +1,4 @@
-"""Dispatcher of the dense profile: one instruction after the other."""
+"""Dispatcher of the lite profile: one instruction after the other."""
 
 from collections.abc import Callable
 
@@ -21,10 +21,10 @@ from openmxu.rtl.dispatch.commands import (
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
-from openmxu.rtl.lite.configuration import DenseConfiguration
-from openmxu.rtl.lite.instruction_check import DenseInstructionCheck
+from openmxu.rtl.lite.configuration import LiteConfiguration
+from openmxu.rtl.lite.instruction_check import LiteInstructionCheck
 
-__all__ = ["INDEX_WIDTH", "DenseDispatcher"]
+__all__ = ["INDEX_WIDTH", "LiteDispatcher"]
 
 INDEX_WIDTH = 24
 """Bits of the index of an instruction, for which a serial port would need hours."""
@@ -37,7 +37,7 @@ _EVENTS = {
 }
 
 
-class DenseDispatcher(wiring.Component):
+class LiteDispatcher(wiring.Component):
     """Checks each instruction and gives it to its unit. The next one comes when it has finished, so that nothing has to
     be kept of an instruction but the word itself: it is taken last, and commands are parts of it.
 
@@ -52,7 +52,7 @@ class DenseDispatcher(wiring.Component):
     done
         One bit for each :class:`~openmxu.rtl.dispatch.scoreboard.QueuedUnit`: its instruction has finished.
     has_tile, has_queued_tile, weight_queue_full
-        See :class:`~openmxu.rtl.lite.instruction_check.DenseInstructionCheck`.
+        See :class:`~openmxu.rtl.lite.instruction_check.LiteInstructionCheck`.
     weights_settled, weights_empty, flush_weights
         Nothing is on its way from weight memory; nor is a tile anywhere before the array; empty all that.
     windows
@@ -109,8 +109,8 @@ class DenseDispatcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.check = self._check = DenseInstructionCheck(self.config)
-        m.submodules.configuration = self._configuration = DenseConfiguration()
+        m.submodules.check = self._check = LiteInstructionCheck(self.config)
+        m.submodules.configuration = self._configuration = LiteConfiguration()
         word = self.instructions.payload
         formats = self.config.features.formats
         self._is = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(formats)}

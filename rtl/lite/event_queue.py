@@ -1,4 +1,4 @@
-"""Event queue of the dense profile."""
+"""Event queue of the lite profile."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.events import EventKind
 from openmxu.rtl.common.interfaces import EventLayout
 
-__all__ = ["DenseEventQueue"]
+__all__ = ["LiteEventQueue"]
 
 
-class DenseEventQueue(wiring.Component):
+class LiteEventQueue(wiring.Component):
     """:class:`~openmxu.rtl.shell.event_queue.EventQueue` without room: the core's event waits where it is until the
     host has read it, and the core with it.
 

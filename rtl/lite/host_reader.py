@@ -1,4 +1,4 @@
-"""Host reader of the dense profile."""
+"""Host reader of the lite profile."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -11,10 +11,10 @@ from openmxu.rtl.dispatch.commands import host_command
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.lite.bursts import burst_address, burst_beats, first_lane
 
-__all__ = ["DenseHostReader"]
+__all__ = ["LiteHostReader"]
 
 
-class DenseHostReader(wiring.Component):
+class LiteHostReader(wiring.Component):
     """Executes Read_Host_Memory: one burst, and its rows as they come.
 
     Members

@@ -1,4 +1,4 @@
-"""Host writer of the dense profile."""
+"""Host writer of the lite profile."""
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import stream, wiring
@@ -11,10 +11,10 @@ from openmxu.rtl.dispatch.commands import host_command
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.lite.bursts import burst_address, burst_beats, first_lane
 
-__all__ = ["DenseHostWriter"]
+__all__ = ["LiteHostWriter"]
 
 
-class DenseHostWriter(wiring.Component):
+class LiteHostWriter(wiring.Component):
     """Executes Write_Host_Memory: one burst, row after row.
 
     Members

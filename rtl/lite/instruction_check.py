@@ -1,4 +1,4 @@
-"""Instruction check of the dense profile."""
+"""Instruction check of the lite profile."""
 
 from functools import reduce
 from operator import or_
@@ -16,12 +16,12 @@ from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 
-__all__ = ["DenseInstructionCheck"]
+__all__ = ["LiteInstructionCheck"]
 
 _TRANSFERS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY)
 
 
-class DenseInstructionCheck(wiring.Component):
+class LiteInstructionCheck(wiring.Component):
     """Checks what :class:`openmxu.arch.legality.LegalityChecker` checks, for one word that stands still.
 
     Members

@@ -1,4 +1,4 @@
-"""Management of the dense profile: a counter, windows, status and commands."""
+"""Management of the lite profile: a counter, windows, status and commands."""
 
 from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import stream, wiring
@@ -11,10 +11,10 @@ from openmxu.arch.isa import UNITS
 from openmxu.rtl.common.interfaces import ManagementRequest
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 
-__all__ = ["DenseManagement"]
+__all__ = ["LiteManagement"]
 
 
-class DenseManagement(wiring.Component):
+class LiteManagement(wiring.Component):
     """The host's view of the core, besides instructions and events. Counters that the profile lacks read as 0.
 
     Members

@@ -1,4 +1,4 @@
-"""Matrix sequencer of the dense profile."""
+"""Matrix sequencer of the lite profile."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
@@ -8,10 +8,10 @@ from openmxu.arch.config import Config
 from openmxu.rtl.dispatch.commands import matrix_command
 from openmxu.rtl.matrix.accumulators import tag_layout
 
-__all__ = ["DenseMatrixSequencer"]
+__all__ = ["LiteMatrixSequencer"]
 
 
-class DenseMatrixSequencer(wiring.Component):
+class LiteMatrixSequencer(wiring.Component):
     """Loads the next tile if a MatrixMultiply wants it, and requests its rows.
 
     What the rows have in common stands in the command until all of it is done; only what begins and ends with each row

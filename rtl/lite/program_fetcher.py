@@ -1,4 +1,4 @@
-"""Program fetcher of the dense profile."""
+"""Program fetcher of the lite profile."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -10,10 +10,10 @@ from openmxu.arch.isa import WORD_BITS, WORD_BYTES
 from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.common.interfaces import ReadPortSignature
 
-__all__ = ["DenseProgramFetcher"]
+__all__ = ["LiteProgramFetcher"]
 
 
-class DenseProgramFetcher(wiring.Component):
+class LiteProgramFetcher(wiring.Component):
     """:class:`~openmxu.rtl.shell.program_fetcher.ProgramFetcher` without registers for instructions: the one that is
     given out is what its memory puts out. A beat is as long as an instruction or shorter.
 

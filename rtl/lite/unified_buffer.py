@@ -1,4 +1,4 @@
-"""Unified buffer of the dense profile: one access in a cycle, and no registers behind the memories."""
+"""Unified buffer of the lite profile: one access in a cycle, and no registers behind the memories."""
 
 from amaranth.hdl import Array, Const, Module, Signal
 from amaranth.lib import wiring
@@ -10,10 +10,10 @@ from openmxu.rtl.buffer.unified_buffer_bank import UnifiedBufferBank
 from openmxu.rtl.fpga.ice40_bank import Ice40Bank
 from openmxu.rtl.fpga.target import Family, Target
 
-__all__ = ["DenseUnifiedBuffer"]
+__all__ = ["LiteUnifiedBuffer"]
 
 
-class DenseUnifiedBuffer(wiring.Component):
+class LiteUnifiedBuffer(wiring.Component):
     """:class:`~openmxu.rtl.buffer.unified_buffer.UnifiedBuffer` that serves one access a cycle, writes first.
 
     One instruction works at a time, so that ports seldom meet. Rows lie in the same places.

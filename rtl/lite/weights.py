@@ -1,4 +1,4 @@
-"""Weights of the dense profile: tiles of weight memory, fetched ahead of their use and kept until then."""
+"""Weights of the lite profile: tiles of weight memory, fetched ahead of their use and kept until then."""
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -14,10 +14,10 @@ from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.lite.array import element_operand
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat, operand_value
 
-__all__ = ["DenseWeights"]
+__all__ = ["LiteWeights"]
 
 
-class DenseWeights(wiring.Component):
+class LiteWeights(wiring.Component):
     """Executes Read_Weights: asks for one tile after the other while there is room, and makes operands of its bytes,
     one in a cycle.
 

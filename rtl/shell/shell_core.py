@@ -15,10 +15,10 @@ from openmxu.rtl.axi.read_manager import read_error_layout
 from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.common.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.cores import core_for
-from openmxu.rtl.lite.bus_errors import DenseBusErrors
-from openmxu.rtl.lite.event_queue import DenseEventQueue
-from openmxu.rtl.lite.program_fetcher import DenseProgramFetcher
-from openmxu.rtl.lite.register_file import DenseRegisterFile
+from openmxu.rtl.lite.bus_errors import LiteBusErrors
+from openmxu.rtl.lite.event_queue import LiteEventQueue
+from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
+from openmxu.rtl.lite.register_file import LiteRegisterFile
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
@@ -145,13 +145,13 @@ class ShellCore(wiring.Component):
         config = self.config
         host = (config.host_address_width, config.host_data_bytes)
         is_sequential = config.features.is_sequential
-        fits = is_sequential and DenseRegisterFile.fits(config)
-        self._registers = (DenseRegisterFile if fits else RegisterFile)(config, self._kind)
+        fits = is_sequential and LiteRegisterFile.fits(config)
+        self._registers = (LiteRegisterFile if fits else RegisterFile)(config, self._kind)
         if is_sequential and config.host_data_bytes <= WORD_BYTES:
-            self._fetcher, self._events = DenseProgramFetcher(*host), DenseEventQueue()
+            self._fetcher, self._events = LiteProgramFetcher(*host), LiteEventQueue()
         else:
             self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
-        self._errors = (DenseBusErrors if is_sequential else BusErrors)(config)
+        self._errors = (LiteBusErrors if is_sequential else BusErrors)(config)
         self._watchdog = Watchdog(_GRAIN if is_sequential else 1)
 
     def _reset(self, m: Module) -> None:

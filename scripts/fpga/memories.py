@@ -14,7 +14,7 @@ _EVERY = ("unified_buffer", "accumulators")
 
 MEMORIES = {
     "full": (*_EVERY, "weight_fifo", "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
-    "dense": (*_EVERY, "weights", "activation_unit.biases", "activation_unit.scales"),
+    "lite": (*_EVERY, "weights", "activation_unit.biases", "activation_unit.scales"),
 }
 """What the names of the memories begin with that must be blocks, from the core on, for each profile."""
 

@@ -78,7 +78,7 @@ _RETRANSMIT_CYCLES = 20_000
 
 _HARDWARE = tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch))
 
-_ACCUMULATOR_BANKS = {"full": (".even", ".odd"), "dense": ("",)}
+_ACCUMULATOR_BANKS = {"full": (".even", ".odd"), "lite": ("",)}
 """Of each profile, the memories of a column."""
 
 CORE = Design(

@@ -21,12 +21,12 @@ def test_wrong_type_is_named(name: str, value: object) -> None:
 
 def test_profile_is_a_known_name() -> None:
     assert Config().features.name == "full"
-    assert Config(profile="dense", weight_queue_depth=1).features.name == "dense"
-    with pytest.raises(ValueError, match=r"^weight_queue_depth must be 1 in the profile dense, not 8$"):
-        Config(profile="dense")
+    assert Config(profile="lite", weight_queue_depth=1).features.name == "lite"
+    with pytest.raises(ValueError, match=r"^weight_queue_depth must be 1 in the profile lite, not 8$"):
+        Config(profile="lite")
     with pytest.raises(TypeError, match="profile must be a str, not 1"):
         Config(profile=1)
-    with pytest.raises(ValueError, match="unknown profile 'sparse'; known: full, dense"):
+    with pytest.raises(ValueError, match="unknown profile 'sparse'; known: full, lite"):
         Config(profile="sparse")
 
 
@@ -138,7 +138,7 @@ def test_fingerprint_depends_on_every_parameter() -> None:
         "weight_data_bytes": 16,
         "host_address_width": 40,
         "weight_address_width": 40,
-        "profile": "dense",
+        "profile": "lite",
     }
     assert list(changed) == [*NUMBERS, "profile"]
     config = Config(weight_queue_depth=1)  # the one that all profiles have

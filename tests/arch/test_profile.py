@@ -1,4 +1,4 @@
-"""Profiles: what a dense core does not have is illegal to it as if nobody had it."""
+"""Profiles: what a lite core does not have is illegal to it as if nobody had it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openmxu.device import DeviceFault
 from openmxu.sim.interpreter import Interpreter
 from tests.arch.programs import fields, make
 
-DENSE = Config(profile="dense", weight_queue_depth=1)
+LITE = Config(profile="lite", weight_queue_depth=1)
 MISSING_OPCODES = {"Read_Host_Memory_Alternate", "Write_Host_Memory_Alternate", "Convolve"}
 MISSING_FIELDS = {
     "MatrixMultiply": {"wide_input", "wide_weights"},
@@ -25,7 +25,7 @@ MISSING_FIELDS = {
 }
 
 
-def fault(instruction: Instruction, config: Config = DENSE) -> FaultCode:
+def fault(instruction: Instruction, config: Config = LITE) -> FaultCode:
     """The fault of an instruction where a tile is in the array and another one is queued, unless it queues one."""
     checker = LegalityChecker(config)
     checker.tile_in_array = True
@@ -50,19 +50,19 @@ def test_full_profile_has_everything() -> None:
     assert PROFILES[0] is full
 
 
-def test_dense_profile_lacks_what_it_says() -> None:
-    dense = profile_named("dense")
-    assert {f.name for f in FORMATS} - {f.name for f in dense.formats} == MISSING_OPCODES
-    for format in dense.formats:
+def test_lite_profile_lacks_what_it_says() -> None:
+    lite = profile_named("lite")
+    assert {f.name for f in FORMATS} - {f.name for f in lite.formats} == MISSING_OPCODES
+    for format in lite.formats:
         names = {item.name for item in format_named(format.name).fields}
         assert names - {item.name for item in format.fields} == MISSING_FIELDS.get(format.name, set())
-    assert [register.name for register in dense.registers] == [
+    assert [register.name for register in lite.registers] == [
         *("INPUT_FORMAT", "WEIGHT_FORMAT", "OUTPUT_FORMAT", "LOAD_PARAMETERS"),
     ]
 
 
-@pytest.mark.parametrize("instruction", legal_instructions(profile_named("dense")), ids=lambda item: item.format.name)
-def test_what_a_dense_core_has_is_legal(instruction: Instruction) -> None:
+@pytest.mark.parametrize("instruction", legal_instructions(profile_named("lite")), ids=lambda item: item.format.name)
+def test_what_a_lite_core_has_is_legal(instruction: Instruction) -> None:
     assert fault(instruction) is FaultCode.NONE
 
 
@@ -81,7 +81,7 @@ def test_missing_field_is_reserved(name: str, field: str) -> None:
 @pytest.mark.parametrize("register", REGISTERS, ids=lambda register: register.name)
 def test_missing_register_is_unknown(register: RegisterFormat) -> None:
     instruction = make("set_configuration", register=register.number, value=1 << 40 if register.is_action else 0)
-    has = DENSE.features.register(register.number) is not None
+    has = LITE.features.register(register.number) is not None
     assert fault(instruction) is (FaultCode.NONE if has else FaultCode.ILLEGAL_VALUE)
 
 
@@ -99,14 +99,14 @@ def test_assembler_and_interpreter_refuse_alike() -> None:
         ("set_configuration register=HOST_STRIDE, stride=8", FaultCode.ILLEGAL_VALUE),
     ):
         with pytest.raises(AssemblyError) as refused:
-            assemble(f"{text}\nhalt", DENSE)
+            assemble(f"{text}\nhalt", LITE)
         assert refused.value.fault is code
         with pytest.raises(DeviceFault) as stopped:
-            Interpreter(DENSE).execute(assemble(f"{text}\nhalt"), memory, memory)
+            Interpreter(LITE).execute(assemble(f"{text}\nhalt"), memory, memory)
         assert stopped.value.code is code
 
 
-@pytest.mark.parametrize("config", [Config(), DENSE], ids=lambda config: config.profile)
+@pytest.mark.parametrize("config", [Config(), LITE], ids=lambda config: config.profile)
 def test_registers_tell_the_profile(config: Config) -> None:
     values = {name: configuration_value(config, name) for name in CONFIGURATION}
     assert all(type(value) is int for value in values.values())
@@ -114,11 +114,11 @@ def test_registers_tell_the_profile(config: Config) -> None:
 
 
 def test_unknown_profile_number() -> None:
-    values = {name: configuration_value(DENSE, name) for name in CONFIGURATION}
+    values = {name: configuration_value(LITE, name) for name in CONFIGURATION}
     with pytest.raises(ValueError, match="unknown profile number 7"):
         configuration_of({**values, "profile": 7})
 
 
 def test_scrub_program_has_only_what_the_core_has() -> None:
-    checker = LegalityChecker(DENSE, Window(0, 0), Window(0, DENSE.tile_bytes))
-    assert {checker.check(instruction) for instruction in scrub_program(DENSE)} == {FaultCode.NONE}
+    checker = LegalityChecker(LITE, Window(0, 0), Window(0, LITE.tile_bytes))
+    assert {checker.check(instruction) for instruction in scrub_program(LITE)} == {FaultCode.NONE}

@@ -1,4 +1,4 @@
-"""Programs for cores of the dense profile: the digits network as ONNX Runtime has it, and what is refused."""
+"""Programs for cores of the lite profile: the digits network as ONNX Runtime has it, and what is refused."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from openmxu.models import DIGITS_MODEL, digits_test_split
 from tests.compiler.graphs import constants, model, node
 from tests.compiler.small_networks import residual_block
 
-DENSE = openmxu.Config.preset("icebreaker")
+LITE = openmxu.Config.preset("icebreaker")
 
 
 @pytest.mark.parametrize(
     "config",
-    [DENSE, openmxu.Config(profile="dense", weight_queue_depth=1)],
+    [LITE, openmxu.Config(profile="lite", weight_queue_depth=1)],
     ids=["icebreaker", "default sizes"],
 )
 @pytest.mark.parametrize("batch", [1, 37, 360])
@@ -37,18 +37,18 @@ def test_digits_are_those_of_onnx_runtime(config: openmxu.Config, batch: int) ->
 
 def test_a_convolution_is_refused() -> None:
     network = residual_block()
-    compile_network(network, DENSE.replace(profile="full"), 1)
+    compile_network(network, LITE.replace(profile="full"), 1)
     with pytest.raises(ProfileError) as refused:
-        compile_network(network, DENSE, 1)
+        compile_network(network, LITE, 1)
     first = network.operations[0]
     assert str(refused.value).startswith(f"layer {first.name!r} needs ")
-    assert str(refused.value).endswith("which a core of the dense profile does not have; the full profile has it")
+    assert str(refused.value).endswith("which a core of the lite profile does not have; the full profile has it")
     assert "\n" not in str(refused.value)
 
 
 def test_int32_sums_are_refused() -> None:
     nodes = [node("MatMulInteger", "x w x_zero_point w_zero_point", "y")]
     proto = model(nodes, constants(np.random.default_rng(0)), ("uint8", "int32"))
-    openmxu.compile(proto, DENSE.replace(profile="full"))
-    with pytest.raises(ProfileError, match="needs Activate with `output`, which a core of the dense profile"):
-        openmxu.compile(proto, DENSE)
+    openmxu.compile(proto, LITE.replace(profile="full"))
+    with pytest.raises(ProfileError, match="needs Activate with `output`, which a core of the lite profile"):
+        openmxu.compile(proto, LITE)

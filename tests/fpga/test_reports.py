@@ -104,7 +104,7 @@ def test_a_design_without_registers_has_no_critical_path():
 def test_memories_that_are_no_block_ram_are_errors(tmp_path):
     blocks = blocks_of_memories(netlist(tmp_path), PART, "full")
     assert (blocks["unified_buffer"], blocks["accumulators"], blocks["weight_fifo"]) == (2, 0, 1)
-    assert blocks_of_memories(netlist(tmp_path), PART, "dense")["weights"] == 0
+    assert blocks_of_memories(netlist(tmp_path), PART, "lite")["weights"] == 0
     missing = "accumulators, activation_unit.datapath.parameters, activation_unit.datapath.table"
     assert errors_of_memories(blocks) == [f"no block RAM inferred for {missing}"]
     assert errors_of_memories({"unified_buffer": 1}) == []

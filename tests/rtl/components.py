@@ -51,15 +51,15 @@ from openmxu.rtl.fpga.product import Product
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
-from openmxu.rtl.lite.configuration import DenseConfiguration
-from openmxu.rtl.lite.core import DenseCore
-from openmxu.rtl.lite.event_queue import DenseEventQueue
+from openmxu.rtl.lite.configuration import LiteConfiguration
+from openmxu.rtl.lite.core import LiteCore
+from openmxu.rtl.lite.event_queue import LiteEventQueue
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
-from openmxu.rtl.lite.matrix_sequencer import DenseMatrixSequencer
-from openmxu.rtl.lite.program_fetcher import DenseProgramFetcher
-from openmxu.rtl.lite.register_file import DenseRegisterFile
+from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
+from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
+from openmxu.rtl.lite.register_file import LiteRegisterFile
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
-from openmxu.rtl.lite.unified_buffer import DenseUnifiedBuffer
+from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.serial.link.checksum import Checksum
 from openmxu.rtl.serial.link.deframer import Deframer
@@ -93,16 +93,16 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
     EventQueue: lambda config: EventQueue(),
     LiteSubordinate: lambda config: LiteSubordinate(12),
-    DenseProgramFetcher: lambda config: DenseProgramFetcher(
+    LiteProgramFetcher: lambda config: LiteProgramFetcher(
         config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
     ),
-    DenseEventQueue: lambda config: DenseEventQueue(),
-    DenseRegisterFile: lambda config: DenseRegisterFile(config, ShellKind.AXI),
-    DenseUnifiedBuffer: lambda config: DenseUnifiedBuffer(
+    LiteEventQueue: lambda config: LiteEventQueue(),
+    LiteRegisterFile: lambda config: LiteRegisterFile(config, ShellKind.AXI),
+    LiteUnifiedBuffer: lambda config: LiteUnifiedBuffer(
         config, readers=("first", "second"), writers=("first", "second")
     ),
-    DenseConfiguration: lambda config: DenseConfiguration(),
-    DenseMatrixSequencer: lambda config: DenseMatrixSequencer(config, tag_delay=5),
+    LiteConfiguration: lambda config: LiteConfiguration(),
+    LiteMatrixSequencer: lambda config: LiteMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
     ReadManager: lambda config: ReadManager(
         config.host_address_width, config.host_data_bytes, clients=("first", "second")
@@ -171,7 +171,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 ON_BLOCKS = (Ecp5LogicMultiplier, Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
-SYSTEMS = (Core, DenseCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
+SYSTEMS = (Core, LiteCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
 """Those that hold all of the core."""
 
 
@@ -195,5 +195,5 @@ def component_classes() -> list[type[wiring.Component]]:
 def make(component: type[wiring.Component], config: Config) -> wiring.Component:
     """One component for ``config``, or for the same sizes in the profile that it is for."""
     if component.__module__.startswith("openmxu.rtl.lite."):
-        config = config.replace(profile="dense", weight_queue_depth=1)
+        config = config.replace(profile="lite", weight_queue_depth=1)
     return _FACTORIES.get(component, component)(config)

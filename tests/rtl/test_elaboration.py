@@ -15,7 +15,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
 from openmxu.rtl.cores import core_for
-from openmxu.rtl.lite.core import DenseCore
+from openmxu.rtl.lite.core import LiteCore
 from openmxu.rtl.serial.link.uart import uart_divisor
 from openmxu.rtl.serial.top import Top as SerialTop
 from tests.rtl.components import SYSTEMS, component_classes, make, modules
@@ -51,10 +51,10 @@ def test_lanes(size, lanes):
     assert "attribute \\top 1" in elaborate(Core(Config(size=size, activation_lanes=lanes)))
 
 
-@pytest.mark.parametrize("profile", ["full", "dense"])
+@pytest.mark.parametrize("profile", ["full", "lite"])
 @pytest.mark.parametrize("parameters", ODD.values(), ids=ODD)
 def test_odd_sizes(parameters, profile):
-    if profile == "dense":
+    if profile == "lite":
         parameters = {**parameters, "weight_queue_depth": 1}
     assert elaborate(core_for(Config(size=2, activation_lanes=1, profile=profile, **parameters)))
 
@@ -144,7 +144,7 @@ def test_docstrings(module):
 
 def _check_members(component: type[wiring.Component]) -> None:
     text = inspect.getdoc(component)
-    if component in (Core, DenseCore):
+    if component in (Core, LiteCore):
         assert "CoreSignature" in text
         return
     _, heading, members = text.partition("Members\n-------\n")

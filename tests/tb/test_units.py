@@ -64,11 +64,11 @@ CONFIGS = {
 }
 
 DATA = {
-    "array": ("processing_element", "skew", "systolic_data_setup", "systolic_array", "dense_array"),
+    "array": ("processing_element", "skew", "systolic_data_setup", "systolic_array", "lite_array"),
     "rows": ("stream_fifo", "plane_walker", "row_walker", "run_walker", "row_packer", "row_unpacker"),
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
-    "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "dense_weights"),
-    "matrix": ("matrix_sequencer", "accumulators", "dense_accumulators"),
+    "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "lite_weights"),
+    "matrix": ("matrix_sequencer", "accumulators", "lite_accumulators"),
 }
 
 ACTIVATION = {

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.lite.unified_buffer import DenseUnifiedBuffer
+from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.payloads import row_of
 from tb.rack import READERS, WRITERS
@@ -17,8 +17,8 @@ FEW_ROWS = 12
 LATENCIES = {
     "unified_buffer": UnifiedBuffer.read_latency,
     "unified_buffer_ice40": UnifiedBuffer.read_latency,
-    "dense_unified_buffer": DenseUnifiedBuffer.read_latency,
-    "dense_unified_buffer_ice40": DenseUnifiedBuffer.read_latency,
+    "lite_unified_buffer": LiteUnifiedBuffer.read_latency,
+    "lite_unified_buffer_ice40": LiteUnifiedBuffer.read_latency,
 }
 """Of each unit under test."""
 

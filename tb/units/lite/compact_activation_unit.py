@@ -1,4 +1,4 @@
-"""Compact activation unit: the Activate of the dense profile, as the numerics say, with stalls at every port."""
+"""Compact activation unit: the Activate of the lite profile, as the numerics say, with stalls at every port."""
 
 import cocotb
 import numpy as np

@@ -1,4 +1,4 @@
-"""A board with a core of the dense profile, simulated: what the serial shell has only there works as elsewhere."""
+"""A board with a core of the lite profile, simulated: what the serial shell has only there works as elsewhere."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Accumulators of the dense profile against numpy: one instruction after the other, with pauses between rows."""
+"""Accumulators of the lite profile against numpy: one instruction after the other, with pauses between rows."""
 
 import cocotb
 import numpy as np
 
-from openmxu.rtl.lite.accumulators import DenseAccumulators
+from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.matrix.accumulators import Accumulators, tag_layout
 from tb.bench import CONFIG, Bench, random_generator
 from tb.payloads import pack, pack_lanes, unpack_lanes
@@ -14,7 +14,7 @@ INSTRUCTIONS = 40
 @cocotb.test()
 @cocotb.parametrize(pause=[0.0, 0.5])
 async def rows_are_added_to(dut, pause):
-    bench = await Bench.start(dut, "dense_accumulators")
+    bench = await Bench.start(dut, "lite_accumulators")
     rng = random_generator()
     size, rows, width = CONFIG.size, CONFIG.accumulator_rows, CONFIG.partial_sum_width
     limit = 1 << (width - 1)
@@ -32,7 +32,7 @@ async def rows_are_added_to(dut, pause):
             while rng.random() < pause:
                 cycles(1, accumulate)
             for column in range(size):
-                sums[len(tags) + DenseAccumulators.tag_lead, column] = values[index, column]
+                sums[len(tags) + LiteAccumulators.tag_lead, column] = values[index, column]
             tag = {"valid": 1, "row": first + index, "accumulate": accumulate, "last": index == count - 1}
             tags.append(pack(tag_layout(CONFIG), {name: int(value) for name, value in tag.items()}))
             looks.append(int(rng.integers(0, rows)))

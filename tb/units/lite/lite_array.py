@@ -1,9 +1,9 @@
-"""Array of the dense profile against a matrix product: rows in every cycle, tiles loaded between them."""
+"""Array of the lite profile against a matrix product: rows in every cycle, tiles loaded between them."""
 
 import cocotb
 import numpy as np
 
-from openmxu.rtl.lite.array import DenseArray
+from openmxu.rtl.lite.array import LiteArray
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from tb.bench import CONFIG, Bench, random_generator
 from tb.payloads import pack_lanes, unpack_lanes
@@ -14,13 +14,13 @@ ROWS = 12
 
 def as_stored(operands: np.ndarray, unit: str) -> np.ndarray:
     """Operands as the elements take them: on iCE40 a magnitude with the sign above."""
-    if unit == "dense_array":
+    if unit == "lite_array":
         return operands
     return abs(operands) | (operands < 0).astype(int) << OPERAND_WIDTH - 1
 
 
 @cocotb.test()
-@cocotb.parametrize(unit=["dense_array", "dense_array_ice40"], bubble=[0.0, 0.5])
+@cocotb.parametrize(unit=["lite_array", "lite_array_ice40"], bubble=[0.0, 0.5])
 async def products(dut, unit, bubble):
     """``bubble``: how probably no row enters in a cycle."""
     bench = await Bench.start(dut, unit)
@@ -44,8 +44,8 @@ async def products(dut, unit, bubble):
                 weights.append(as_stored(rng.integers(-255, 256, 2 * size), unit))
                 loads.append(0)
             if enters:
-                expected[len(activations) - 1] = DenseArray.compute(activations[-1], tile)
-    latency = DenseArray.latency(CONFIG)
+                expected[len(activations) - 1] = LiteArray.compute(activations[-1], tile)
+    latency = LiteArray.latency(CONFIG)
     for _ in range(latency):
         activations.append(np.zeros(size, int))
         weights.append(np.zeros(2 * size, int))

@@ -1,4 +1,4 @@
-"""Weights of the dense profile: every tile of every Read_Weights, in order, and never more than there is room for."""
+"""Weights of the lite profile: every tile of every Read_Weights, in order, and never more than there is room for."""
 
 import random
 
@@ -16,7 +16,7 @@ COMMANDS = 25
 
 
 async def start(dut, idle):
-    bench = await Bench.start(dut, "dense_weights")
+    bench = await Bench.start(dut, "lite_weights")
     for name in ("flush", "take", "pair"):
         bench.port(name).value = 0
     memory = random_generator().integers(0, 256, 12 * CONFIG.tile_bytes + 3, np.uint8)
