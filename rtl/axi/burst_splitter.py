@@ -5,15 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
-from openmxu.rtl.axi.channels import BURST_BEATS, PAGE_BYTES
 from openmxu.rtl.common.interfaces import BEATS_WIDTH, burst_layout
+from openmxu.rtl.shell.interfaces import block_beats
 
-__all__ = ["BurstSplitter", "block_beats", "split", "split_burst_layout"]
-
-
-def block_beats(data_bytes: int) -> int:
-    """The longest burst for beats of ``data_bytes``; no burst crosses a multiple of it."""
-    return min(BURST_BEATS, PAGE_BYTES // data_bytes)
+__all__ = ["BurstSplitter", "split", "split_burst_layout"]
 
 
 def split_burst_layout(address_width: int) -> data.StructLayout:

@@ -3,9 +3,9 @@
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from openmxu.rtl.shell.interfaces import REGISTER_WIDTH
+
 __all__ = [
-    "BURST_BEATS",
-    "PAGE_BYTES",
     "LiteSignature",
     "ReadChannelsSignature",
     "WriteChannelsSignature",
@@ -14,14 +14,6 @@ __all__ = [
     "response_layout",
     "write_data_layout",
 ]
-
-BURST_BEATS = 256
-"""The most beats that a burst may have."""
-
-PAGE_BYTES = 4096
-"""A burst may not cross a multiple of this many bytes."""
-
-LITE_DATA_WIDTH = 32
 
 
 def address_layout(address_width: int) -> data.StructLayout:
@@ -100,7 +92,7 @@ class LiteSignature(wiring.Signature):
 
     def __init__(self, address_width: int) -> None:
         address = data.StructLayout({"addr": address_width})
-        word = LITE_DATA_WIDTH
+        word = REGISTER_WIDTH
         super().__init__(
             {
                 "aw": Out(stream.Signature(address)),

@@ -1,19 +1,15 @@
 """AXI4-Lite subordinate: accesses of a bus become a stream of requests, one at a time."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.axi.channels import LITE_DATA_WIDTH, LiteSignature
+from openmxu.rtl.axi.channels import LiteSignature
+from openmxu.rtl.shell.interfaces import REGISTER_WIDTH, access_layout
 
-__all__ = ["LiteSubordinate", "access_layout"]
+__all__ = ["LiteSubordinate"]
 
 _OKAY, _SLVERR = 0, 2
-
-
-def access_layout(address_width: int) -> data.StructLayout:
-    """A read or a write of one word; ``word`` is its address in words."""
-    return data.StructLayout({"word": address_width - 2, "write": 1, "data": LITE_DATA_WIDTH})
 
 
 class LiteSubordinate(wiring.Component):
@@ -40,7 +36,7 @@ class LiteSubordinate(wiring.Component):
             {
                 "bus": In(LiteSignature(address_width)),
                 "requests": Out(stream.Signature(access_layout(address_width))),
-                "responses": In(stream.Signature(LITE_DATA_WIDTH)),
+                "responses": In(stream.Signature(REGISTER_WIDTH)),
             }
         )
 

@@ -3,26 +3,17 @@
 from collections.abc import Collection, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_queue import BurstQueue
-from openmxu.rtl.axi.burst_splitter import BurstSplitter, block_beats, split_burst_layout
+from openmxu.rtl.axi.burst_splitter import BurstSplitter, split_burst_layout
 from openmxu.rtl.axi.channels import ReadChannelsSignature, read_data_layout
 from openmxu.rtl.common.interfaces import BEATS_WIDTH, ReadPortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.shell.interfaces import block_beats, read_error_layout
 
-__all__ = ["ReadManager", "read_error_layout"]
-
-
-def read_error_layout(address_width: int, clients: int) -> data.StructLayout:
-    """A beat that came with an error: the number of its client, the reply, and the address of its burst."""
-    return data.StructLayout({"client": _number_width(clients), "resp": 2, "addr": address_width})
-
-
-def _number_width(clients: int) -> int:
-    return max(1, ceil_log2(clients))
+__all__ = ["ReadManager"]
 
 
 class ReadManager(wiring.Component):

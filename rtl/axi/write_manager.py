@@ -1,7 +1,7 @@
 """Write manager: a write port of the core on the write channels of an AXI interface."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.rtl.axi.burst_queue import BurstQueue
@@ -10,13 +10,9 @@ from openmxu.rtl.axi.channels import WriteChannelsSignature, response_layout, wr
 from openmxu.rtl.common.interfaces import BEATS_WIDTH, WritePortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.stream_fifo import StreamFIFO
+from openmxu.rtl.shell.interfaces import write_error_layout
 
-__all__ = ["WriteManager", "write_error_layout"]
-
-
-def write_error_layout(address_width: int) -> data.StructLayout:
-    """A burst that was answered with an error: the reply and the address of the burst."""
-    return data.StructLayout({"resp": 2, "addr": address_width})
+__all__ = ["WriteManager"]
 
 
 class WriteManager(wiring.Component):

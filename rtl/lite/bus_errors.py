@@ -6,9 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.arch.registers import BusPort
-from openmxu.rtl.axi.read_manager import read_error_layout
-from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, bus_error_layout
+from openmxu.rtl.shell.interfaces import read_error_layout, write_error_layout
 
 __all__ = ["LiteBusErrors"]
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.registers import DEVICE_REGISTERS, WORD_BYTES, Access, DeviceRegister
-from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
+from openmxu.rtl.shell.interfaces import REGISTER_WIDTH
 from openmxu.rtl.shell.register_file import RegisterFile
 
 __all__ = ["LiteRegisterFile"]
@@ -27,7 +27,7 @@ class LiteRegisterFile(RegisterFile):
     @staticmethod
     def fits(config: Config) -> bool:
         """Whether all that the configuration's registers hold fits into one word each."""
-        return max(config.host_address_width, config.weight_address_width) < LITE_DATA_WIDTH
+        return max(config.host_address_width, config.weight_address_width) < REGISTER_WIDTH
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -58,7 +58,7 @@ class LiteRegisterFile(RegisterFile):
             with m.State("AWAIT_CORE"):
                 m.d.comb += self.management_response.ready.eq(1)
                 m.d.sync += response.payload.eq(
-                    Mux(self.management_response.valid, self.management_response.payload[:LITE_DATA_WIDTH], 0)
+                    Mux(self.management_response.valid, self.management_response.payload[:REGISTER_WIDTH], 0)
                 )
                 with m.If(self.management_response.valid | self.core_resets):
                     m.next = "ANSWER"
@@ -70,7 +70,7 @@ class LiteRegisterFile(RegisterFile):
 
     def _value(self, m: Module) -> Value:
         """The word of the shell that is read."""
-        value = Signal(LITE_DATA_WIDTH)
+        value = Signal(REGISTER_WIDTH)
         with m.Switch(self.requests.p.word):
             for register in DEVICE_REGISTERS:
                 if register.is_in_core or register.access is Access.WRITE:
@@ -81,9 +81,9 @@ class LiteRegisterFile(RegisterFile):
                         m.d.comb += value.eq(Cat(Const(0, ceil_log2(register.alignment)), self._port(register)))
                     else:
                         m.d.comb += value.eq(constant)
-                if constant is not None and constant >> LITE_DATA_WIDTH:
+                if constant is not None and constant >> REGISTER_WIDTH:
                     with m.Case(word + 1):
-                        m.d.comb += value.eq(constant >> LITE_DATA_WIDTH)
+                        m.d.comb += value.eq(constant >> REGISTER_WIDTH)
         return value
 
     @staticmethod

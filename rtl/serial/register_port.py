@@ -5,10 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.serial import MESSAGES, MessageKind
-from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
-from openmxu.rtl.axi.lite_subordinate import access_layout
 from openmxu.rtl.serial.messages import byte_stream, message_layout
 from openmxu.rtl.serial.short_message import ShortMessage
+from openmxu.rtl.shell.interfaces import REGISTER_WIDTH, access_layout
 
 __all__ = ["RegisterPort"]
 
@@ -38,7 +37,7 @@ class RegisterPort(wiring.Component):
                 "messages": In(byte_stream()),
                 "answers": Out(byte_stream()),
                 "requests": Out(stream.Signature(access_layout(address_width))),
-                "responses": In(stream.Signature(LITE_DATA_WIDTH)),
+                "responses": In(stream.Signature(REGISTER_WIDTH)),
             }
         )
 

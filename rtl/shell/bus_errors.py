@@ -6,8 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.arch.registers import BusPort
-from openmxu.rtl.axi.read_manager import read_error_layout
-from openmxu.rtl.axi.write_manager import write_error_layout
+from openmxu.rtl.shell.interfaces import read_error_layout, write_error_layout
 
 __all__ = ["HOST_CLIENTS", "WEIGHT_CLIENTS", "BusErrors", "bus_error_layout"]
 

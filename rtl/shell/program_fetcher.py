@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
-from openmxu.rtl.axi.burst_splitter import block_beats
 from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.common.interfaces import ReadPortSignature
 from openmxu.rtl.host.row_unpacker import RowUnpacker
+from openmxu.rtl.shell.interfaces import block_beats
 
 __all__ = ["RING_WIDTH", "ProgramFetcher"]
 
@@ -21,7 +21,7 @@ RING_WIDTH = 28
 class ProgramFetcher(wiring.Component):
     """Reads instructions ahead, one burst after the other, each of at most ``chunk`` of them. It asks for no
     instruction that it has no room for, so that it always takes what it asked for. A request never crosses a multiple
-    of the longest burst, see :func:`~openmxu.rtl.axi.burst_splitter.block_beats`.
+    of the longest burst, see :func:`~openmxu.rtl.shell.interfaces.block_beats`.
 
     Places in the ring count instructions. They are read from ``tail`` up to ``head``; at the end of the ring it goes on
     at its beginning.

@@ -21,9 +21,8 @@ from openmxu.arch.registers import (
     ShellKind,
     configuration_value,
 )
-from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
-from openmxu.rtl.axi.lite_subordinate import access_layout
 from openmxu.rtl.common.interfaces import ManagementRequest
+from openmxu.rtl.shell.interfaces import REGISTER_WIDTH, access_layout
 
 __all__ = ["RegisterFile", "register_shape"]
 
@@ -61,7 +60,7 @@ class RegisterFile(wiring.Component):
     Members
     -------
     requests, responses
-        Accesses, see :func:`~openmxu.rtl.axi.lite_subordinate.access_layout`; reads are answered.
+        Accesses, see :func:`~openmxu.rtl.shell.interfaces.access_layout`; reads are answered.
     management, management_response
         The core's port.
     core_resets
@@ -84,7 +83,7 @@ class RegisterFile(wiring.Component):
         access = access_layout(ADDRESS_WIDTH)
         members = {
             "requests": In(stream.Signature(access)),
-            "responses": Out(stream.Signature(LITE_DATA_WIDTH)),
+            "responses": Out(stream.Signature(REGISTER_WIDTH)),
             "management": Out(stream.Signature(ManagementRequest)),
             "management_response": In(stream.Signature(64)),
             "core_resets": In(1),
@@ -119,10 +118,10 @@ class RegisterFile(wiring.Component):
         m = Module()
         request = self.requests.p
         in_core, high = request.word[-1], request.word[0]
-        low_half = Signal(LITE_DATA_WIDTH, reset_less=True)
-        high_half = Signal(LITE_DATA_WIDTH, reset_less=True)
-        value = Signal(LITE_DATA_WIDTH)
-        high_value = Signal(LITE_DATA_WIDTH)
+        low_half = Signal(REGISTER_WIDTH, reset_less=True)
+        high_half = Signal(REGISTER_WIDTH, reset_less=True)
+        value = Signal(REGISTER_WIDTH)
+        high_value = Signal(REGISTER_WIDTH)
         keeps_high = Signal()
         write = Signal()
         m.d.comb += [
@@ -144,9 +143,9 @@ class RegisterFile(wiring.Component):
         m.d.sync += was_reset.eq(self.core_resets)
         word = Mux(from_core, self.management_response.payload, Cat(chosen, high_value))
         with m.If(~self.responses.valid):
-            m.d.sync += self.responses.payload.eq(word[:LITE_DATA_WIDTH])
+            m.d.sync += self.responses.payload.eq(word[:REGISTER_WIDTH])
         with m.If(answers & (in_core | keeps_high)):
-            m.d.sync += high_half.eq(word[LITE_DATA_WIDTH:])
+            m.d.sync += high_half.eq(word[REGISTER_WIDTH:])
 
         def answer() -> None:
             m.d.comb += [self.requests.ready.eq(1), answers.eq(1)]
@@ -239,21 +238,21 @@ class RegisterFile(wiring.Component):
                 content = Cat(Const(0, ceil_log2(register.alignment)), self._port(register), Const(0, len(value)))
             else:
                 content = Const(constant, len(value))
-            contents[word] = content[:LITE_DATA_WIDTH]
+            contents[word] = content[:REGISTER_WIDTH]
             if register.is_wide:
                 lows.append(is_[word])
                 highs.append(self.requests.p.word == word + 1)
-                highs_of_lows.append(Mux(is_[word], content[LITE_DATA_WIDTH : len(value)], 0))
+                highs_of_lows.append(Mux(is_[word], content[REGISTER_WIDTH : len(value)], 0))
         # One of each few neighbours is chosen first, and the others become 0; no two of them are left.
-        kept = Signal(LITE_DATA_WIDTH, reset_less=True)
+        kept = Signal(REGISTER_WIDTH, reset_less=True)
         m.d.sync += kept.eq(Mux(Cat(highs).any(), high_half, 0))
         groups = [kept]
         for first in range(0, max(contents) + 1, _GROUP):
-            group = Signal(LITE_DATA_WIDTH, name=f"group_{first}", reset_less=True)
-            words = Cat(contents.get(first + place, Const(0, LITE_DATA_WIDTH)) for place in range(_GROUP))
+            group = Signal(REGISTER_WIDTH, name=f"group_{first}", reset_less=True)
+            words = Cat(contents.get(first + place, Const(0, REGISTER_WIDTH)) for place in range(_GROUP))
             place, is_here = self.requests.p.word[: ceil_log2(_GROUP)], Signal(name=f"is_in_{first}")
             m.d.comb += is_here.eq(self.requests.p.word[ceil_log2(_GROUP) :] == first // _GROUP)
-            m.d.sync += group.eq(Mux(is_here, words.word_select(place, LITE_DATA_WIDTH), 0))
+            m.d.sync += group.eq(Mux(is_here, words.word_select(place, REGISTER_WIDTH), 0))
             groups.append(group)
         m.d.comb += [
             value.eq(Cat(reduce(or_, groups), reduce(or_, highs_of_lows))),

@@ -9,10 +9,6 @@ from openmxu.arch.events import EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, Interrupt, ShellKind
-from openmxu.rtl.axi.channels import LITE_DATA_WIDTH
-from openmxu.rtl.axi.lite_subordinate import access_layout
-from openmxu.rtl.axi.read_manager import read_error_layout
-from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.common.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.cores import core_for
 from openmxu.rtl.lite.bus_errors import LiteBusErrors
@@ -21,6 +17,7 @@ from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
 from openmxu.rtl.lite.register_file import LiteRegisterFile
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
 from openmxu.rtl.shell.event_queue import EventQueue
+from openmxu.rtl.shell.interfaces import REGISTER_WIDTH, access_layout, read_error_layout, write_error_layout
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
@@ -78,7 +75,7 @@ class ShellCore(wiring.Component):
         super().__init__(
             {
                 "requests": In(stream.Signature(access_layout(ADDRESS_WIDTH))),
-                "responses": Out(stream.Signature(LITE_DATA_WIDTH)),
+                "responses": Out(stream.Signature(REGISTER_WIDTH)),
                 "program": Out(ReadPortSignature(*host)),
                 "host_read": Out(ReadPortSignature(*host)),
                 "host_write": Out(WritePortSignature(*host)),

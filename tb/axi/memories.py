@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.rtl.axi.channels import (
-    BURST_BEATS,
-    PAGE_BYTES,
     address_layout,
     read_data_layout,
     response_layout,
     write_data_layout,
 )
+from openmxu.rtl.shell.interfaces import BURST_BEATS, PAGE_BYTES
 from tb.bench import Agent, Bench
 from tb.payloads import pack, unpack
 

@@ -10,8 +10,8 @@ from amaranth.lib import data
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ShellKind
-from openmxu.rtl.axi.burst_splitter import block_beats
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
+from openmxu.rtl.shell.interfaces import block_beats
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
 from tb.formal.proof import Proof

@@ -6,7 +6,7 @@ import cocotb
 
 from openmxu.arch.registers import ADDRESS_WIDTH
 from openmxu.rtl.axi.channels import LiteSignature
-from openmxu.rtl.axi.lite_subordinate import access_layout
+from openmxu.rtl.shell.interfaces import access_layout
 from tb.bench import STALLS, Bench
 from tb.payloads import pack, unpack
 

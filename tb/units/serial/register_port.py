@@ -7,7 +7,7 @@ import cocotb
 from openmxu.arch.registers import ADDRESS_WIDTH
 from openmxu.arch.serial import MessageKind
 from openmxu.driver.serial_frames import encode_message
-from openmxu.rtl.axi.lite_subordinate import access_layout
+from openmxu.rtl.shell.interfaces import access_layout
 from tb.bench import STALLS, Bench
 from tb.messages import collect, payloads
 from tb.payloads import unpack

@@ -5,9 +5,8 @@ import random
 import cocotb
 
 from openmxu.arch.registers import BusPort
-from openmxu.rtl.axi.read_manager import read_error_layout
-from openmxu.rtl.axi.write_manager import write_error_layout
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, bus_error_layout
+from openmxu.rtl.shell.interfaces import read_error_layout, write_error_layout
 from tb.bench import CONFIG, Bench
 from tb.payloads import pack, unpack
 

@@ -12,8 +12,8 @@ from openmxu.arch.registers import (
     configuration_value,
     device_register,
 )
-from openmxu.rtl.axi.lite_subordinate import access_layout
 from openmxu.rtl.common.interfaces import ManagementRequest
+from openmxu.rtl.shell.interfaces import access_layout
 from tb.bench import CONFIG, STALLS, Bench
 from tb.payloads import pack, unpack
 
