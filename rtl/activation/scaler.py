@@ -159,7 +159,7 @@ class Scaler(wiring.Component):
         fixed = Mux(is_inside, _shift_right(fixed, shift, 16), 0)
         smallest = is_smallest << (MAGNITUDE_WIDTH - 1 - 32)
         saturated = saturates << (MAGNITUDE_WIDTH - 1)
-        m.d.comb += self.magnitude.eq(register("magnitude_10", fixed | smallest | saturated))
+        m.d.comb += self.magnitude.eq(register("magnitude_10", (fixed | smallest | saturated)[:MAGNITUDE_WIDTH]))
         return m
 
     @staticmethod

@@ -193,8 +193,9 @@ class PlaneWalker(wiring.Component):
         """One output after the other: steps of their own, or with windows what follows from them."""
         new = self.walks.p
         # Where it begins in memory, how many outputs it has, and for which place the first one is, is only asked when
-        # it begins.
-        kept = {name: field.shape for name, field in self._layout if name not in ("address", "rows", "target")}
+        # it begins; without windows, so is its first row in the plane.
+        asked = ("address", "rows", "target", *(() if self._windows else ("y",)))
+        kept = {name: field.shape for name, field in self._layout if name not in asked}
         walk = Signal(data.StructLayout(kept), reset_less=True)
         context = Signal(0 if self._context is None else self._context, reset_less=True)
         valid = Signal()
@@ -417,7 +418,7 @@ class PlaneWalker(wiring.Component):
             data.StructLayout(
                 {
                     "step": steps.p.shape(),
-                    "column": column.shape(),
+                    "column": len(steps.p.address),
                     "y": output.y.shape(),
                     "x": output.x.shape(),
                     **{name: self._layout[name].shape for name in ("wide", "is_plane", "plane_height", "plane_width")},

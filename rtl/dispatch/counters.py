@@ -1,7 +1,5 @@
 """Counters: 64-bit totals in block RAM, brought up to date one after the other by one adder."""
 
-from itertools import pairwise
-
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -85,10 +83,11 @@ class Counters(wiring.Component):
         m.submodules.totals = totals = Memory(shape=WORD_BITS, depth=2 * len(Counter), init=[])
         read, write = totals.read_port(), totals.write_port()
         stage_shape = data.StructLayout({"place": place.shape(), "clears": 1})
-        stages = [Signal(stage_shape, name=f"stage_{number}", reset_less=True) for number in range(1, 4)]
+        stages = [Signal(stage_shape, name=f"stage_{number}", reset_less=True) for number in range(1, 3)]
+        written = Signal.like(place, reset_less=True)
         m.d.comb += read.addr.eq(place)
         m.d.sync += [stages[0].place.eq(place), stages[0].clears.eq(clears)]
-        m.d.sync += [after.eq(before) for before, after in pairwise(stages)]
+        m.d.sync += [stages[1].eq(stages[0]), written.eq(stages[1].place)]
 
         # The word leaves the memory into a register; the short counter is chosen beside it.
         old, low = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
@@ -107,9 +106,9 @@ class Counters(wiring.Component):
             m.d.sync += [carry.eq(0), new[_RECENT_BITS:].eq(0)]
             with m.If(is_high):
                 m.d.sync += new[:_RECENT_BITS].eq(0)
-        m.d.comb += [write.addr.eq(stages[2].place), write.data.eq(new), write.en.eq(1)]
+        m.d.comb += [write.addr.eq(written), write.data.eq(new), write.en.eq(1)]
 
-        self._show(m, stages[2].place, new)
+        self._show(m, written, new)
         return m
 
     def _show(self, m: Module, place: Signal, half: Signal) -> None:
@@ -120,8 +119,9 @@ class Counters(wiring.Component):
             Counter.WEIGHT_BYTES: ceil_log2(self._config.weight_data_bytes),
         }
         number, is_high = place[1:], place[0]
-        before = Signal(WORD_BITS, reset_less=True)
-        m.d.sync += before.eq(half)
+        # The low half's uppermost bits, for the high one.
+        before = Signal(max(shifts.values()), reset_less=True)
+        m.d.sync += before.eq(half[WORD_BITS - len(before) :])
         m.d.comb += [
             self.word.eq(half),
             self.shows.eq(Mux(number == self.number, Mux(is_high, 0b10, 0b01), 0)),
@@ -129,4 +129,4 @@ class Counters(wiring.Component):
         for shift in set(shifts.values()):
             of_shift = [counter for counter, value in shifts.items() if value == shift]
             with m.If(Cat(number == counter for counter in of_shift).any()):
-                m.d.comb += self.word.eq(Cat(Mux(is_high, before[WORD_BITS - shift :], 0), half[: WORD_BITS - shift]))
+                m.d.comb += self.word.eq(Cat(Mux(is_high, before[len(before) - shift :], 0), half[: WORD_BITS - shift]))

@@ -220,6 +220,7 @@ class ProgramFetcher(wiring.Component):
         instructions, read = self.instructions, self._read
         shown = Signal(WORD_BITS, reset_less=True)
         part = Signal(range(self._parts))
+        ends_word = part == self._parts - 1 if self._parts > 1 else Const(1)
         # A cycle late, so that what came with an error waits for `hold`, which is four cycles behind it.
         visible = Signal.like(self._produce)
         m.d.sync += visible.eq(self._produce)
@@ -235,12 +236,14 @@ class ProgramFetcher(wiring.Component):
             instructions.payload.eq(shown),
         ]
         with m.If(reads):
-            m.d.sync += [self._consume.eq(self._consume + 1), part.eq(part + 1)]
-            with m.If(part == self._parts - 1):
+            m.d.sync += self._consume.eq(self._consume + 1)
+            if self._parts > 1:
+                m.d.sync += part.eq(part + 1)
+            with m.If(ends_word):
                 m.d.sync += is_full.eq(1)
         whole = (comes & is_last) | waits
         m.d.sync += [
-            *(comes.eq(reads), is_last.eq(part == self._parts - 1)),
+            *(comes.eq(reads), is_last.eq(ends_word)),
             waits.eq(whole & self.hold),
             holds.eq((self._produce != self._consume) | comes | is_full | self._arrives),
         ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -249,10 +249,10 @@ class RegisterFile(wiring.Component):
         groups = [kept]
         for first in range(0, max(contents) + 1, _GROUP):
             group = Signal(REGISTER_WIDTH, name=f"group_{first}", reset_less=True)
-            words = Cat(contents.get(first + place, Const(0, REGISTER_WIDTH)) for place in range(_GROUP))
+            words = Array(contents.get(first + place, Const(0, REGISTER_WIDTH)) for place in range(_GROUP))
             place, is_here = self.requests.p.word[: ceil_log2(_GROUP)], Signal(name=f"is_in_{first}")
             m.d.comb += is_here.eq(self.requests.p.word[ceil_log2(_GROUP) :] == first // _GROUP)
-            m.d.sync += group.eq(Mux(is_here, words.word_select(place, REGISTER_WIDTH), 0))
+            m.d.sync += group.eq(Mux(is_here, words[place], 0))
             groups.append(group)
         m.d.comb += [
             value.eq(Cat(reduce(or_, groups), reduce(or_, highs_of_lows))),

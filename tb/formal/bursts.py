@@ -8,8 +8,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
-from openmxu.rtl.axi.channels import PAGE_BYTES
-from openmxu.rtl.shell.interfaces import block_beats
+from openmxu.rtl.shell.interfaces import PAGE_BYTES, block_beats
 from tb.formal.proof import Proof
 
 __all__ = ["Splitting", "is_legal", "know_splitter", "left_to_split"]

@@ -8,10 +8,9 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
 from openmxu.arch.config import ceil_log2
-from openmxu.rtl.axi.channels import PAGE_BYTES
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
-from openmxu.rtl.shell.interfaces import block_beats
+from openmxu.rtl.shell.interfaces import PAGE_BYTES, block_beats
 from tb.formal.bursts import is_legal, know_splitter, left_to_split
 from tb.formal.proof import Proof
 

@@ -30,6 +30,10 @@ IDLE_REGISTERS = {
     r"dispatcher\.queues\.scoreboard\.access_(host_read|host_write|matrix|activation)_\d\[\d+\]": (
         "all units' slots are alike, and no unit uses both host memory and accumulators"
     ),
+    r"[a-z_.]+\.level\[\d\]": (
+        "a queue counts what it holds for whoever asks; synthesis drops the count where nobody does"
+    ),
+    r"activation_unit\.walker\.placed\[13\]": "what lies inside the plane is found behind this register",
     r"matrix_sequencer\.row\[15\]": "a tag counts when its row is granted, not before",
     r"unified_buffer\.((granted|reading|arrived)_matrix|read_matrix__response__valid)\[0\]": (
         "rows for the array travel with their tags"

@@ -52,7 +52,7 @@ def _marked(run: Run) -> object:
     return pytest.param(run, id=run.name, marks=pytest.mark.slow if is_slow else ())
 
 
-@pytest.mark.parametrize("run", map(_marked, QUICK))
+@pytest.mark.parametrize("run", [_marked(run) for run in QUICK])
 def test_proofs(run: Run, tmp_path: Path) -> None:
     assert run.go(tmp_path) == ""
 

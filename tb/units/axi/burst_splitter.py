@@ -5,8 +5,8 @@ import random
 import cocotb
 
 from openmxu.rtl.axi.burst_splitter import split, split_burst_layout
-from openmxu.rtl.axi.channels import BURST_BEATS, PAGE_BYTES
 from openmxu.rtl.common.interfaces import burst_layout
+from openmxu.rtl.shell.interfaces import BURST_BEATS, PAGE_BYTES
 from tb.bench import STALLS, Bench
 from tb.payloads import pack, unpack
 from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES

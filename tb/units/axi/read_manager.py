@@ -6,9 +6,8 @@ from collections import Counter
 import cocotb
 import numpy as np
 
-from openmxu.rtl.axi.channels import PAGE_BYTES
 from openmxu.rtl.common.interfaces import burst_layout
-from openmxu.rtl.shell.interfaces import block_beats, read_error_layout
+from openmxu.rtl.shell.interfaces import PAGE_BYTES, block_beats, read_error_layout
 from tb.axi.memories import ReadChannels
 from tb.bench import STALLS, Bench, random_generator
 from tb.payloads import pack, unpack

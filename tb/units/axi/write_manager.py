@@ -5,9 +5,8 @@ import random
 import cocotb
 import numpy as np
 
-from openmxu.rtl.axi.channels import PAGE_BYTES
 from openmxu.rtl.common.interfaces import burst_layout, write_beat_layout
-from openmxu.rtl.shell.interfaces import write_error_layout
+from openmxu.rtl.shell.interfaces import PAGE_BYTES, write_error_layout
 from tb.axi.memories import WriteChannels
 from tb.bench import STALLS, Bench, random_generator
 from tb.payloads import pack, unpack
