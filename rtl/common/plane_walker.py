@@ -211,9 +211,9 @@ class PlaneWalker(wiring.Component):
         column_offset = Signal.like(new.address, name="column_offset", reset_less=True)
         m.d.comb += [
             # While there is no walk, registers take whatever stands in `walks`: whether there is one decides over
-            # `valid` alone. With windows, a gap between walks need not close: more steps wait than it takes.
-            moves.eq(outputs.ready | (0 if self._windows else ~valid)),
-            # One look at three registers, which a great many registers wait for.
+            # `valid` alone.
+            moves.eq(~valid | outputs.ready),
+            # One look at four registers, which a great many registers wait for.
             self.walks.ready.eq(moves & begins),
             ends_row.eq(walk.is_plane & is_last_column),
         ]
