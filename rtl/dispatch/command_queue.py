@@ -1,61 +1,70 @@
-"""Command queue: commands are stored before it is known whether they come."""
+"""Command queue: registers in a row, through which commands come to their unit."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, ShapeLike, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-
-from openmxu.arch.config import ceil_log2
 
 __all__ = ["CommandQueue"]
 
+_BLOCK = 4
+"""Registers that a command may have to pass until it is counted."""
+
 
 class CommandQueue(wiring.Component):
-    """First in, first out, in distributed RAM.
+    """First in, first out, in registers without logic between them.
 
-    Whether an instruction may go on is known late in a cycle, and a command is wide. So what may become one is written
-    to the free place all the time; pushing it does no more than count.
+    Registers that hold no command copy the one above them, and the highest one ``command``. So a command has come to
+    its place by the time it is counted there, and pushing it does no more than count. Of a deeper queue, every fourth
+    register copies ``command`` as well, unless the one above it holds a command.
 
     Parameters
     ----------
     shape
         Of a command.
     depth
-        Entries, a power of two.
+        Commands that it holds, a power of two.
 
     Members
     -------
     command
-        What may be pushed.
+        What may be pushed: the same from two cycles before ``push`` until the cycle behind it.
     push
-        Keep the command; not while the queue holds ``depth`` of them.
+        Keep the command; not while the queue holds ``depth`` of them, and not within four cycles of another one.
+    start
+        Offer the oldest command from the next cycle on: not before the cycle after its ``push``, nor while another one
+        is offered.
     output
-        Commands; one leaves in the cycle after it was pushed, at the earliest.
+        Commands.
     """
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         self._depth = depth
-        super().__init__({"command": In(shape), "push": In(1), "output": Out(stream.Signature(shape))})
+        super().__init__(
+            {"command": In(shape), "push": In(1), "start": In(1), "output": Out(stream.Signature(shape))}
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         command = Value.cast(self.command)
-        m.submodules.storage = storage = Memory(shape=len(command), depth=self._depth, init=[])
-        write, read = storage.write_port(), storage.read_port(domain="comb")
-        # One bit more than an index, to tell a full queue from an empty one.
-        newest, oldest = Signal(ceil_log2(self._depth) + 1), Signal(ceil_log2(self._depth) + 1)
+        places = [Signal(len(command), name=f"place_{index}", reset_less=True) for index in range(self._depth)]
+        # One bit for each command that is held, from the lowest one on.
+        held = Signal(self._depth)
+        pushed = Signal()
         takes = Signal()
-        m.d.comb += [
-            takes.eq(self.output.valid & self.output.ready),
-            write.addr.eq(newest),
-            write.data.eq(command),
-            # Where all places are taken, the next one is the oldest command's.
-            write.en.eq((newest ^ oldest) != self._depth),
-            read.addr.eq(oldest),
-            Value.cast(self.output.payload).eq(read.data),
-            self.output.valid.eq(newest != oldest),
-        ]
-        m.d.sync += [newest.eq(newest + self.push), oldest.eq(oldest + takes)]
+        m.d.comb += [takes.eq(self.output.valid & self.output.ready), Value.cast(self.output.payload).eq(places[0])]
+        m.d.sync += pushed.eq(self.push)
+        with m.If(pushed != takes):
+            m.d.sync += held.eq(Mux(pushed, Cat(1, held), held[1:]))
+        for index, place in enumerate(places):
+            above = command if index == self._depth - 1 else places[index + 1]
+            if index % _BLOCK == _BLOCK - 1 and index < self._depth - 1:
+                above = Mux(held[index + 1], above, command)
+            with m.If(takes | ~held[index]):
+                m.d.sync += place.eq(above)
+        with m.If(self.start):
+            m.d.sync += self.output.valid.eq(1)
+        with m.Elif(self.output.ready):
+            m.d.sync += self.output.valid.eq(0)
         return m

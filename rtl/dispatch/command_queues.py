@@ -1,8 +1,8 @@
 """Command queues: one for each unit; a command leaves when nothing older is in its way."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.rtl.dispatch.command_queue import CommandQueue
@@ -21,7 +21,7 @@ class CommandQueues(wiring.Component):
         The next instruction, with that command which is for its unit.
     push
         The bit of its unit: queue it, two cycles after the first in which it stood there, or later; not while its
-        unit's bit of ``full`` is set.
+        unit's bit of ``full`` is set. The command stays until the cycle behind it.
     host_read, host_write, matrix, activation
         Commands that may start.
     done
@@ -73,23 +73,13 @@ class CommandQueues(wiring.Component):
         started = []
         for unit, (command, output) in commands.items():
             name = unit.name.lower()
-            queue = CommandQueue(command.shape(), self._config.command_queue_depth)
-            m.submodules[f"queue_{name}"] = queue
-            starts = Signal(name=f"starts_{name}")
+            m.submodules[f"queue_{name}"] = queue = CommandQueue(command.shape(), self._config.command_queue_depth)
             m.d.comb += [
                 queue.command.eq(command),
                 queue.push.eq(self.push[unit.value]),
-                starts.eq(queue.output.valid & scoreboard.startable[unit.value] & ~output.valid),
-                queue.output.ready.eq(starts),
+                queue.start.eq(scoreboard.startable[unit.value] & ~output.valid),
             ]
-            # A register between queue and unit: a command every other cycle is more than dispatch brings, and neither
-            # the unit's readiness nor the queue's memory reaches across. What is copied waits for nothing.
-            with m.If(~output.valid):
-                m.d.sync += output.payload.eq(queue.output.payload)
-            with m.If(starts):
-                m.d.sync += output.valid.eq(1)
-            with m.Elif(output.ready):
-                m.d.sync += output.valid.eq(0)
-            started.append(starts)
+            connect(m, queue.output, flipped(output))
+            started.append(queue.start)
         m.d.comb += scoreboard.started.eq(Cat(started))
         return m

@@ -47,6 +47,7 @@ async def order_and_hazards(dut, stall):
         sent[access.unit].append(payload)
         await bench.step()
         ports["push"].value = 0
+        await bench.step()
     await bench.until(lambda: units.is_idle)
     await bench.steps(3)
     assert units.received == sent
