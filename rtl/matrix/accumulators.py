@@ -4,7 +4,7 @@ from functools import reduce
 from operator import or_
 
 import numpy as np
-from amaranth.hdl import Array, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.rtl.common.delayed import delayed
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
@@ -41,16 +42,17 @@ class AccumulatorColumn(wiring.Component):
 
     Members
     -------
-    update, update_row
-        Read for a read-modify-write.
-    partial_sum, shift
-        One cycle after ``update_row``: what to add or to write, and by how many bytes to shift it left before.
-    accumulate
-        Two cycles after ``update_row``: the row becomes the shifted sum plus what it was, rather than the sum alone.
+    read_places
+        Where to read in each bank: the row's number without its last bit.
+    partial_sum, shift_one
+        One cycle later: what to add or to write, and whether to shift it left by a byte before.
+    shift_two, accumulate, is_odd
+        Two cycles after the place: shift it by two bytes, add it to the row rather than write it alone, which bank
+        the row is in.
     write, write_row
-        Three cycles after ``update_row``: write what it becomes.
-    read_row, read_data
-        For the activation unit: a row, two cycles after its number, unless an update needed its bank.
+        Three cycles after the place: write what the row becomes.
+    read_data
+        Of each bank, two cycles after the place.
     """
 
     def __init__(self, config: Config) -> None:
@@ -58,53 +60,56 @@ class AccumulatorColumn(wiring.Component):
         row = config.accumulator_address_width
         super().__init__(
             {
-                "update": In(1),
-                "update_row": In(row),
+                "read_places": In(data.ArrayLayout(row - 1, 2)),
                 "partial_sum": In(signed(config.partial_sum_width)),
-                "shift": In(2),
+                "shift_one": In(1),
+                "shift_two": In(1),
                 "accumulate": In(1),
+                "is_odd": In(1),
                 "write": In(1),
                 "write_row": In(row),
-                "read_row": In(row),
-                "read_data": Out(signed(32)),
+                "read_data": Out(data.ArrayLayout(signed(32), 2)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        reads = []
         sum_ = Signal(signed(32), reset_less=True)
         for parity, name in enumerate(("even", "odd")):
             memory = Memory(shape=signed(32), depth=self._config.accumulator_rows // 2, init=[])
             m.submodules[name] = memory
             read_port = memory.read_port()
             write_port = memory.write_port()
-            updates_here = Signal(name=f"updates_{name}")
+            read = Signal(signed(32), name=f"read_{name}", reset_less=True)
+            m.d.sync += read.eq(read_port.data)
             m.d.comb += [
-                updates_here.eq(self.update & (self.update_row[0] == parity)),
-                read_port.addr.eq(Mux(updates_here, self.update_row[1:], self.read_row[1:])),
+                read_port.addr.eq(self.read_places[parity]),
                 read_port.en.eq(1),
                 write_port.addr.eq(self.write_row[1:]),
                 write_port.data.eq(sum_),
                 write_port.en.eq(self.write & (self.write_row[0] == parity)),
+                self.read_data[parity].eq(read),
             ]
-            read = Signal(signed(32), name=f"read_{name}", reset_less=True)
-            m.d.sync += read.eq(read_port.data)
-            reads.append(read)
 
-        old = Signal(signed(32))
-        # A register of its own, because the array's last adder and the adder below leave no time to shift.
-        shifted = Signal(signed(32), reset_less=True)
-        m.d.sync += shifted.eq(
-            Mux(self.shift[1], self.partial_sum << 16, Mux(self.shift[0], self.partial_sum << 8, self.partial_sum))
-        )
-        update_is_odd = delayed(m, self.update_row[0], 2, "update_is_odd")
-        read_is_odd = delayed(m, self.read_row[0], 2, "read_is_odd")
+        # Half of the shift has a register of its own, because the array's last adder leaves no time for more; the other
+        # half is part of the adder.
+        shifted = Signal(signed(self._config.partial_sum_width + 8), reset_less=True)
+        m.d.sync += shifted.eq(Mux(self.shift_one, self.partial_sum << 8, self.partial_sum))
+        old, near, far = Signal(32), Signal(signed(32)), Signal(32)
         m.d.comb += [
-            old.eq(Mux(update_is_odd, reads[1], reads[0])),
-            self.read_data.eq(Mux(read_is_odd, reads[1], reads[0])),
+            old.eq(Mux(self.accumulate, Mux(self.is_odd, self.read_data[1], self.read_data[0]), 0)),
+            near.eq(shifted),
+            far.eq(shifted << 16),
         ]
-        m.d.sync += sum_.eq(shifted + Mux(self.accumulate, old, 0))
+        total = chained_sum(
+            m,
+            platform,
+            "total",
+            [old, far, near.as_unsigned(), self.shift_two],
+            first=lambda old, far, near, shift: old,
+            second=lambda old, far, near, shift: (far & shift) | (near & ~shift),
+        )
+        m.d.sync += sum_.eq(total)
         return m
 
 
@@ -177,11 +182,11 @@ class Accumulators(wiring.Component):
         for index, column in enumerate(columns):
             m.submodules[f"column_{index}"] = column
             m.d.comb += [
-                column.update.eq(tags[index].valid & tags[index].accumulate),
-                column.update_row.eq(tags[index].row),
                 column.partial_sum.eq(self.partial_sums[index]),
-                column.shift.eq(tags[index + 1].shift),
+                column.shift_one.eq(tags[index + 1].shift[0]),
+                column.shift_two.eq(tags[index + 2].shift[1]),
                 column.accumulate.eq(tags[index + 2].accumulate),
+                column.is_odd.eq(tags[index + 2].row[0]),
                 column.write.eq(tags[index + 3].valid),
                 column.write_row.eq(tags[index + 3].row),
             ]
@@ -200,36 +205,45 @@ class Accumulators(wiring.Component):
         started = Signal()
         step = Signal(range(max(2, groups)))
         running = Signal()
-        row = Signal(self.config.accumulator_address_width, reset_less=True)
         m.d.comb += [
             self.read.ready.eq(~running & ~updates.bit_select(self.read.payload[0], 1)),
             started.eq(self.read.valid & self.read.ready),
         ]
-        with m.If(started):
-            m.d.sync += row.eq(self.read.payload)
+
+        # What updates read and what the activation unit reads both move by a column per cycle: only the first of
+        # neighbouring columns chooses between them.
+        for index, column in enumerate(columns):
+            for parity, place in enumerate(column.read_places):
+                if index % max(2, groups):
+                    before = columns[index - 1].read_places[parity]
+                    m.d.comb += place.eq(delayed(m, before, 1, f"read_place_{index}_{parity}"))
+                else:
+                    tag = tags[index]
+                    updates_here = tag.valid & tag.accumulate & (tag.row[0] == parity)
+                    m.d.comb += place.eq(Mux(updates_here, tag.row[1:], self.read.payload[1:]))
 
         if groups == 1:
+            is_odd = delayed(m, self.read.payload[0], 2, "is_odd")
+            later_is_odd = delayed(m, is_odd, 1, "later_is_odd")
             for lane, column in enumerate(columns):
                 value = self.values[lane]
                 if lane % 2:
-                    m.d.comb += [column.read_row.eq(row), value.eq(column.read_data)]
+                    m.d.comb += value.eq(Array(column.read_data)[later_is_odd])
                 else:
-                    m.d.comb += column.read_row.eq(self.read.payload)
-                    m.d.sync += value.eq(column.read_data)
+                    m.d.sync += value.eq(Array(column.read_data)[is_odd])
             return m
 
-        current = Signal.like(row)
-        m.d.comb += current.eq(Mux(running, row, self.read.payload))
+        row_is_odd = Signal(reset_less=True)
         with m.If(started):
-            m.d.sync += [running.eq(1), step.eq(1)]
+            m.d.sync += [running.eq(1), step.eq(1), row_is_odd.eq(self.read.payload[0])]
         with m.Elif(running):
             m.d.sync += step.eq(step + 1)
             with m.If(step == groups - 1):
                 m.d.sync += [running.eq(0), step.eq(0)]
 
-        selected = delayed(m, step, 2, "step")
+        is_odd = Mux(running, row_is_odd, self.read.payload[0])
+        selected = delayed(m, Cat(is_odd, step), 2, "selected")
         for lane in range(lanes):
             own = columns[lane * groups : (lane + 1) * groups]
-            m.d.comb += [column.read_row.eq(current) for column in own]
-            m.d.comb += self.values[lane].eq(Array(column.read_data for column in own)[selected])
+            m.d.comb += self.values[lane].eq(Array(read for column in own for read in column.read_data)[selected])
         return m
