@@ -44,9 +44,10 @@ test-all: $(INSTALLED) ## Run it with its slow tests, and prove everything
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 	$(BIN)/python -m scripts.formal
 
-lint: $(INSTALLED) ## Check style and format
+lint: $(INSTALLED) ## Check style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/mypy
 
 format: $(INSTALLED) ## Apply the format
 	$(BIN)/ruff check --fix
@@ -114,7 +115,7 @@ docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew
 	$(BIN)/python scripts/generate_register_docs.py
 
 clean: ## Remove what was built, except .venv
-	rm -rf build dist .pytest_cache .hypothesis .ruff_cache
+	rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find openmxu rtl sim tb tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## Remove .venv as well

@@ -138,6 +138,7 @@ def _tokenize(text: str) -> list[_Token]:
             end = match.start()
             break
         if match.lastgroup != "space":
+            assert match.lastgroup is not None, "every alternative has a name"
             tokens.append(_Token(match.lastgroup, match.group(), match.start() + 1))
     tokens.append(_Token("end", "", end + 1))
     return tokens

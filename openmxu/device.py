@@ -30,6 +30,8 @@ class DeviceFault(DeviceError):
     index : int
         Index of the instruction in its program.
     instruction : Instruction
+    events : list of Event
+        Those of the programs that were run together, up to the fault.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class DeviceFault(DeviceError):
         self.code = code
         self.index = index
         self.instruction = instruction
+        self.events: list[Event] = []
         super().__init__(f"instruction {index} ({text}): {code.name}: {detail or FAULT_DESCRIPTIONS[code]}")
 
 

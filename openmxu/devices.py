@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from openmxu.arch.config import Config
 from openmxu.device import Device
@@ -14,26 +15,26 @@ class UnknownDeviceError(ValueError):
     """There is no device of this name; the message lists those that there are."""
 
 
-def _open_interpreter(config: Config, **options: object) -> Device:
+def _open_interpreter(config: Config, **options: Any) -> Device:
     from openmxu.sim.interpreter import Interpreter
 
     return Interpreter(config, **options)
 
 
-def _open_verilator(config: Config, **options: object) -> Device:
+def _open_verilator(config: Config, **options: Any) -> Device:
     from openmxu.sim.verilated import VerilatedDevice
 
     return VerilatedDevice(config, **options)
 
 
-def _open_axi(config: Config, **options: object) -> Device:
+def _open_axi(config: Config, **options: Any) -> Device:
     from openmxu.driver import MappedDevice
     from openmxu.sim.axi import SimulatedAxi
 
     return MappedDevice(SimulatedAxi(config, **options))
 
 
-def _open_serial(config: Config, *, port: str, baud: int | None = None, **options: object) -> Device:
+def _open_serial(config: Config, *, port: str, baud: int | None = None, **options: Any) -> Device:
     from openmxu.arch.serial import DEFAULT_BAUD
     from openmxu.driver import IdentificationError, MappedDevice
     from openmxu.driver.serial_transport import SerialTransport, open_port
@@ -58,7 +59,7 @@ DEVICES: dict[str, Callable[..., Device]] = {
 """What opens each device. Imports wait until then: a user of one device needs nothing of the others."""
 
 
-def open_device(name: str, config: Config, **options: object) -> Device:
+def open_device(name: str, config: Config, **options: Any) -> Device:
     """Open a device.
 
     Parameters

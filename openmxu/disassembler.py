@@ -41,7 +41,7 @@ def format_instruction(instruction: Instruction) -> str:
 
 def _covering_register(instruction: Instruction) -> RegisterFormat | None:
     """The register that a Set_Configuration writes, if its fields hold every bit of the value."""
-    if instruction.format.opcode is not Opcode.SET_CONFIGURATION:
+    if instruction.opcode is not Opcode.SET_CONFIGURATION:
         return None
     register = register_format(instruction["register"])
     if register is None or instruction["value"] & ~register.used_mask:

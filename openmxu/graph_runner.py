@@ -8,7 +8,7 @@ The two may differ in the last bit of a float32.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class GraphRunner:
         except Exception as error:  # as above
             raise GraphError(f"{_first_line(error)}; {reason}") from None
 
-    def run(self, inputs: Mapping[str, NDArray[np.generic]]) -> list[NDArray[np.generic]]:
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
         """All outputs for all inputs.
 
         Raises

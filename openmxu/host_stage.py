@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class ArraySpec:
         dimensions.insert(self.batch_axis, "batch")
         return f"{self.dtype} of shape ({', '.join(dimensions)})"
 
-    def accepts(self, array: NDArray[np.generic]) -> bool:
+    def accepts(self, array: NDArray[Any]) -> bool:
         """Whether an array has the type, and the shape for some batch."""
         if array.ndim != len(self.shape) + 1 or array.dtype != self.dtype:
             return False
@@ -99,7 +100,7 @@ class HostStage:
     def _runner(self) -> GraphRunner:
         return GraphRunner(self.model)
 
-    def run(self, values: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    def run(self, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The outputs by name.
 
         Parameters
@@ -121,7 +122,7 @@ class HostStage:
         arrays = zip(*parts, strict=True)
         return {spec.name: np.concatenate(pieces)[:count] for spec, pieces in zip(self.outputs, arrays, strict=True)}
 
-    def _run_part(self, values: Mapping[str, NDArray[np.generic]], start: int, stop: int) -> list[NDArray[np.generic]]:
+    def _run_part(self, values: Mapping[str, NDArray[Any]], start: int, stop: int) -> list[NDArray[Any]]:
         given = {}
         for spec in self.inputs:
             part = values[spec.name][start:stop]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,33 +148,33 @@ class HostTensor:
         """Bytes in host memory."""
         return -(-self.lanes // size) * size * self.rows(batch) * np.dtype(self.stored).itemsize
 
-    def to_rows(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def to_rows(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of shape (batch, *shape) as (batch, positions, columns), not packed."""
         batch = len(values)
         if self.channels_first:
             return values.reshape(batch, self.columns, self.positions).transpose(0, 2, 1)
         return values.reshape(batch, self.positions, self.columns)
 
-    def from_rows(self, rows: NDArray[np.generic]) -> NDArray[np.generic]:
+    def from_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Undo :meth:`to_rows`."""
         batch = len(rows)
         if self.channels_first:
             rows = rows.transpose(0, 2, 1)
         return np.ascontiguousarray(rows).reshape(batch, *self.shape)
 
-    def to_integers(self, values: NDArray[np.generic]) -> NDArray[np.integer]:
+    def to_integers(self, values: NDArray[Any]) -> NDArray[np.integer]:
         """What an input of shape (batch, *shape) is stored as."""
         return (
             values if self.scale is None else quantize(values, np.float32(self.scale[0]), self.zero_point, self.stored)
         )
 
-    def from_integers(self, values: NDArray[np.integer]) -> NDArray[np.generic]:
+    def from_integers(self, values: NDArray[np.integer]) -> NDArray[Any]:
         """What an output stored as integers of shape (batch, *shape) means."""
         if self.scale is None:
             return values.astype(self.stored)
         return self.from_rows(dequantize(self.to_rows(values), np.asarray(self.scale, np.float32), self.zero_point))
 
-    def store(self, values: NDArray[np.generic], memory: NDArray[np.uint8], size: int) -> None:
+    def store(self, values: NDArray[Any], memory: NDArray[np.uint8], size: int) -> None:
         """Write an input of shape (batch, *shape) to host memory; unused lanes become 0."""
         batch = len(values)
         pixels = self.to_rows(self.to_integers(values))
@@ -187,7 +188,7 @@ class HostTensor:
         target = memory[self.offset : self.offset + padded.nbytes].reshape(planes, rows, stored.itemsize, size)
         target[:] = padded.view(np.uint8).reshape(rows, planes, size, stored.itemsize).transpose(1, 0, 3, 2)
 
-    def load(self, memory: NDArray[np.uint8], batch: int, size: int) -> NDArray[np.generic]:
+    def load(self, memory: NDArray[np.uint8], batch: int, size: int) -> NDArray[Any]:
         """Read an output of shape (batch, *shape) from host memory."""
         rows, planes = self.rows(batch), -(-self.columns // size)
         item = np.dtype(self.stored).itemsize

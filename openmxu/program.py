@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,9 +100,7 @@ class Program:
     after: HostStage | None = None
     states: tuple[State, ...] = ()
 
-    def run(
-        self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
-    ) -> dict[str, NDArray[np.generic]]:
+    def run(self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute the model's outputs.
 
         Parameters
@@ -139,8 +138,8 @@ class Program:
         return Session(self, device)
 
     def continue_run(
-        self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
-    ) -> dict[str, NDArray[np.generic]]:
+        self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]
+    ) -> dict[str, NDArray[Any]]:
         """As :meth:`run`, but states are what the device's last execution has left; for :class:`Session`.
 
         Raises
@@ -153,8 +152,8 @@ class Program:
         return self._run(device, inputs, begins=False)
 
     def _run(
-        self, device: Device, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]], begins: bool
-    ) -> dict[str, NDArray[np.generic]]:
+        self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], begins: bool
+    ) -> dict[str, NDArray[Any]]:
         self.check_device(device)
         values = self.check_inputs(inputs)
         values = {spec.name: np.moveaxis(values[spec.name], spec.batch_axis, 0) for spec in self.inputs}
@@ -208,12 +207,10 @@ class Program:
             moved[name] = np.moveaxis(array, spec.batch_axis, 0)
         return moved
 
-    def _run_device(
-        self, device: Device, values: Mapping[str, NDArray[np.generic]], begins: bool
-    ) -> dict[str, NDArray[np.generic]]:
+    def _run_device(self, device: Device, values: Mapping[str, NDArray[Any]], begins: bool) -> dict[str, NDArray[Any]]:
         given = {tensor.name: values[tensor.name] for tensor in self.device_inputs}
         count = len(next(iter(given.values())))
-        parts: list[dict[str, NDArray[np.generic]]] = []
+        parts: list[dict[str, NDArray[Any]]] = []
         for start in range(0, count, self.batch):
             part = {name: array[start : start + self.batch] for name, array in given.items()}
             if self.states and begins:
@@ -243,7 +240,7 @@ class Program:
             The file cannot be written.
         """
         buffer = io.BytesIO()
-        np.savez(buffer, **encode(self))
+        np.savez(buffer, **encode(self))  # type: ignore[arg-type]  # no array is called like one of its options
         write_atomically(path, buffer.getvalue())
 
     @classmethod
@@ -266,9 +263,7 @@ class Program:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise ProgramFileError(f"{os.fspath(path)} is no openmxu program, or damaged: {reason}") from None
 
-    def check_inputs(
-        self, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
-    ) -> dict[str, NDArray[np.generic]]:
+    def check_inputs(self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Check what :meth:`run` would be given, before a device is there.
 
         Returns
@@ -296,7 +291,7 @@ class Program:
             raise InputError("all inputs must have the same batch")
         return given
 
-    def _execute(self, device: Device, inputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    def _execute(self, device: Device, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         host = np.zeros(self.host_bytes, np.uint8)
         host[self.constants_offset : self.constants_offset + len(self.constants)] = self.constants
         count = 0

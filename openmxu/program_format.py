@@ -12,7 +12,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ _HOST_DTYPES = (*_DTYPES, "uint16", "int64", "uint32", "uint64", "float16", "flo
 """Of arrays that only the host works on."""
 
 
-def encode(program: Program) -> dict[str, NDArray[np.generic]]:
+def encode(program: Program) -> dict[str, NDArray[Any]]:
     """The arrays of a program's file."""
     header = {
         "format": FORMAT,
@@ -76,7 +76,7 @@ def _stage_bytes(stage: HostStage | None) -> NDArray[np.uint8]:
     return np.frombuffer(b"" if stage is None else stage.model, np.uint8)
 
 
-def _stage_header(stage: HostStage | None) -> dict[str, object] | None:
+def _stage_header(stage: HostStage | None) -> dict[str, Any] | None:
     """What a file's header says of a stage; the graph is an array of its own."""
     if stage is None:
         return None
@@ -84,7 +84,7 @@ def _stage_header(stage: HostStage | None) -> dict[str, object] | None:
     return {**specs, "batch": stage.batch}
 
 
-def decode(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, object]:
+def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """The fields of the program in the arrays of a file.
 
     Raises
@@ -144,9 +144,7 @@ def decode(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, object]:
     }
 
 
-def _decode_stage(
-    name: str, header: Mapping[str, object], arrays: Mapping[str, NDArray[np.generic]]
-) -> HostStage | None:
+def _decode_stage(name: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> HostStage | None:
     item = header[name]
     if item is None:
         return None
@@ -158,7 +156,7 @@ def _decode_stage(
     return stage
 
 
-def _decode_specs(items: Sequence[Mapping[str, object]]) -> tuple[ArraySpec, ...]:
+def _decode_specs(items: Sequence[Mapping[str, Any]]) -> tuple[ArraySpec, ...]:
     specs = tuple(ArraySpec(**{**item, "shape": tuple(item["shape"])}) for item in items)
     for spec in specs:
         if not isinstance(spec.name, str):
@@ -195,7 +193,7 @@ def _check_flow(
         there |= {spec.name: spec for spec in made}
 
 
-def _decode_layer(item: dict[str, object]) -> Layer:
+def _decode_layer(item: dict[str, Any]) -> Layer:
     layer = Layer(**item)
     if not isinstance(layer.name, str) or not isinstance(layer.kind, str):
         raise ValueError(f"a layer's name and kind are {layer.name!r}, {layer.kind!r}")
@@ -203,7 +201,7 @@ def _decode_layer(item: dict[str, object]) -> Layer:
     return layer
 
 
-def _decode_state(item: dict[str, object], config: Config, batch: int) -> State:
+def _decode_state(item: dict[str, Any], config: Config, batch: int) -> State:
     state = State(**{**item, "tensor": _decode_tensor(item["tensor"]), "parts": tuple(item["parts"])})
     name = state.tensor.name
     if not isinstance(state.output, str):
@@ -217,7 +215,7 @@ def _decode_state(item: dict[str, object], config: Config, batch: int) -> State:
     return state
 
 
-def _decode_tensor(item: dict[str, object]) -> HostTensor:
+def _decode_tensor(item: dict[str, Any]) -> HostTensor:
     scale = item["scale"]
     packing = None if item["packing"] is None else Packing(**item["packing"])
     changes = {"shape": tuple(item["shape"]), "scale": None if scale is None else tuple(scale), "packing": packing}
@@ -229,10 +227,10 @@ def _decode_tensor(item: dict[str, object]) -> HostTensor:
             raise ValueError(f"the {what} of {tensor.name} is {value!r}")
     if type(tensor.channels_first) is not bool:
         raise ValueError(f"channels_first of {tensor.name} is {tensor.channels_first!r}")
-    numbers = {"columns": (tensor.columns, 1), "offset": (tensor.offset, 0)}
+    numbers: dict[str, tuple[int, int]] = {"columns": (tensor.columns, 1), "offset": (tensor.offset, 0)}
     numbers |= {f"dimension {axis}": (length, 1) for axis, length in enumerate(tensor.shape)}
-    for what, (value, minimum) in numbers.items():
-        _check_number(f"{what} of {tensor.name}", value, minimum)
+    for what, (number, minimum) in numbers.items():
+        _check_number(f"{what} of {tensor.name}", number, minimum)
     if math.prod(tensor.shape) % tensor.columns:
         raise ValueError(f"{tensor.name} of shape {tensor.shape} has no rows of {tensor.columns}")
     if packing is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,6 @@ class Session:
         specs = {state.tensor.name: state.tensor.spec for state in self._program.states}
         return {name: np.moveaxis(array, 0, specs[name].batch_axis) for name, array in found.items()}
 
-    def run(self, inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    def run(self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute the outputs of the next inputs, of at most the program's batch; see :meth:`Program.run`."""
         return self._program.continue_run(self._device, inputs)

@@ -243,5 +243,5 @@ class Core(wiring.Component):
             m.d.comb += increments[name].eq(port.valid & port.ready)
         for unit in UNITS:
             m.d.comb += increments[f"{unit.name.lower()}_busy"].eq(self._busy(unit))
-        for unit, done in self._done.items():
-            m.d.comb += increments[f"retired_{unit.name.lower()}"].eq(done)
+        for queued, done in self._done.items():
+            m.d.comb += increments[f"retired_{queued.name.lower()}"].eq(done)

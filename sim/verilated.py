@@ -140,7 +140,7 @@ class VerilatedDevice(Device):
             raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
         self.config = config
         self._patience = Patience(config) if watchdog is None else None
-        self._watchdog = self._patience.cycles([]) if watchdog is None else watchdog
+        self._watchdog = Patience(config).cycles([]) if watchdog is None else watchdog
         self._design = design
         self._bases = (host_base, weight_base)
         self._cycles_per_second = 0.0

@@ -59,6 +59,11 @@ def test_wheel_holds_every_file_of_the_packages(wheel):
     assert names == expected
 
 
+def test_type_checkers_of_users_read_the_types(wheel):
+    """The mark of PEP 561, which holds for openmxu.rtl and openmxu.sim as well."""
+    assert zipfile.ZipFile(wheel).read("openmxu/py.typed") == b""
+
+
 def test_wheel_holds_license_and_command(wheel):
     archive = zipfile.ZipFile(wheel)
     info = f"openmxu-{project()['project']['version']}.dist-info"

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from openmxu.arch.profile import Profile, profile_named
 
@@ -137,19 +138,21 @@ class Config:
             parameters = PRESETS[name]
         except KeyError:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(PRESETS)}") from None
-        return cls(**{**parameters, **changes})
+        values: dict[str, Any] = {**parameters, **changes}
+        return cls(**values)
 
     @classmethod
     def for_size(cls, size: int, **changes: int | str) -> Config:
         """The default configuration at array size ``size``: a quarter of the columns as activation lanes."""
-        defaults: dict[str, int | str] = {"size": size}
+        values: dict[str, Any] = {"size": size}
         if isinstance(size, int) and size > 0:
-            defaults["activation_lanes"] = max(1, size // 4)
-        return cls(**{**defaults, **changes})
+            values["activation_lanes"] = max(1, size // 4)
+        return cls(**{**values, **changes})
 
     def replace(self, **changes: int | str) -> Config:
         """A copy with the given parameters changed, validated again."""
-        return dataclasses.replace(self, **changes)
+        values: dict[str, Any] = changes
+        return dataclasses.replace(self, **values)
 
     def as_dict(self) -> dict[str, int | str]:
         """Every parameter by name; ``Config(**config.as_dict())`` is the same configuration."""

@@ -290,9 +290,8 @@ class _Single:
         self.config = config
         self._values = instruction.values
         self._registers = registers
-        if instruction.format is not None and instruction.format.opcode is Opcode.SET_CONFIGURATION:
-            number, value = self._values["register"], self._values["value"]
-            self._registers = {**registers, number: value}
+        if instruction.opcode is Opcode.SET_CONFIGURATION:
+            self._registers = {**registers, Register(instruction["register"]): instruction["value"]}
 
     def __getitem__(self, key: str | tuple[Register, str]) -> int:
         if isinstance(key, str):
@@ -302,11 +301,11 @@ class _Single:
 
 
 def _effects_of(instruction: Instruction) -> tuple[Effect, ...]:
-    if instruction.format is None:
+    if instruction.opcode is None:
         return ()
-    if instruction.format.opcode is Opcode.SET_CONFIGURATION:
-        return ACTION_EFFECTS.get(instruction["register"], ())
-    return EFFECTS.get(instruction.format.opcode, ())
+    if instruction.opcode is Opcode.SET_CONFIGURATION:
+        return ACTION_EFFECTS.get(Register(instruction["register"]), ())
+    return EFFECTS.get(instruction.opcode, ())
 
 
 def unit_of(instruction: Instruction) -> Unit | None:
@@ -318,7 +317,7 @@ def unit_of(instruction: Instruction) -> Unit | None:
 def used_registers(instruction: Instruction) -> set[Register]:
     """The configuration registers whose values a legal instruction uses."""
     values = instruction.values
-    match instruction.format.opcode:
+    match instruction.opcode:
         case Opcode.READ_HOST_MEMORY_ALTERNATE | Opcode.WRITE_HOST_MEMORY_ALTERNATE:
             return {Register.HOST_STRIDE}
         case Opcode.READ_WEIGHTS:

@@ -606,6 +606,16 @@ class Instruction:
         return _BY_OPCODE.get(self.word & 0xFF)
 
     @property
+    def opcode(self) -> Opcode | None:
+        """The operation, ``None`` when the opcode is unknown."""
+        return None if self.format is None else self.format.opcode
+
+    @property
+    def name(self) -> str:
+        """The name of the operation; the opcode itself when it is unknown."""
+        return f"opcode {self.word & 0xFF:#04x}" if self.format is None else self.format.name
+
+    @property
     def has_reserved_bits(self) -> bool:
         """Whether a bit outside every field of the format is set."""
         format = self.format

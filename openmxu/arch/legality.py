@@ -176,7 +176,7 @@ class LegalityChecker:
 
     def _advance(self, instruction: Instruction) -> None:
         values = instruction.values
-        match instruction.format.opcode:
+        match instruction.opcode:
             case Opcode.HALT:
                 self.begin_program()
             case Opcode.SET_CONFIGURATION:

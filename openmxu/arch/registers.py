@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import Any, TypeVar
 
 from openmxu.arch.config import Config
 from openmxu.arch.events import (
@@ -227,7 +228,8 @@ def configuration_of(values: Mapping[str, int]) -> Config:
     number = values["profile"]
     if number >= len(PROFILES):
         raise ValueError(f"unknown profile number {number}")
-    return Config(**{**values, "profile": PROFILES[number].name})
+    parameters: dict[str, Any] = {**values, "profile": PROFILES[number].name}
+    return Config(**parameters)
 
 
 _CONFIGURATION_OFFSET = 0x100
@@ -238,7 +240,10 @@ _PARAMETER_DESCRIPTIONS = {
 }
 
 
-def _flags(descriptions: dict[IntEnum, str]) -> tuple[RegisterField, ...]:
+_Flag = TypeVar("_Flag", bound=IntEnum)
+
+
+def _flags(descriptions: Mapping[_Flag, str]) -> tuple[RegisterField, ...]:
     """Fields of one bit each; a member's value is its bit number."""
     return tuple(RegisterField(bit.name, bit.value, 1, text) for bit, text in descriptions.items())
 

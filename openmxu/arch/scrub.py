@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
-from openmxu.arch.isa import Instruction, Register, format_named, register_format
+from openmxu.arch.isa import REGISTERS, Instruction, Register, format_named
 
 __all__ = ["scrub_program"]
 
@@ -75,5 +75,5 @@ def _table(config: Config) -> Iterator[Instruction]:
 
 
 def _set_configuration(register: Register, **fields: int) -> Instruction:
-    value = register_format(register).pack(**fields)
+    value = REGISTERS[register].pack(**fields)
     return format_named("Set_Configuration")(register=register, value=value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import os
 import signal
 import sys
@@ -128,7 +129,8 @@ def main() -> None:
     nothing = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stdout, sys.stderr = sys.stdout or nothing, sys.stderr or nothing
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -48,7 +48,7 @@ def disassemble_command(
         if words == STANDARD_STREAM:
             program = read_program(Path("/dev/stdin"))
         elif is_program(words):
-            program = Program.load(words).instructions
+            program = list(Program.load(words).instructions)
         else:
             program = read_program(words)
     except ProgramFileError as error:

@@ -195,7 +195,9 @@ def _measure_layer(
             program = compile_network(network, config)
         except CompileError as error:
             raise InputError(str(error)) from None
-        expected = {network.outputs[0].host.name: evaluate(network, values)}
+        result = evaluate(network, values)
+        assert not isinstance(result, dict), "there is one output"
+        expected = {network.outputs[0].host.name: result}
     _measure(description, what, text, program, values, expected, **options)
 
 

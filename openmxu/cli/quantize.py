@@ -20,7 +20,7 @@ from openmxu.quantizer import ACTIVATIONS
 
 __all__ = ["quantize_command"]
 
-_Activations = StrEnum("_Activations", [(name.upper(), name) for name in ACTIVATIONS])
+_Activations = StrEnum("_Activations", [(name.upper(), name) for name in ACTIVATIONS])  # type: ignore[misc]  # its members are data
 _DEFAULT = _Activations(ACTIVATIONS[0])
 
 

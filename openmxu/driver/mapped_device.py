@@ -316,9 +316,8 @@ class MappedDevice(Device):
             region = self._host
             if port is BusPort.WEIGHTS:
                 region, beat = self._weights, self.config.weight_data_bytes
-            position = who_accessed(self.config, instructions, port, first, address - region.base, beat)
-            if position is None:
-                position = self._reached(instructions, events)
+            accessed = who_accessed(self.config, instructions, port, first, address - region.base, beat)
+            position = self._reached(instructions, events) if accessed is None else accessed
         instruction = instructions[position]
         error = DeviceBusError(position - first, instruction, port, address, response)
         error.events = events

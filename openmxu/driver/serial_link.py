@@ -198,6 +198,7 @@ class SerialLink:
             self._send_message()
 
     def _send_message(self) -> None:
+        assert self._under_way is not None, "there is a message to send"
         self._write(Frame(FrameKind.MESSAGE, self._number, self._dealt_with, self._under_way))
         self._sent_times += 1
         self._resend_at = time.monotonic() + self._timeout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,8 +19,8 @@ _BATCH = 32
 
 
 def calibration_batches(
-    model: onnx.ModelProto, data: NDArray[np.generic] | Mapping[str, NDArray[np.generic]]
-) -> list[dict[str, NDArray[np.generic]]]:
+    model: onnx.ModelProto, data: NDArray[Any] | Mapping[str, NDArray[Any]]
+) -> list[dict[str, NDArray[Any]]]:
     """What ONNX Runtime is to be fed with.
 
     Raises
@@ -38,7 +39,8 @@ def calibration_batches(
         raise InputError(f"calibration data is for {names}, but the inputs are {', '.join(inputs)}")
     arrays = {name: np.asarray(array) for name, array in given.items()}
     axes = dict.fromkeys(inputs, 0) | batch_axes(model.graph)
-    fixed = {_check(inputs[name], array, axes[name]) for name, array in arrays.items()} - {None}
+    batches = [_check(inputs[name], array, axes[name]) for name, array in arrays.items()]
+    fixed = {batch for batch in batches if batch is not None}
     counts = {array.shape[axes[name]] for name, array in arrays.items()}
     if len(counts) != 1:
         raise InputError(f"all inputs must have calibration data for the same batch, not for {sorted(counts)}")
@@ -55,7 +57,7 @@ def calibration_batches(
     ]
 
 
-def _check(item: onnx.ValueInfoProto, array: NDArray[np.generic], axis: int) -> int | None:
+def _check(item: onnx.ValueInfoProto, array: NDArray[Any], axis: int) -> int | None:
     """The fixed batch of an input, if it has one; it is dimension ``axis``."""
     dims = list(item.type.tensor_type.shape.dim) or [onnx.TensorShapeProto.Dimension()]
     batch = dims.pop(axis)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.compiler.errors import ModelError
@@ -22,7 +21,7 @@ ACTIVATIONS = ("uint8", "int8")
 
 def quantize(
     float_model: str | os.PathLike[str] | bytes | onnx.ModelProto,
-    calibration_data: NDArray[np.generic] | Mapping[str, NDArray[np.generic]],
+    calibration_data: NDArray[Any] | Mapping[str, NDArray[Any]],
     *,
     activations: str = "uint8",
 ) -> onnx.ModelProto:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -67,7 +68,7 @@ class CellQuantization:
 
 
 def calibrate_cells(
-    model: onnx.ModelProto, batches: Sequence[Mapping[str, NDArray[np.generic]]]
+    model: onnx.ModelProto, batches: Sequence[Mapping[str, NDArray[Any]]]
 ) -> dict[str, CellQuantization]:
     """Run the float model, and its recurrent nodes step by step.
 
@@ -239,8 +240,9 @@ def _quantized(
 ) -> Iterator[onnx.NodeProto]:
     """Make one node a quantized one, with these nodes in front of it; ``hidden`` is the scale of another cell's output
     that it reads."""
-    scale = _quantized_scale(graph, node.input[0])
+    scale: NDArray[np.float32] | np.float32 | None = _quantized_scale(graph, node.input[0])
     if scale is None:
+        zero_point: np.integer
         if hidden is not None:
             scale, zero_point = np.float32(hidden), np.int8(0)
         else:
@@ -263,7 +265,7 @@ def _quantized(
         node.metadata_props.add(key=f"{METADATA}{name}", value=repr(float(value)))
 
 
-def _quantized_scale(graph: onnx.GraphProto, name: str) -> np.float32 | None:
+def _quantized_scale(graph: onnx.GraphProto, name: str) -> NDArray[np.float32] | None:
     """The scale of a tensor that is quantized already."""
     maker = next((node for node in graph.node if name in node.output), None)
     if maker is None or maker.op_type != "DequantizeLinear":
@@ -295,7 +297,7 @@ def _product_scales(
     return both, both
 
 
-def _constants(graph: onnx.GraphProto, prefix: str, **arrays: NDArray[np.generic]) -> list[str]:
+def _constants(graph: onnx.GraphProto, prefix: str, **arrays: NDArray[Any] | np.generic) -> list[str]:
     """Add constants to a graph; their names."""
     names = []
     for what, array in arrays.items():

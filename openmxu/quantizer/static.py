@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import onnx
 from numpy.typing import NDArray
 
@@ -21,7 +21,7 @@ __all__ = ["quantize_static"]
 
 def quantize_static(
     model: onnx.ModelProto,
-    batches: Sequence[Mapping[str, NDArray[np.generic]]],
+    batches: Sequence[Mapping[str, NDArray[Any]]],
     activations: str,
     overrides: Mapping[str, list[dict[str, object]]],
     excluded: Sequence[str],
@@ -48,7 +48,7 @@ def quantize_static(
         def __init__(self) -> None:
             self._waiting = iter(batches)
 
-        def get_next(self) -> dict[str, NDArray[np.generic]] | None:
+        def get_next(self) -> Mapping[str, NDArray[Any]] | None:
             return next(self._waiting, None)
 
     types = {"uint8": quantization.QuantType.QUInt8, "int8": quantization.QuantType.QInt8}

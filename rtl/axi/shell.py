@@ -81,7 +81,11 @@ class Shell(wiring.Component):
         connect(m, host_reader.errors, core.host_read_errors)
         connect(m, host_writer.errors, core.host_write_errors)
         connect(m, weight_reader.errors, core.weight_errors)
-        managers = {"host_reader": host_reader, "host_writer": host_writer, "weight_reader": weight_reader}
+        managers: dict[str, ReadManager | WriteManager] = {
+            "host_reader": host_reader,
+            "host_writer": host_writer,
+            "weight_reader": weight_reader,
+        }
         for name, manager in managers.items():
             # One for each: they are far from each other.
             flush = Signal(name=f"flush_{name}", attrs={"keep": 1})

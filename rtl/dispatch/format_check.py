@@ -1,5 +1,7 @@
 """Format check: the faults that an instruction word and the configuration registers show by themselves."""
 
+from collections.abc import Iterable
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -189,5 +191,5 @@ def _set_bits(value: Value, mask: int) -> list[Value]:
     return [(value[start : start + _PART] & (mask >> start)).any() for start in starts if mask >> start & _PART_MASK]
 
 
-def _any(conditions) -> Value:
+def _any(conditions: Iterable[Value]) -> Value:
     return Cat(conditions).any()

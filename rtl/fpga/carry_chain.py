@@ -68,7 +68,8 @@ def _cell_table(count: int, first: Operand, second: Operand) -> int:
     One of four inputs tells whether the operands differ; of its lower four bits another one, of the first two inputs,
     tells the carry where they do not.
     """
-    differ, carries = {}, {}
+    differ: dict[tuple[int, ...], int] = {}
+    carries: dict[tuple[int, ...], int] = {}
     for bits in product((0, 1), repeat=count):
         operands = first(*bits) & 1, second(*bits) & 1
         differ[bits] = operands[0] ^ operands[1]

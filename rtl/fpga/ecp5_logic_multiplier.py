@@ -33,11 +33,11 @@ class Ecp5LogicMultiplier(Multiplier):
             m.d.sync += weight.eq(self.weight)
 
         digits = {
-            place: add_two_products(m, f"digit_{place}", weight, *activation[place : place + 2], _DIGIT_WIDTH)
+            place: add_two_products(m, f"digit_{place}", weight, activation[place], activation[place + 1], _DIGIT_WIDTH)
             for place in (1, 3, 5)
         }
         # The upper bit of the last digit is the sign's.
-        last = subtract_two_products(m, "digit_7", weight, *activation[7:], _DIGIT_WIDTH)
+        last = subtract_two_products(m, "digit_7", weight, activation[7], activation[8], _DIGIT_WIDTH)
         low = add_product(m, "low", Cat(0, digits[1]), weight, activation[0], OPERAND_WIDTH + 3)
         middle = Cat(digits[3][:2], add(m, "middle", digits[3][2:], digits[5], _DIGIT_WIDTH))
         for index, (part, place) in enumerate(((low, 0), (middle, 3), (last, 7))):

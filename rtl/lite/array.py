@@ -117,7 +117,7 @@ class LiteArray(wiring.Component):
     def _sum(self, m: Module, addends: list[Value], column: int) -> Value:
         """A register behind each addition of two."""
         while len(addends) > 1:
-            sums = []
+            sums: list[Value] = []
             for first, second in zip(addends[::2], addends[1::2], strict=True):
                 total = first + second
                 name = f"sum_{column}_{len(addends) // 2}_{len(sums)}"

@@ -1,5 +1,6 @@
 """Instruction check of the lite profile."""
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 
@@ -240,5 +241,5 @@ def _beyond(m: Module, first: Value, counts: dict[Opcode | None, Value], opcode:
     return is_far | is_less(places, end)
 
 
-def _any(conditions) -> Value:
+def _any(conditions: Iterable[Value]) -> Value:
     return reduce(or_, conditions)

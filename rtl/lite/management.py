@@ -1,6 +1,6 @@
 """Management of the lite profile: a counter, windows, status and commands."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -63,7 +63,7 @@ class LiteManagement(wiring.Component):
         with m.If(is_command & request.data[Command.CLEAR_COUNTERS]):
             m.d.sync += cycles.eq(0)
 
-        windows = {
+        windows: dict[int, Value] = {
             Address.HOST_BASE: self.windows.host_base,
             Address.HOST_LIMIT: self.windows.host_limit,
             Address.WEIGHT_BASE: self.windows.weight_base,
@@ -74,7 +74,7 @@ class LiteManagement(wiring.Component):
                 m.d.sync += register.eq(request.data)
 
         flags = (self.running, self.faulted, self.waiting)
-        registers = {
+        registers: dict[int, Value] = {
             Address.IDENTIFICATION: Const(IDENTIFICATION, 64),
             Address.STATUS: Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), self.units_busy),
             Address.COUNTERS + Counter.CYCLES: cycles,

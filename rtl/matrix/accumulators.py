@@ -162,8 +162,8 @@ class Accumulators(wiring.Component):
     @staticmethod
     def compute(old: NDArray[np.int32], sums: NDArray[np.int64], accumulate: bool, shift: int = 0) -> NDArray[np.int32]:
         """What becomes of rows ``old``: ``old + (sums << 8 * shift)``, wrapped to 32 bits, or the sums alone."""
-        sums = (np.asarray(sums, np.int64) << 8 * shift).astype(np.int32)
-        return np.asarray(old, np.int32) + sums if accumulate else sums
+        shifted = (np.asarray(sums, np.int64) << 8 * shift).astype(np.int32)
+        return np.asarray(old, np.int32) + shifted if accumulate else shifted
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -171,7 +171,7 @@ class Accumulators(wiring.Component):
 
         # tags[n] is the tag of the row that column n reads in this cycle, and `coming` that of the next cycle.
         coming = self.tag
-        tags = []
+        tags: list[Signal] = []
         for index in range(size + 3):
             tag = Signal(tag_layout(self.config), name=f"tag_{index}")
             m.d.sync += tag.eq(tags[-1] if tags else coming)

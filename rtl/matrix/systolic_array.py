@@ -77,7 +77,7 @@ class SystolicArray(wiring.Component):
         def at_edge(operand: Value) -> Value:
             return sign_and_magnitude(operand) if target.family is Family.ICE40 else operand
 
-        above = [None] * size
+        above: list[wiring.PureInterface] = [None] * size
         for row in range(size):
             activation, shift = at_edge(self.activations[row]), self.shift[row]
             # A row is a cycle behind the one above it, as a column is behind the one to its left.
@@ -106,7 +106,7 @@ class SystolicArray(wiring.Component):
     def _elements(self, m: Module, target: Target) -> list[list[wiring.PureInterface]]:
         """The elements row by row, of which as many as the target has multipliers for use one."""
         size, multipliers = self.config.size, target.array_multipliers
-        rows = []
+        rows: list[list[wiring.PureInterface]] = []
         for row in range(size):
             rows.append([])
             for column in range(size):
@@ -119,7 +119,7 @@ class SystolicArray(wiring.Component):
     def _pairs(self, m: Module) -> list[list[wiring.PureInterface]]:
         """The elements row by row; those of two rows share multipliers."""
         size = self.config.size
-        rows = []
+        rows: list[list[wiring.PureInterface]] = []
         for row in range(0, size, 2):
             pairs = [Ice40Elements(self.config.partial_sum_width) for _ in range(size)]
             for column, pair in enumerate(pairs):

@@ -1,6 +1,6 @@
 """Message core: a core whose registers and memories are at the other end of a stream of messages."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Elaboratable, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -66,7 +66,7 @@ class MessageCore(wiring.Component):
         m.submodules.host_writer = host_writer = MemoryWriter(*host)
         if config.features.is_sequential and host == weights:
             answers = {"reads": tuple(answer for _, answer in _READS.values())}
-            senders = ("host_write", "reads")
+            senders: tuple[str, ...] = ("host_write", "reads")
         else:
             answers = {name: (answer,) for name, (_, answer) in _READS.items()}
             senders = ("program", "host_write", "host_read", "weights")
@@ -94,7 +94,7 @@ class MessageCore(wiring.Component):
                 connect(m, getattr(core, name), getattr(reader, f"port_{name}"))
                 m.d.comb += getattr(reader, f"offset_{name}").eq(offset)
             errors = {name: getattr(reader, f"errors_{name}") for name in _READS}
-            units = (reader, host_writer)
+            units: tuple[Elaboratable, ...] = (reader, host_writer)
         else:
             readers = {}
             for name, (question, _) in _READS.items():

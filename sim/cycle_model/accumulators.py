@@ -159,7 +159,7 @@ class AccumulatorReads:
     def _sequence(self, number: int) -> _Sequence:
         work = self._work
         values = work.words.values
-        key = (
+        key: tuple[int, ...] = (
             int(work.rows[number]),
             int(work.accumulators.first[number]) & 1,
             int(work.result_bytes[number]),

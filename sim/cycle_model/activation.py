@@ -106,7 +106,7 @@ class Activation(InOrderUnit):
         # Those in the queue, and the one that is offered.
         queued = ElementFetcher.passes_ahead(self._work.config) + 1
         ahead = deque([-1] * queued, maxlen=queued)
-        enters, granted, start = cycle + self.walk - 1, -1, None
+        enters, granted, start = cycle + self.walk - 1, -1, -1
         for row, is_sum, elements in zip(
             passes.row.tolist(), passes.is_sum.tolist(), passes.elements.tolist(), strict=True
         ):
@@ -123,7 +123,7 @@ class Activation(InOrderUnit):
             enters = max(enters + (elements == 0), granted - 1)
             self._next = begin + self._groups
             ahead.append(self._next - 1)
-            start = begin if start is None else start
+            start = begin if start < 0 else start
         return start, self._next
 
     def _load(self, number: int, cycle: int) -> int:

@@ -64,7 +64,7 @@ class Matrix(InOrderUnit):
         number = self.numbers[place]
         rows, row, accumulates = self._rows[number], self._row[number], self._accumulates[number]
         cycle = self._offered(place)
-        begun = None
+        begun = -1
         for byte in self._bytes[number]:
             self._taken = cycle = max(cycle, self._walker)
             entry = turn = max(cycle + self.walk, self._next)
@@ -77,7 +77,7 @@ class Matrix(InOrderUnit):
             self._recent.append((turn, row, rows))
             self._next = turn + rows
             self._follow(cycle, entry, turn, rows)
-            begun = turn if begun is None else begun
+            begun = turn if begun < 0 else begun
             accumulates = True
             cycle += 1
         return begun, self._next - 1 + self._latency

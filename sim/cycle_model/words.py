@@ -77,7 +77,7 @@ def _extract(low: NDArray[np.uint64], high: NDArray[np.uint64], field: Field) ->
             value = value | (high << np.uint64(64 - field.offset))
     if field.width < 64:
         value = value & np.uint64((1 << field.width) - 1)
-    value = value.astype(np.int64)
+    result = value.astype(np.int64)
     if field.signed:
-        value -= (value >> (field.width - 1)) << field.width
-    return value
+        result -= (result >> (field.width - 1)) << field.width
+    return result

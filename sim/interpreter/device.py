@@ -91,7 +91,7 @@ class Interpreter(Device):
                 self._forget_weights()
                 events.append(Event(EventKind.FAULT, index, fault=fault))
                 raise _device_fault(fault, index, instruction, events)
-            opcode = instruction.format.opcode
+            opcode = instruction.opcode
             self._execute(opcode, instruction.values)
             if opcode in _TAGGED_EVENTS:
                 events.append(Event(_TAGGED_EVENTS[opcode], index, tag=instruction["tag"]))
@@ -123,7 +123,7 @@ class Interpreter(Device):
         """Copies of the unified buffer and the accumulators."""
         return Snapshot(self.unified_buffer.copy(), self.accumulators.copy())
 
-    def _execute(self, opcode: Opcode, values: dict[str, int]) -> None:
+    def _execute(self, opcode: Opcode | None, values: dict[str, int]) -> None:
         match opcode:
             case Opcode.READ_HOST_MEMORY:
                 self._read_host_memory(values, self.config.size)

@@ -6,7 +6,7 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Instruction, Opcode, Register, format_named, register_format
+from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Register, format_named
 from openmxu.sim.lockstep.case import HALT, Case
 from openmxu.sim.lockstep.contents import host_contents, weight_contents
 from openmxu.sim.lockstep.ranges import Ranges
@@ -60,7 +60,7 @@ class Builder:
     def append(self, instruction: Instruction) -> None:
         """Append a legal instruction."""
         fault = self.checker.check(instruction)
-        assert fault is FaultCode.NONE, f"{instruction.format.name} {instruction.values} faults: {fault.name}"
+        assert fault is FaultCode.NONE, f"{instruction.name} {instruction.values} faults: {fault.name}"
         self._instructions.append(instruction)
 
     def append_fault(self, instruction: Instruction, code: FaultCode) -> None:
@@ -74,7 +74,7 @@ class Builder:
 
     def set(self, register: Register, **fields: int) -> None:
         """Write a configuration register."""
-        self.emit("Set_Configuration", register=register, value=register_format(register).pack(**fields))
+        self.emit("Set_Configuration", register=register, value=REGISTERS[register].pack(**fields))
 
     def has(self, opcode: Opcode, field: str | None = None) -> bool:
         """Whether the device's profile has an instruction, and the instruction this field."""

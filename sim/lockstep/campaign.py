@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
         yield generate(configs[number % len(configs)], case_seed, length, fault_probability=FAULT_PROBABILITY)
 
 
-def verilated_device(case: Case, **options: object) -> LockstepDevice:
+def verilated_device(case: Case, **options: Any) -> LockstepDevice:
     """A Verilated device for ``case``, whose memories stall as its seed says; ``options`` are further arguments."""
     # Here, for everything else in this module needs neither Amaranth nor Verilator.
     from openmxu.sim.verilated import VerilatedDevice
@@ -136,6 +137,7 @@ def check(case: Case, make_device: DeviceFactory) -> Failure | None:
         return None
     short = shrink(case, lambda candidate: _mismatch(candidate, make_device) is not None, attempts=600)
     mismatch = _mismatch(short, make_device)
+    assert mismatch is not None, "shrinking keeps a mismatch"
     return Failure(short, mismatch, report(short, mismatch, found, len(case.instructions)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ def _execute(
         return _Outcome(None, f"{type(error).__name__}: {error}")
 
 
-def _difference(mine: NDArray[np.generic], other: NDArray[np.generic]) -> str:
+def _difference(mine: NDArray[Any], other: NDArray[Any]) -> str:
     if mine.shape != other.shape or mine.dtype != other.dtype:
         return f"device: {mine.dtype} of shape {mine.shape}; reference: {other.dtype} of shape {other.shape}"
     places = np.argwhere(mine != other)

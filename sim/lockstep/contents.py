@@ -88,7 +88,7 @@ def _biases(size: int, kind: str, rng: np.random.Generator) -> NDArray[np.int32]
         return (
             rng.choice(_SPECIAL_BIASES, size) if rng.random() < 0.6 else rng.integers(-(2**31), 2**31, size, np.int32)
         )
-    largest = min(30 / _TYPICAL_SCALES.get(kind, 0.1), 10000)
+    largest = int(min(30 / _TYPICAL_SCALES.get(kind, 0.1), 10000))
     return rng.integers(-largest, largest, size).astype(np.int32)
 
 

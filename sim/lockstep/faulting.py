@@ -19,7 +19,6 @@ from openmxu.arch.isa import (
     Pooling,
     Register,
     format_named,
-    register_format,
 )
 from openmxu.arch.legality import LegalityChecker
 from openmxu.sim.lockstep.case import HALT
@@ -73,7 +72,7 @@ def _set(register: int, value: int) -> Instruction:
 
 
 def _fields(register: Register, **fields: int) -> Instruction:
-    return _set(register, register_format(register).pack(**fields))
+    return _set(register, REGISTERS[register].pack(**fields))
 
 
 def _random_word(rng: np.random.Generator) -> int:
@@ -126,7 +125,7 @@ def _unimplemented(checker: LegalityChecker) -> list[list[Instruction]]:
 
 def _illegal_values(checker: LegalityChecker) -> list[list[Instruction]]:
     pool = _make("Activate", rows=1, pooling=Pooling.MAX)
-    plane = register_format(Register.POOLING_PLANE)
+    plane = REGISTERS[Register.POOLING_PLANE]
     ways = [
         *(_make(name, rows=0) for name in HOST_TRANSFERS),
         *(_make(name, rows=1, host=1) for name in HOST_TRANSFERS),
@@ -230,6 +229,7 @@ def _beyond_the_parameters(checker: LegalityChecker) -> list[list[Instruction]]:
 
 def _outside_the_host_window(checker: LegalityChecker) -> list[list[Instruction]]:
     config = checker.config
+    assert checker.host is not None, "a case has a window"
     beyond = -(-(checker.host.limit - config.size + 1) // config.host_alignment) * config.host_alignment
     return [
         *([_make(name, host=beyond, rows=1)] for name in HOST_TRANSFERS),
@@ -239,6 +239,7 @@ def _outside_the_host_window(checker: LegalityChecker) -> list[list[Instruction]
 
 def _outside_the_weight_window(checker: LegalityChecker) -> list[list[Instruction]]:
     config = checker.config
+    assert checker.weights is not None, "a case has a window"
     beyond = -(-(checker.weights.limit - config.tile_bytes + 1) // config.weight_alignment) * config.weight_alignment
     return [
         [_make("Read_Weights", weights=beyond, tiles=1)],

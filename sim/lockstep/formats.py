@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from openmxu.arch.isa import Opcode, Register, register_format
+from openmxu.arch.isa import REGISTERS, Opcode, Register
 from openmxu.sim.lockstep.builder import Builder
 
 __all__ = ["FORMAT_REGISTERS", "set_format"]
@@ -84,6 +84,6 @@ def _output_format(builder: Builder) -> dict[str, int]:
         near_zero = builder.between(max(low, -128), min(high, 255))
         return {"zero_point": near_zero, "minimum": minimum, "maximum": maximum}
     # Anything, a lower limit above the upper one included.
-    field = register_format(Register.OUTPUT_FORMAT).field("zero_point")
+    field = REGISTERS[Register.OUTPUT_FORMAT].field("zero_point")
     places = (field.minimum, field.maximum, -300, 300, builder.between(field.minimum, field.maximum))
     return {name: builder.one_of(*places) for name in ("zero_point", "minimum", "maximum")}

@@ -132,9 +132,11 @@ def _fields(instruction: Instruction) -> Iterator[tuple[str, int]]:
 
 def _simpler(instruction: Instruction) -> Iterator[Instruction]:
     """The instruction with one field made smaller, as much as possible first."""
+    format = instruction.format
+    assert format is not None, "a word without fields has none to make smaller"
     for name, value in _fields(instruction):
         least = 0 if name in MODE_FIELDS else 1
         if value > least:
-            field = instruction.format.field(name)
+            field = format.field(name)
             for smaller in sorted({least, max(least, value // 2), value - 1}):
                 yield Instruction(instruction.word & ~field.mask | field.insert(smaller))

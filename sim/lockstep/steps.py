@@ -36,7 +36,7 @@ class Step:
     @cached_property
     def opcode(self) -> Opcode | None:
         """``None`` for unknown ones."""
-        return None if self.instruction.format is None else self.instruction.format.opcode
+        return self.instruction.opcode
 
     @cached_property
     def values(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
-from openmxu.arch.isa import Opcode, Register, register_format
+from openmxu.arch.isa import REGISTERS, Opcode, Register
 from openmxu.sim.lockstep.builder import Builder
 from openmxu.sim.lockstep.contents import PARAMETER_KINDS, TABLES, parameter_address, table_address
 
@@ -29,7 +29,7 @@ def transfer(builder: Builder) -> None:
 
 def _set_stride(builder: Builder) -> None:
     size, alignment = builder.config.size, builder.config.host_alignment
-    most = register_format(Register.HOST_STRIDE).field("stride").maximum
+    most = REGISTERS[Register.HOST_STRIDE].field("stride").maximum
     strides = (0, alignment, size, size + alignment, 2 * size, 5 * alignment, most // alignment * alignment)
     builder.set(Register.HOST_STRIDE, stride=builder.one_of(*strides, weights=(0.1, 0.2, 0.1, 0.2, 0.2, 0.17, 0.03)))
 

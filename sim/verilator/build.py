@@ -138,6 +138,7 @@ class _Build:
                 stderr=subprocess.STDOUT,
             )
             lines = []
+            assert process.stdout is not None, "it is a pipe"
             with process:
                 for line in process.stdout:
                     log.write(line)

@@ -88,7 +88,7 @@ def _build_entry(
         try:
             library = build_library(design, config, trace, tools, Path(directory), report)
         except BuildError as error:
-            log = shutil.copy(error.log, entry.with_suffix(".log"))
+            log = Path(shutil.copy(error.log, entry.with_suffix(".log")))
             raise BuildError(error.step, error.reason, log) from None
         partial = entry.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)

@@ -190,5 +190,5 @@ class Model:
         base, depth, width = c_void_p(), c_uint64(), c_uint64()
         if not self._call("memory", index, byref(base), byref(depth), byref(width)):
             raise IndexError(f"the model has no memory {index}")
-        raw = ctypes.string_at(base.value, depth.value * width.value)
+        raw = ctypes.string_at(base, depth.value * width.value)
         return np.frombuffer(raw, np.uint8).reshape(depth.value, width.value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,7 +276,7 @@ def _wrap(values: NDArray[np.float64]) -> NDArray[np.int32]:
     return values.astype(np.int64).astype(np.int32)
 
 
-def _padded(x: NDArray[np.generic], window: Window, fill: float) -> NDArray[np.generic]:
+def _padded(x: NDArray[Any], window: Window, fill: float) -> NDArray[Any]:
     sides = ((window.top, window.bottom), (window.left, window.right))
     pads = [[max(pad, 0) for pad in side] for side in sides]
     rows, columns = (slice(max(-first, 0), min(last, 0) or None) for first, last in sides)
@@ -283,8 +284,8 @@ def _padded(x: NDArray[np.generic], window: Window, fill: float) -> NDArray[np.g
 
 
 def _positions(
-    padded: NDArray[np.generic], window: Window, height: int, width: int
-) -> Iterator[tuple[int, int, NDArray[np.generic]]]:
+    padded: NDArray[Any], window: Window, height: int, width: int
+) -> Iterator[tuple[int, int, NDArray[Any]]]:
     """For each position of the window, what all outputs read there."""
     for ky in range(window.height):
         for kx in range(window.width):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ class Visit:
     builder: Builder
     node: onnx.NodeProto
     name: str
-    attributes: dict[str, object]
+    attributes: dict[str, Any]
     inputs: list[Value | None]
 
     @property
@@ -51,14 +51,14 @@ class Visit:
             raise self.unsupported(f"input {index} must be int8 or uint8 through DequantizeLinear")
         return quantized
 
-    def constant(self, index: int, what: str) -> NDArray[np.generic]:
+    def constant(self, index: int, what: str) -> NDArray[Any]:
         """The array of a constant input."""
         value = self.input(index)
         if not isinstance(value, Constant):
             raise self.unsupported(f"{what} must be a constant")
         return value.array
 
-    def scalar(self, index: int, what: str) -> NDArray[np.generic]:
+    def scalar(self, index: int, what: str) -> NDArray[Any]:
         """The only value of a constant input, as a 0-dimensional array."""
         array = self.constant(index, what)
         if array.size != 1:

@@ -8,6 +8,7 @@ for what is added.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ def _vector(here: Visit, index: int, name: str) -> NDArray[np.float64]:
     return value.array.astype(np.float64)
 
 
-def _channels(array: NDArray[np.generic], shape: tuple[int, ...]) -> tuple[NDArray[np.float64], bool | None] | None:
+def _channels(array: NDArray[Any], shape: tuple[int, ...]) -> tuple[NDArray[np.float64], bool | None] | None:
     """The values of an array for the channels of a tensor, and whether channels are its first dimension.
 
     ``None`` for the dimension where there is only one, or one value; ``None`` altogether where the array has other

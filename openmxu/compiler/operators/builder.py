@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,7 +236,7 @@ def quantized_limits(low: float, high: float, scale: np.float32, zero_point: int
     return lower, upper
 
 
-def per_column(node: str, what: str, values: NDArray[np.generic], outputs: int) -> NDArray[np.generic]:
+def per_column(node: str, what: str, values: NDArray[Any], outputs: int) -> NDArray[Any]:
     """``values`` as a scalar or one for each of ``outputs`` columns.
 
     Raises

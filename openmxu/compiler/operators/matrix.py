@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,13 +123,13 @@ def add_bias(here: Visit, sums: Sums, value: Value) -> Sums:
     return _with_integer_bias(here, sums, bias)
 
 
-def is_per_channel(array: NDArray[np.generic], sums: Sums) -> bool:
+def is_per_channel(array: NDArray[Any], sums: Sums) -> bool:
     """Whether an array has a value for each channel of the sums, on the axis where the graph sees channels."""
     axis = len(sums.shape) if sums.channels_first else 1
     return array.size == sums.tensor.channels and array.ndim >= axis and array.shape[-axis] == array.size
 
 
-def _with_integer_bias(here: Visit, sums: Sums, bias: NDArray[np.generic]) -> Sums:
+def _with_integer_bias(here: Visit, sums: Sums, bias: NDArray[Any]) -> Sums:
     operation = sums.operation
     total = operation.bias + np.broadcast_to(bias.reshape(-1), operation.bias.shape)
     if not np.all(np.abs(total) < 2**31):
@@ -153,7 +154,7 @@ def _real_weights(here: Visit) -> RealConstant:
     return value
 
 
-def _integer_weights(here: Visit, index: int) -> NDArray[np.generic]:
+def _integer_weights(here: Visit, index: int) -> NDArray[Any]:
     weights = here.constant(index, "the weights")
     if weights.dtype not in (np.int8, np.uint8):
         raise here.unsupported(f"the weights must be int8 or uint8, not {weights.dtype}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["fold", "reshaped_constant", "transposed"]
 
 
-def fold(
-    node: onnx.NodeProto, name: str, opset: int, inputs: Sequence[NDArray[np.generic]]
-) -> list[NDArray[np.generic]]:
+def fold(node: onnx.NodeProto, name: str, opset: int, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The outputs of a node whose inputs are all known, by ONNX's reference evaluator.
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ def _dequantize_linear(here: Visit) -> Value:
     raise here.unsupported("supported on constants, int8, uint8 and the int32 sums of MatMulInteger and ConvInteger")
 
 
-def _dequantized_constant(here: Visit, integers: NDArray[np.generic]) -> RealConstant:
+def _dequantized_constant(here: Visit, integers: NDArray[Any]) -> RealConstant:
     if integers.dtype not in (np.int8, np.uint8, np.int32):
         raise here.unsupported(f"constants must be int8, uint8 or int32, not {integers.dtype}")
     scale = here.scale(1, "the scale", scalar=False)

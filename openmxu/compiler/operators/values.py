@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ __all__ = [
 class Constant:
     """An array known when the model is compiled."""
 
-    array: NDArray[np.generic]
+    array: NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,7 @@ def _moved(
     here: Visit,
     node: onnx.NodeProto,
     sources: Sequence[Value | None],
-    constants: Sequence[NDArray[np.generic]],
+    constants: Sequence[NDArray[Any]],
     fill: float | None = None,
 ) -> Value | tuple[Value, ...]:
     """What ``node`` makes of ``sources``, its first inputs; ``constants`` are the others."""
@@ -158,7 +158,7 @@ def _dtype(part: Integers | Real) -> str:
 
 
 def _applied(
-    here: Visit, node: onnx.NodeProto, numbers: Sequence[NDArray[np.int64]], constants: Sequence[NDArray[np.generic]]
+    here: Visit, node: onnx.NodeProto, numbers: Sequence[NDArray[np.int64]], constants: Sequence[NDArray[Any]]
 ) -> list[NDArray[np.int64]]:
     """The numbers of the elements of each result."""
     count = max(int(index.max(initial=0)) for index in numbers) + 1

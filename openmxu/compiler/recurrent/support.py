@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import onnx
@@ -17,14 +17,14 @@ _ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
 _SEQUENCE_LENS, _PEEPHOLES = 4, 7
 
 
-def attributes_of(node: onnx.NodeProto) -> dict[str, object]:
+def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
     """A node's attributes by name."""
     from onnx import helper
 
     return {item.name: helper.get_attribute_value(item) for item in node.attribute}
 
 
-def unsupported_feature(node: onnx.NodeProto, attributes: Mapping[str, object]) -> str | None:
+def unsupported_feature(node: onnx.NodeProto, attributes: Mapping[str, Any]) -> str | None:
     """Why a recurrent node is not supported, ``None`` where it is."""
     direction = attributes.get("direction", b"forward").decode()
     if direction not in ("forward", "reverse"):

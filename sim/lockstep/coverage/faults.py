@@ -72,8 +72,8 @@ class Faults:
         if step.fault is FaultCode.NONE and step.opcode not in _WAITING:
             self._recent.append(unit_of(step.instruction))
             return
-        name = step.instruction.format.name if step.fault is FaultCode.NONE else "a fault"
-        for unit in set(self._recent) - {None}:
+        name = step.instruction.name if step.fault is FaultCode.NONE else "a fault"
+        for unit in {unit for unit in self._recent if unit is not None}:
             yield UNDER_WAY, f"{unit.name} at {name}"
         self._recent.clear()
         if step.fault is not FaultCode.NONE:
@@ -86,4 +86,4 @@ def _place(step: Step) -> str:
     if step.opcode is Opcode.SET_CONFIGURATION and step.fault is not FaultCode.RESERVED_BITS:
         register = register_format(step.values["register"])
         return "an unknown register" if register is None else register.name
-    return step.instruction.format.name
+    return step.instruction.name

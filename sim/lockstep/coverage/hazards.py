@@ -67,7 +67,7 @@ class _Recent:
 
     def writes_register(self, register: Register) -> bool:
         instruction = self.instruction
-        return instruction.format.opcode is Opcode.SET_CONFIGURATION and instruction["register"] == register
+        return instruction.opcode is Opcode.SET_CONFIGURATION and instruction["register"] == register
 
 
 class Hazards:
@@ -110,7 +110,7 @@ class Hazards:
         behind = dict.fromkeys(Unit, 0)
         waited: set[Unit] = set()
         for older in reversed(self._recent):
-            if older.instruction.format.opcode is Opcode.SYNCHRONIZE:
+            if older.instruction.opcode is Opcode.SYNCHRONIZE:
                 waited |= {unit for unit in Unit if older.instruction["units"] >> unit & 1}
             if older.unit is None or older.unit in waited:
                 continue

@@ -88,7 +88,7 @@ class Modes:
         """The bins that an instruction hits."""
         if step.fault is not FaultCode.NONE:
             return
-        yield "instructions", step.instruction.format.name
+        yield "instructions", step.instruction.name
         values, opcode = step.values, step.opcode
         match opcode:
             case Opcode.SET_CONFIGURATION:
