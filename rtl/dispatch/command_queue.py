@@ -41,9 +41,7 @@ class CommandQueue(wiring.Component):
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         self._depth = depth
-        super().__init__(
-            {"command": In(shape), "push": In(1), "start": In(1), "output": Out(stream.Signature(shape))}
-        )
+        super().__init__({"command": In(shape), "push": In(1), "start": In(1), "output": Out(stream.Signature(shape))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
