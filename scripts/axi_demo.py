@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
+from tb.axi import CONFIG
 from tb.run import TestbenchError, run
-from tests.tb.test_axi import CONFIG
 
 __all__ = ["main"]
 

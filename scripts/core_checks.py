@@ -14,15 +14,13 @@ from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import Case, cases, run_case
-from openmxu.sim.lockstep.campaign import verilated_device
-from tests.sim.address_checks import check_high_addresses, check_registers
-from tests.sim.conftest import DEFAULT_COUNT, DEFAULT_SEED
-from tests.sim.cycle_counts import expected, measure_layers, measure_pairs
-from tests.sim.directed_cases import DIRECTED, directed
-from tests.sim.slot_checks import check_slots
-from tests.sim.test_lockstep import VERILATED
-from tests.sim.wide_checks import check_strides
+from tb.directed.address_checks import check_high_addresses, check_registers
+from tb.directed.cycle_counts import expected, measure_layers, measure_pairs
+from tb.directed.directed_cases import DIRECTED, directed
+from tb.directed.slot_checks import check_slots
+from tb.directed.wide_checks import check_strides
+from tb.lockstep import Case, cases, run_case
+from tb.lockstep.campaign import DEFAULT_COUNT, DEFAULT_SEED, VERILATED, verilated_device
 
 __all__ = ["Check", "Options", "checks", "configurations"]
 

@@ -33,9 +33,9 @@ from openmxu.device import DeviceFault
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.sim.axi import Reply, SimulatedAxi
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import Case, generate, outcome
-from openmxu.sim.lockstep.case import HALT
-from openmxu.sim.lockstep.faulting import faulting_instructions
+from tb.lockstep import Case, generate, outcome
+from tb.lockstep.case import HALT
+from tb.lockstep.programs.faulting import faulting_instructions
 
 __all__ = ["Pair", "Row", "core_faults", "main", "random_words", "resets", "shell_faults"]
 

@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from openmxu.arch.config import Config
-from openmxu.sim.lockstep import Failure, cases, configurations
-from openmxu.sim.lockstep.campaign import check, verilated_device
-from openmxu.sim.lockstep.coverage import Bin, Coverage, declare, observe
+from tb.lockstep import Failure, cases, configurations
+from tb.lockstep.campaign import check, verilated_device
+from tb.lockstep.coverage import Bin, Coverage, declare, observe
 
 _VARIANTS = range(len(configurations(2)))
 _SHOWN_BINS = 20

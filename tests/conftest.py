@@ -23,14 +23,14 @@ ROOT = Path(__file__).parent
 BUILDS = (
     *("tb", "fpga", "rtl"),
     *("cli/test_bench.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
-    *("compiler/test_exactness.py", "compiler/test_program.py", "compiler/test_recurrent_rtl.py"),
-    *("compiler/test_schedule.py", "driver/test_serial.py"),
+    *("compiler/test_exactness.py", "compiler/test_program.py", "compiler/recurrent/test_rtl.py"),
+    *("compiler/emit/test_schedule.py", "driver/test_serial.py"),
     *("examples/test_mnist.py", "examples/test_networks.py", "examples/test_recurrent_networks.py"),
+    *("lockstep/test_directed.py", "lockstep/test_faults.py", "lockstep/test_line_coverage.py"),
+    *("lockstep/test_lockstep.py", "lockstep/test_random_programs.py", "lockstep/test_scrub.py"),
     *("sim/test_axi.py", "sim/test_build_cache.py", "sim/test_counters.py", "sim/test_cycle_counts.py"),
-    "sim/test_cycle_model.py",
-    *("sim/test_lite_board.py", "sim/test_directed.py", "sim/test_faults.py", "sim/test_instrumented.py"),
-    *("sim/test_line_coverage.py", "sim/test_lockstep.py", "sim/test_random_programs.py", "sim/test_scrub.py"),
-    *("sim/test_serial.py", "sim/test_verilated.py", "test_packaging.py", "test_reporting.py"),
+    *("sim/test_cycle_model.py", "sim/test_lite_board.py", "sim/test_instrumented.py", "sim/test_serial.py"),
+    *("sim/test_verilated.py", "test_packaging.py", "test_reporting.py"),
 )
 """Folders and files whose tests build hardware or run its tools: Verilator, cocotb, Yosys, nextpnr, the solver."""
 

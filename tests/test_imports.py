@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "openmxu": ("openmxu",),
     "tb": ("openmxu", "tb"),
     "examples": ("examples", "openmxu"),
-    "scripts": ("openmxu", "examples", "tb", "scripts", "tests"),
+    "scripts": ("openmxu", "examples", "tb", "scripts"),
 }
 """For each folder the project's packages that its modules may import."""
 

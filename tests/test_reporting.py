@@ -12,8 +12,8 @@ import openmxu.models
 from openmxu.arch.events import Counter
 from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
 from openmxu.reporting import LayerReport, Report
-from tests.compiler.host_models import embedding
-from tests.compiler.plane_networks import random_planes
+from tests.compiler.models.host_models import embedding
+from tests.compiler.models.plane_networks import random_planes
 
 CONFIG = openmxu.Config()
 

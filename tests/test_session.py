@@ -7,7 +7,7 @@ import pytest
 
 import openmxu
 from openmxu.compiler import CapacityError, ModelError
-from tests.compiler.recurrent_models import RecurrentModel
+from tests.compiler.models.recurrent_models import RecurrentModel
 
 CONFIG = openmxu.Config.preset("tiny", unified_buffer_rows=1024)
 LSTM_STATES = {"h0": "Y_h", "c0": "Y_c"}

@@ -2,5 +2,23 @@
 
 import warnings
 
+from openmxu.arch.config import Config
+
+__all__ = ["CONFIG"]
+
+
 # cocotbext-axi 0.1.28 still uses names that cocotb 2.1 has replaced.
 warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"cocotbext\.axi\.")
+
+CONFIG = Config(
+    size=4,
+    unified_buffer_rows=512,
+    unified_buffer_banks=1,
+    accumulator_rows=128,
+    activation_lanes=2,
+    parameter_sets=16,
+    host_data_bytes=64,
+    weight_data_bytes=4,
+    host_address_width=40,
+)
+"""The widest bus and the narrowest, an address of more than a word."""

@@ -13,10 +13,10 @@ from openmxu.compiler.benchmark import gemm, gemm_input
 from openmxu.device import DeviceFault
 from openmxu.driver import MappedDevice, MemoryKind
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases
 from tb.axi.system import AxiSystem
 from tb.bench import CONFIG, random_generator
 from tb.core.programs import fill, memories, outcome
+from tb.lockstep import cases
 
 CASES = 2
 PRODUCTS = 3

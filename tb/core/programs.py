@@ -11,10 +11,10 @@ from openmxu.arch.isa import REGISTERS, OutputFormat, Register, format_named
 from openmxu.compiler.benchmark import gemm, gemm_input
 from openmxu.device import DeviceFault
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases
-from openmxu.sim.lockstep.contents import random_parameters
 from tb.bench import CONFIG, random_generator
 from tb.device import CocotbDevice
+from tb.lockstep import cases
+from tb.lockstep.programs.contents import random_parameters
 
 CASES = 5
 PRODUCTS = 5

@@ -11,8 +11,8 @@ import pytest
 
 from scripts.random_models import make_model
 from tests.cli.conftest import Command
-from tests.compiler.graphs import constants, followed, layer, model, node
-from tests.compiler.images import image_model, parameters
+from tests.compiler.models.graphs import constants, followed, layer, model, node
+from tests.compiler.models.images import image_model, parameters
 
 VALUES = constants(np.random.default_rng(0))
 IMAGES = parameters(np.random.default_rng(0))

@@ -15,7 +15,7 @@ import pytest
 
 from openmxu import Program
 from tests.cli.small_models import K, N, write_dense_model
-from tests.compiler.host_models import embedding, random_inputs
+from tests.compiler.models.host_models import embedding, random_inputs
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.legality import LegalityChecker
 from openmxu.compiler import ProfileError, compile_network
 from openmxu.models import DIGITS_MODEL, digits_test_split
-from tests.compiler.graphs import constants, model, node
-from tests.compiler.small_networks import residual_block
+from tests.compiler.models.graphs import constants, model, node
+from tests.compiler.models.small_networks import residual_block
 
 LITE = openmxu.Config.preset("icebreaker")
 

@@ -17,8 +17,8 @@ import openmxu.models
 from openmxu import InputError, Program, ProgramFileError
 from openmxu.arch.isa import encode_program
 from openmxu.compiler import compile_network, conv_network, evaluate, gemm, gemm_input, gemm_network
-from tests.compiler.host_models import embedding
-from tests.compiler.networks import random_network, random_rows
+from tests.compiler.models.host_models import embedding
+from tests.compiler.models.networks import random_network, random_rows
 
 CONFIG = openmxu.Config(size=4, activation_lanes=1)
 

@@ -11,8 +11,8 @@ from openmxu.arch.isa import format_named
 from openmxu.driver import MappedDevice
 from openmxu.sim.axi import SimulatedAxi
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases, outcome
 from scripts.faults import CONFIG
+from tb.lockstep import cases, outcome
 
 CASES = 30
 

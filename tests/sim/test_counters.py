@@ -8,8 +8,8 @@ import pytest
 from openmxu.arch.config import Config
 from openmxu.arch.events import Counter
 from openmxu.assembler import assemble
-from openmxu.sim.lockstep import Case, cases, configurations
-from openmxu.sim.lockstep.counters import Work, counter_problem, expected_work
+from tb.lockstep import Case, cases, configurations
+from tb.lockstep.counters import Work, counter_problem, expected_work
 
 # A row is half a beat, a tile four weight beats.
 CONFIG = Config(size=4, activation_lanes=1, unified_buffer_rows=256, accumulator_rows=64, weight_data_bytes=4)

@@ -1,6 +1,6 @@
 """The hardware takes the cycles that are written down, and pairs of instructions that do not meet do not wait.
 
-``python -m tests.sim.cycle_counts --write`` writes them down anew.
+``python -m tb.directed.cycle_counts --write`` writes them down anew.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import json
 
 import pytest
 
-from tests.sim.cycle_counts import EXPECTED, expected, measure_layers, measure_pairs, name_of
-from tests.sim.directed_cases import DIRECTED
-from tests.sim.test_lockstep import VERILATED
-from tests.sim.timed_programs import PLACES
+from tb.directed.cycle_counts import EXPECTED, expected, measure_layers, measure_pairs, name_of
+from tb.directed.directed_cases import DIRECTED
+from tb.directed.timed_programs import PLACES
+from tb.lockstep.campaign import VERILATED
 
 SMALL = pytest.mark.parametrize("config", DIRECTED, ids=name_of)
 

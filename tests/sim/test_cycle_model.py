@@ -12,13 +12,12 @@ from openmxu.arch.isa import Instruction, format_named
 from openmxu.assembler import assemble
 from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
 from openmxu.sim.cycle_model import predict
-from openmxu.sim.lockstep.campaign import configurations
-from openmxu.sim.lockstep.generator import generate
 from openmxu.sim.verilated import VerilatedDevice
-from tests.sim.cycle_counts import expected, name_of
-from tests.sim.directed_cases import DIRECTED
-from tests.sim.test_lockstep import VERILATED
-from tests.sim.timed_programs import accumulator_pairs, layers, setup, unified_buffer_pairs
+from tb.directed.cycle_counts import expected, name_of
+from tb.directed.directed_cases import DIRECTED
+from tb.directed.timed_programs import accumulator_pairs, layers, setup, unified_buffer_pairs
+from tb.lockstep.campaign import VERILATED, configurations
+from tb.lockstep.programs.generator import generate
 
 LIMIT = 0.02
 """How far a prediction may be from what the RTL takes."""

@@ -17,9 +17,9 @@ from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.driver.serial_transport import SerialTransport, open_port
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases, outcome
 from openmxu.sim.noisy_wire import NoisyWire
 from openmxu.sim.serial import SimulatedBoard
+from tb.lockstep import cases, outcome
 
 CONFIG = Config.preset("icebreaker", unified_buffer_rows=512, accumulator_rows=64, parameter_sets=20)
 """Small memories, so that programs reach their ends."""

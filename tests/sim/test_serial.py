@@ -19,9 +19,9 @@ from openmxu.driver.serial_link import PortError
 from openmxu.driver.serial_transport import SerialTransport, open_port
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.sim.interpreter import Interpreter
-from openmxu.sim.lockstep import cases, outcome
 from openmxu.sim.noisy_wire import NoisyWire
 from openmxu.sim.serial import SimulatedBoard
+from tb.lockstep import cases, outcome
 
 CONFIG = Config(
     size=4,

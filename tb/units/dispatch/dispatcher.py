@@ -20,10 +20,10 @@ from openmxu.rtl.dispatch.commands import (
 )
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
-from openmxu.sim.lockstep import cases
 from tb.accesses import access_of
 from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.dispatch import Units
+from tb.lockstep import cases
 from tb.payloads import pack, unpack
 
 CASES = 5

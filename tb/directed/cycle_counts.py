@@ -1,0 +1,160 @@
+"""The cycles of the fixed programs: measured on a device, and as they were when the file beside this was written.
+
+    python -m tb.directed.cycle_counts --write
+
+measures anew. A difference is no mistake by itself: it is a change of the hardware's timing, to be looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from openmxu.arch.config import Config
+from openmxu.arch.events import Counter
+from openmxu.arch.isa import Instruction
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.directed_cases import DIRECTED
+from tb.directed.timed_programs import (
+    PLACES,
+    accumulator_pairs,
+    host_memory,
+    layers,
+    setup,
+    unified_buffer_pairs,
+    weight_memory,
+)
+from tb.lockstep.campaign import VERILATED
+
+__all__ = ["EXPECTED", "expected", "measure_layers", "measure_pairs", "name_of"]
+
+EXPECTED = Path(__file__).with_suffix(".json")
+"""For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs."""
+
+
+_FAR_LATENCY = 60
+
+_FAR = ("product", "late tiles")
+"""Layers that are measured with memories of that latency as well."""
+
+
+def name_of(config: Config) -> str:
+    """The configuration's name in the file."""
+    return f"S{config.size}-{config.fingerprint}"
+
+
+def expected(config: Config) -> dict[str, dict]:
+    """What is written down for a configuration, under ``layers`` and ``pairs``."""
+    return json.loads(EXPECTED.read_text())[name_of(config)]
+
+
+def measure_layers(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, int]]:
+    """All counters of each of the layers, on a device with the given options.
+
+    Raises
+    ------
+    AssertionError
+        A program leaves something else behind than on the interpreter.
+    """
+    with _Bench(config, options) as bench, _Bench(config, {**options, "memory_latency": _FAR_LATENCY}) as far:
+        return {
+            name: {counter.name.lower(): count for counter, count in device.run(program).items()}
+            for device, names in ((bench, None), (far, _FAR))
+            for name, program in _renamed(layers(config), names)
+        }
+
+
+def _renamed(
+    programs: Iterator[tuple[str, list[Instruction]]], names: tuple[str, ...] | None
+) -> Iterator[tuple[str, list[Instruction]]]:
+    """All programs, or some of them under names for far memories."""
+    for name, program in programs:
+        if names is None:
+            yield name, program
+        elif name in names:
+            yield f"{name}, far", program
+
+
+def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, list[int]]]:
+    """The same for the pairs, only the cycles: for each memory and pair of instructions in the order of ``PLACES``."""
+    with _Bench(config, options) as bench:
+        return {
+            "unified buffer": bench.cycles(setup(), unified_buffer_pairs(config)),
+            "accumulators": bench.cycles(setup(), accumulator_pairs(config)),
+        }
+
+
+class _Bench:
+    """A device and an interpreter that run the same programs one after the other."""
+
+    def __init__(self, config: Config, options: Mapping[str, object]) -> None:
+        self.device = VerilatedDevice(config, **options)
+        self.reference = Interpreter(config)
+        self.host, self.weights = host_memory(config), weight_memory(config)
+
+    def __enter__(self) -> _Bench:
+        self.counters = self.device.counters
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.device.close()
+
+    def run(self, program: list[Instruction]) -> dict[Counter, int]:
+        """What the program adds to the counters."""
+        ours, theirs = self.host.copy(), self.host.copy()
+        events = self.device.execute(program, ours, self.weights)
+        assert events == self.reference.execute(program, theirs, self.weights)
+        assert np.array_equal(ours, theirs), "host memory"
+        left, expected = self.device.snapshot(), self.reference.snapshot()
+        assert np.array_equal(left.unified_buffer, expected.unified_buffer), "unified buffer"
+        assert np.array_equal(left.accumulators, expected.accumulators), "accumulators"
+        before, self.counters = self.counters, self.device.counters
+        return {counter: count - before[counter] for counter, count in self.counters.items()}
+
+    def cycles(self, first: list[Instruction], pairs: Iterator[tuple[str, list[Instruction]]]) -> dict[str, list[int]]:
+        self.run(first)
+        found: dict[str, list[int]] = {}
+        for name, program in pairs:
+            found.setdefault(name, []).append(self.run(program)[Counter.CYCLES])
+        return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tb.directed.cycle_counts", description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help=f"write {EXPECTED.name} anew")
+    write = parser.parse_args().write
+    measured = {
+        name_of(config): {
+            "layers": measure_layers(config, {}),
+            **({"pairs": measure_pairs(config, {})} if config in DIRECTED else {}),
+        }
+        for config in VERILATED
+    }
+    if write:
+        EXPECTED.write_text(_text(measured))
+    else:
+        print(_text(measured), end="")
+    return 0
+
+
+def _text(measured: dict) -> str:
+    """JSON with one pair, and one counter, a line."""
+    text = json.dumps({"places": list(PLACES), **measured}, indent=1)
+    lines, open_list = [], False
+    for line in text.splitlines():
+        if open_list:
+            lines[-1] += line.strip() + (" " if line.endswith(",") else "")
+        else:
+            lines.append(line)
+        open_list = line.endswith("[") or (open_list and not line.strip().startswith("]"))
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

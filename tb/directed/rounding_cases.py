@@ -1,0 +1,130 @@
+"""Cases whose results hang on the last bit of every rounding in the activation unit.
+
+A second operand that is added moves a scaled sum next to a tie, so that one unit in its last place makes another
+result: no bit of the scaler is then without effect. The sums themselves, and their products with the scale, are ties of
+the roundings before, or just beside one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Register, format_named, register_format
+from openmxu.arch.numerics import FRACTION_BITS, fixed_point
+from tb.lockstep import Case
+from tb.lockstep.case import HALT
+
+__all__ = ["ties"]
+
+_CASES = 2400
+"""Sums, each with a scale of its own; as many for each configuration."""
+
+_LOADS_A_PROGRAM = 40
+
+
+def ties(config: Config, seed: int) -> Iterator[Case]:
+    """Sums as biases of parameter sets, all columns alike, plus an operand of ones."""
+    rng = np.random.default_rng(seed)
+    sums, scales = _sums_and_scales(rng, _CASES)
+    products = fixed_point(sums, scales)
+    one = 1 << FRACTION_BITS
+    # What is missing to a tie, and no or one bit more or less.
+    bits = np.where(rng.random(_CASES) < 0.5, 0, rng.integers(0, FRACTION_BITS - 1, _CASES))
+    off = rng.choice([-1, 0, 1, 1], _CASES) << bits
+    rest = (one // 2 - products + off) % one
+    operand_scales = np.ldexp(rest.astype(np.float64), -FRACTION_BITS).astype(np.float32)
+    assert (fixed_point(np.ones(_CASES, np.int32), operand_scales) == np.where(rest < 1 << 10, 0, rest)).all()
+
+    sets = config.parameter_sets
+    rows = PARAMETER_ROWS * sets
+    loads = -(-_CASES // sets)
+    for start in range(0, loads, _LOADS_A_PROGRAM):
+        numbers = np.arange(start * sets, min(loads, start + _LOADS_A_PROGRAM) * sets) % _CASES
+        sets_of_rows = (_set_rows(config, *values) for values in zip(sums[numbers], scales[numbers], strict=True))
+        host = np.concatenate([np.ones(config.size, np.uint8), *sets_of_rows])
+        yield Case(
+            config,
+            tuple(_program(config, rows, operand_scales[numbers].reshape(-1, sets).view(np.uint32))),
+            host,
+            np.zeros(64, np.uint8),
+            seed,
+            separate=True,
+        )
+
+
+def _program(config: Config, rows: int, operand_scales: NDArray[np.uint32]) -> Iterator[Instruction]:
+    """Row ``rows`` holds the operand, those behind it the results."""
+    read, activate = format_named("read_host_memory"), format_named("activate")
+    size = config.size
+    limits = {"minimum": -(1 << 17), "maximum": (1 << 17) - 1}
+    yield read(unified_buffer=rows, rows=1, host=0)
+    yield _set(Register.OUTPUT_FORMAT, zero_point=0, **limits)
+    yield _set(Register.OPERAND_ADDRESS, unified_buffer=rows)
+    for load, scales in enumerate(operand_scales):
+        yield read(unified_buffer=0, rows=rows, host=(1 + load * rows) * size)
+        yield _set(Register.LOAD_PARAMETERS, unified_buffer=0, count=len(scales))
+        for number, scale in enumerate(scales):
+            yield _set(Register.OPERAND_SCALE, scale=int(scale))
+            yield activate(
+                unified_buffer=rows + 1 + 2 * number,
+                rows=1,
+                parameters=number,
+                operand=Operand.ADD,
+                output=OutputFormat.WORD,
+            )
+        yield HALT
+
+
+def _sums_and_scales(rng: np.random.Generator, count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """A third of them with ties in the sum, a third with ties in the product, the others anything."""
+    significands = rng.integers(1 << 23, 1 << 24, count)
+    sums = significands.copy()
+    others = rng.integers(1 << 23, 1 << 24, count)
+    kinds = np.arange(count) % 3
+
+    # 24 bits, a tie behind them, and one bit below it or none.
+    extra = rng.integers(1, 8, count)
+    beside = np.where(rng.random(count) < 0.5, 0, np.left_shift(1, rng.integers(0, extra)))
+    tie = (significands << extra) + np.where(beside < 1 << (extra - 1), 1 << (extra - 1), 0) + beside
+    sums = np.where(kinds == 0, np.minimum(tie, (1 << 31) - 1), sums)
+
+    # The lower half of the product is a tie of 23 or 24 bits, with one of the bits below it or none: odd numbers have
+    # an inverse modulo a power of two.
+    for number in np.flatnonzero(kinds == 1):
+        while True:
+            first = int(rng.integers(1 << 22, 1 << 23)) * 2 + 1
+            bits = int(rng.integers(23, 25))
+            bit = int(rng.integers(bits))
+            wanted = 1 << (bits - 1) | (1 << bit if rng.random() < 0.8 and bit < bits - 1 else 0)
+            second = wanted * pow(first, -1, 1 << bits) % (1 << bits) | (1 << 23 if bits == 23 else 0)
+            if second >> 23 == 1 and (first * second).bit_length() == bits + 24:
+                break
+        sums[number], others[number] = first, second
+    sums = np.where(kinds == 2, rng.integers(1, 1 << 31, count) >> rng.integers(0, 31, count), sums)
+    # Products have from 0 to 17 bits before the point, and a few many fewer.
+    bits = np.frompyfunc(lambda value: int(value).bit_length(), 1, 1)(sums).astype(np.int64)
+    smaller = np.where(rng.random(count) < 0.1, rng.integers(0, 14, count), 0)
+    exponents = rng.integers(0, 18, count) - 24 - bits - smaller
+    scales = np.ldexp(others.astype(np.float64), exponents).astype(np.float32)
+    negative = rng.integers(0, 2, (2, count))
+    sums = np.where(negative[0], -sums, sums).astype(np.int32)
+    scales = np.where(negative[1], -scales, scales)
+    # Scales may be any bits at all, and sums 0.
+    anything = rng.integers(1 << 32, size=count, dtype=np.uint32).view(np.float32)
+    chance = rng.random(count)
+    return np.where(chance < 0.03, 0, sums).astype(np.int32), np.where(chance < 0.1, anything, scales)
+
+
+def _set_rows(config: Config, bias: np.int32, scale: np.float32) -> NDArray[np.uint8]:
+    """The eight rows of a parameter set whose columns are all alike."""
+    octets = np.concatenate([np.array([bias], "<i4").view(np.uint8), np.array([scale], "<f4").view(np.uint8)])
+    return np.repeat(octets, config.size)
+
+
+def _set(register: Register, **values: int) -> Instruction:
+    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))

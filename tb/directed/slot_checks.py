@@ -1,0 +1,322 @@
+"""Pairs of instructions that meet, or just do not, in every slot of the scoreboard and anywhere in the memories.
+
+Where rows lie and which slots remember them must not matter: programs with the same pairs take the same cycles, and
+count the same stalls, wherever their rows are. One bit of a comparison that goes wrong makes a pair wait longer, or not
+at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named, register_format
+from openmxu.device import Snapshot
+from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.timed_programs import HALT, ROWS, setup, weight_memory
+
+__all__ = ["check_slots"]
+
+_HOST_BYTES = 1 << 12
+
+_LEAST_PROGRAMS = 6
+"""Of the same pairs; more where there are more slots."""
+
+_ROOM = 10 * PARAMETER_ROWS
+"""Rows of a memory that has some left for instructions which meet nobody."""
+
+_BASES = 6
+"""Places of host memory, besides the highest one."""
+
+
+@dataclass(frozen=True)
+class _Access:
+    """An access that moves; ``make`` takes its first row, or byte, and where rows are that nobody else uses."""
+
+    unit: Unit
+    make: Callable[[int, int], list[Instruction]]
+    length: int
+    writes: bool
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A program and what it leaves behind, and the number of those that take as long."""
+
+    group: str
+    instructions: tuple[Instruction, ...]
+    host: NDArray[np.uint8]
+    left: Snapshot
+
+
+def check_slots(config: Config, options: Mapping[str, object]) -> None:
+    """Run the pairs on a device with the given options.
+
+    Raises
+    ------
+    AssertionError
+        A program leaves something else behind than on the interpreter, or its counters depend on addresses or slots.
+    """
+    for base, programs in _programs(config):
+        with VerilatedDevice(config, host_base=base, **options) as device:
+            counted: dict[str, dict] = {}
+            for program in programs:
+                before = device.counters
+                host = _host_memory()
+                device.execute(_moved(program.instructions, base), host, weight_memory(config))
+                assert np.array_equal(host, program.host), "host memory"
+                left = device.snapshot()
+                assert np.array_equal(left.unified_buffer, program.left.unified_buffer), "unified buffer"
+                assert np.array_equal(left.accumulators, program.left.accumulators), "accumulators"
+                if program.group:
+                    counts = {counter: count - before[counter] for counter, count in device.counters.items()}
+                    assert counted.setdefault(program.group, counts) == counts, f"counters of {program.group}"
+
+
+@functools.cache
+def _programs(config: Config) -> list[tuple[int, list[_Program]]]:
+    """For each place of host memory the programs to run there."""
+    rng = np.random.default_rng(1)
+    rows = [
+        program
+        for name, accesses, rows in (
+            ("unified buffer", _unified_buffer_accesses(config), config.unified_buffer_rows),
+            ("accumulators", _accumulator_accesses(config), config.accumulator_rows),
+        )
+        for program in _of_memory(config, name, accesses, rows, rng)
+    ]
+    highest = (1 << config.host_address_width) - _HOST_BYTES
+    bases = [0, highest, *(int(rng.integers(highest >> 6)) << 6 for _ in range(_BASES))]
+    transfers = [
+        list(_of_memory(config, "host memory", _host_accesses(config), _HOST_BYTES, rng, config.host_alignment))
+        for _ in bases
+    ]
+    transfers[0] = rows + transfers[0]
+    return [(base, _run(config, [("", setup()), *programs])) for base, programs in zip(bases, transfers, strict=True)]
+
+
+def _run(config: Config, programs: list[tuple[str, list[Instruction]]]) -> list[_Program]:
+    device, found = Interpreter(config), []
+    for group, program in programs:
+        host = _host_memory()
+        device.execute(program, host, weight_memory(config))
+        found.append(_Program(group, tuple(program), host, device.snapshot()))
+    return found
+
+
+def _of_memory(
+    config: Config, memory: str, accesses: list[_Access], size: int, rng: np.random.Generator, step: int = 1
+) -> Iterator[tuple[str, list[Instruction]]]:
+    """Programs of as many pairs as there are slots, and between them such that move one unit on by a slot."""
+    depth = config.command_queue_depth
+    units = sorted({access.unit for access in accesses})
+    for first_unit in units:
+        for second_unit in units:
+            pairs = [
+                (first, second, distance)
+                for first in accesses
+                for second in accesses
+                if (first.unit, second.unit) == (first_unit, second_unit) and _may_conflict(first, second)
+                for distance in (first.length, first.length - step, step - second.length, -second.length)
+            ]
+            if not pairs:
+                continue
+            name = f"{memory}, {first_unit.name} before {second_unit.name}"
+            moves = range(max(depth, _LEAST_PROGRAMS))
+            for start in range(0, len(pairs), depth):
+                chosen = list(itertools.islice(itertools.cycle(pairs), start, start + depth))
+                for variant in range(2):
+                    for _ in moves:
+                        rotated = chosen[2 * variant :] + chosen[: 2 * variant]
+                        yield f"{name}, {start}, {variant}", _pairs(config, rotated, size, rng, nops=variant)
+                        yield "", _move_on(config, chosen[0], size, rng)
+            meeting = [pair for pair in pairs if abs(pair[2]) < pair[0].length][:: max(1, len(pairs) // 4)]
+            for number, pair in enumerate(meeting):
+                far = rng.integers(2, size=depth)
+                far[max(1, depth - number) :] = 1  # waiting for the last of them would hide the others
+                far &= size >= _ROOM
+                for _ in moves:
+                    yield f"{name}, queue {number}", _queue(config, pair, far, size, rng)
+                    yield "", _move_on(config, pair, size, rng)
+                    if first_unit == second_unit:
+                        yield "", _move_on(config, pair, size, rng)  # an odd number in all
+
+
+def _may_conflict(first: _Access, second: _Access) -> bool:
+    """Whether one of them may have to wait: the activation unit alone waits for itself, if it reads what it wrote."""
+    if first.unit == second.unit:
+        return first.unit is Unit.ACTIVATION and first.writes and not second.writes
+    return first.writes or second.writes
+
+
+def _pairs(config: Config, pairs: list, size: int, rng: np.random.Generator, *, nops: int) -> list[Instruction]:
+    """Pair after pair, with ``nops`` between the two of each: faults may show in every other cycle only."""
+    program = _prelude(config)
+    for pair in pairs:
+        row, other_row, free = _place(pair, size, rng)
+        first, second = pair[0].make(row, free), pair[1].make(other_row, free)
+        program += [*first, *(format_named("nop")() for _ in range(nops)), *second, _synchronize()]
+    return [*program, HALT]
+
+
+def _queue(
+    config: Config, pair: tuple[_Access, _Access, int], far: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> list[Instruction]:
+    """As many instructions as a queue holds before one that meets those of them that are not ``far``."""
+    row, other_row, free = _place(pair, size, rng)
+    distance = 2 * (pair[0].length + pair[1].length)
+    places = (place for place in range(0, size, _phase(size)) if min(abs(place - row), abs(place - free)) >= distance)
+    elsewhere = next(places, row)
+    program = _prelude(config)
+    for is_far in far:
+        program += pair[0].make(elsewhere if is_far else row, free)
+    return [*program, *pair[1].make(other_row, free), _synchronize(), HALT]
+
+
+def _move_on(config: Config, pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> list:
+    """Takes one more slot of the first unit than of the second."""
+    row, _, free = _place(pair, size, rng)
+    return [*_prelude(config), *pair[0].make(row, free), HALT]
+
+
+def _prelude(config: Config) -> list[Instruction]:
+    """Brings a tile into the array, for Halt forgets it; takes a slot of the matrix unit."""
+    return [
+        format_named("read_weights")(tiles=1),
+        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=config.accumulator_rows - 1),
+        _synchronize(),
+    ]
+
+
+def _place(pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> tuple[int, int, int]:
+    """Where both accesses of a pair begin, and where ``ROWS`` rows are free."""
+    first, second, distance = pair
+    low, high = min(0, distance), max(first.length, distance + second.length)
+    free_is_low = bool(rng.integers(2))
+    least = -low + ROWS * free_is_low
+    most = size - high - ROWS * (not free_is_low)
+    phase = _phase(size)
+    row = int(rng.integers(-(-least // phase), most // phase + 1)) * phase
+    return row, row + distance, 0 if free_is_low else size - ROWS
+
+
+def _set(register: Register, **values: int) -> Instruction:
+    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
+
+
+def _synchronize() -> Instruction:
+    return format_named("synchronize")(units=(1 << len(Unit)) - 1)
+
+
+def _unified_buffer_accesses(config: Config) -> list[_Access]:
+    read, write, multiply, convolve, activate = (
+        format_named(name)
+        for name in ("read_host_memory", "write_host_memory", "matrixmultiply", "convolve", "activate")
+    )
+    far = _HOST_BYTES // 2
+    from_buffer = functools.partial(activate, rows=ROWS, from_unified_buffer=1)
+
+    def host(row: int) -> int:
+        """Any address, so that what others have at its place in their words may or may not meet it."""
+        return row // 4 % 8 * 64
+
+    return [
+        _Access(Unit.HOST_READ, lambda row, free: [read(unified_buffer=row, rows=ROWS, host=host(row))], ROWS, True),
+        _Access(
+            Unit.HOST_WRITE,
+            lambda row, free: [write(unified_buffer=row, rows=ROWS, host=far + host(row))],
+            ROWS,
+            False,
+        ),
+        _Access(Unit.MATRIX, lambda row, free: [multiply(unified_buffer=row, rows=ROWS)], ROWS, False),
+        _Access(Unit.MATRIX, lambda row, free: [convolve(unified_buffer=row, height=2, width=ROWS // 2)], ROWS, False),
+        _Access(Unit.ACTIVATION, lambda row, free: [activate(unified_buffer=row, source=ROWS, rows=ROWS)], ROWS, True),
+        _Access(Unit.ACTIVATION, lambda row, free: [from_buffer(unified_buffer=free, source=row)], ROWS, False),
+        _Access(
+            Unit.ACTIVATION,
+            lambda row, free: [from_buffer(unified_buffer=free, source=row, rows=2, pooling=Pooling.MAX)],
+            ROWS,
+            False,
+        ),
+        _Access(
+            Unit.ACTIVATION,
+            lambda row, free: [
+                _set(Register.OPERAND_ADDRESS, unified_buffer=row),
+                activate(unified_buffer=free, source=ROWS, rows=ROWS, operand=Operand.MULTIPLY),
+            ],
+            ROWS,
+            False,
+        ),
+        _Access(
+            Unit.ACTIVATION,
+            lambda row, free: [_set(Register.LOAD_PARAMETERS, unified_buffer=row, count=1)],
+            PARAMETER_ROWS,
+            False,
+        ),
+    ]
+
+
+def _accumulator_accesses(config: Config) -> list[_Access]:
+    """Each uses two rows of accumulators, and rows of the unified buffer that no other one writes."""
+    multiply, convolve, activate = (format_named(name) for name in ("matrixmultiply", "convolve", "activate"))
+    int32 = functools.partial(activate, output=OutputFormat.INT32)
+    return [
+        _Access(Unit.MATRIX, lambda row, free: [multiply(accumulator=row, rows=2)], 2, True),
+        _Access(Unit.MATRIX, lambda row, free: [multiply(accumulator=row, rows=2, accumulate=1)], 2, True),
+        _Access(Unit.MATRIX, lambda row, free: [convolve(accumulator=row, height=2, width=1)], 2, True),
+        _Access(Unit.MATRIX, lambda row, free: [multiply(accumulator=row, rows=2, wide_input=1)], 2, True),
+        _Access(Unit.ACTIVATION, lambda row, free: [activate(unified_buffer=12, source=row, rows=2)], 2, False),
+        _Access(Unit.ACTIVATION, lambda row, free: [int32(unified_buffer=12, source=row, rows=2)], 2, False),
+    ]
+
+
+def _host_accesses(config: Config) -> list[_Access]:
+    """Transfers whose rows in the unified buffer are apart."""
+    rows = ROWS
+    accesses = []
+    for name, unit, row in (("read", Unit.HOST_READ, 0), ("write", Unit.HOST_WRITE, 2 * ROWS)):
+        plain, strided = format_named(f"{name}_host_memory"), format_named(f"{name}_host_memory_alternate")
+        accesses += [
+            _Access(
+                unit,
+                lambda byte, free, make=plain, row=row: [make(unified_buffer=row, rows=rows, host=byte)],
+                rows * config.size,
+                unit is Unit.HOST_WRITE,
+            ),
+            _Access(
+                unit,
+                lambda byte, free, make=strided, row=row: [
+                    _set(Register.HOST_STRIDE, stride=3 * config.size),
+                    make(unified_buffer=row, rows=rows, host=byte),
+                ],
+                ((rows - 1) * 3 + 1) * config.size,
+                unit is Unit.HOST_WRITE,
+            ),
+        ]
+    return accesses
+
+
+def _host_memory() -> NDArray[np.uint8]:
+    return np.random.default_rng(1).integers(0, 256, _HOST_BYTES, np.uint8)
+
+
+def _phase(size: int) -> int:
+    """Rows, or bytes, that accesses move by multiples of, so that they meet the same banks and places in beats."""
+    return 64 if size == _HOST_BYTES else 4
+
+
+def _moved(program: tuple[Instruction, ...], base: int) -> list[Instruction]:
+    return [
+        instruction.format(**instruction.values | {"host": instruction["host"] + base})
+        if base and "host" in instruction.values
+        else instruction
+        for instruction in program
+    ]

@@ -1,0 +1,172 @@
+"""Many random cases over several configurations: what the script and the tests run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from openmxu.arch.config import Config
+from openmxu.sim.interpreter import Interpreter
+from tb.lockstep.case import Case
+from tb.lockstep.comparison import LockstepDevice, Mismatch, run_case
+from tb.lockstep.programs.environment import environment
+from tb.lockstep.programs.generator import generate
+from tb.lockstep.report import report
+from tb.lockstep.shrinker import shrink
+
+__all__ = [
+    "DEFAULT_COUNT",
+    "DEFAULT_SEED",
+    "VERILATED",
+    "DeviceFactory",
+    "Failure",
+    "cases",
+    "check",
+    "configurations",
+    "first_failure",
+    "verilated_device",
+]
+
+DeviceFactory = Callable[[Case], LockstepDevice]
+"""Makes a device for a case, in the state after power-on; the same case gives the same stalls."""
+
+FAULT_PROBABILITY = 0.35
+_LENGTHS = (8, 30, 80)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that ran differently, shrunk.
+
+    Attributes
+    ----------
+    case, mismatch
+        The shrunk case and its difference.
+    report
+        All about it as text; the program's lines are assembly.
+    """
+
+    case: Case
+    mismatch: Mismatch
+    report: str
+
+
+def configurations(size: int) -> tuple[Config, ...]:
+    """Configurations of one array size that differ in everything that can break: lanes, depths, banks and buses.
+
+    Memories are small, so that programs reach both of their ends.
+    """
+    base = Config(size=size, unified_buffer_rows=256, accumulator_rows=64, parameter_sets=4, activation_lanes=1)
+    return (
+        base.replace(
+            activation_lanes=max(1, size // 4),
+            host_data_bytes=8,
+            weight_data_bytes=8,
+        ),
+        base.replace(
+            activation_lanes=size,
+            unified_buffer_rows=40,
+            unified_buffer_banks=4,
+            accumulator_rows=10,
+            weight_fifo_tiles=2,
+            weight_queue_depth=1,
+            command_queue_depth=2,
+            parameter_sets=1,
+            host_data_bytes=4,
+            weight_data_bytes=16,
+        ),
+        base.replace(
+            activation_lanes=1,
+            unified_buffer_rows=100,
+            unified_buffer_banks=1,
+            accumulator_rows=36,
+            weight_fifo_tiles=3,
+            weight_queue_depth=3,
+            command_queue_depth=8,
+            parameter_sets=3,
+            host_data_bytes=16,
+            weight_data_bytes=4,
+        ),
+        base.replace(
+            activation_lanes=size // 2,
+            unified_buffer_rows=200,
+            accumulator_rows=100,
+            weight_fifo_tiles=8,
+            weight_queue_depth=8,
+            command_queue_depth=16,
+            parameter_sets=6,
+            host_data_bytes=32,
+            weight_data_bytes=64,
+        ),
+    )
+
+
+VERILATED = [configurations(2)[0], configurations(4)[3], configurations(8)[1], configurations(16)[2]]
+"""What the test suite runs: each is a build by itself, so only one for each size; scripts/lockstep.py runs all
+configurations. In each of these the unified buffer has the rows that a table needs."""
+
+DEFAULT_SEED = 1
+DEFAULT_COUNT = 60
+"""The random programs of the test suite."""
+
+
+def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
+    """``count`` cases with the seeds ``seed``, ``seed + 1``, …, which take turns over ``configs``.
+
+    A case is given by its seed and its configuration: ``cases(case.seed, 1, [case.config])`` is that case again.
+    """
+    for number in range(count):
+        case_seed = seed + number
+        length = int(np.random.default_rng((case_seed, 0)).choice(_LENGTHS, p=[0.3, 0.5, 0.2]))
+        yield generate(configs[number % len(configs)], case_seed, length, fault_probability=FAULT_PROBABILITY)
+
+
+def verilated_device(case: Case, **options: Any) -> LockstepDevice:
+    """A Verilated device for ``case``, whose memories stall as its seed says; ``options`` are further arguments."""
+    # Here, for everything else in this module needs neither Amaranth nor Verilator.
+    from openmxu.sim.verilated import VerilatedDevice
+    from openmxu.sim.verilator.library import Port
+
+    surroundings = environment(case.seed)
+    return VerilatedDevice(
+        case.config,
+        seed=case.seed,
+        stall_probability=surroundings.probability,
+        stall_cycles=surroundings.cycles,
+        stalled_ports=[Port[name] for name in surroundings.streams],
+        memory_latency=surroundings.latency,
+        **options,
+    )
+
+
+def check(case: Case, make_device: DeviceFactory) -> Failure | None:
+    """Run ``case`` on a new device and a new interpreter; if they differ, shrink it and report."""
+    found = _mismatch(case, make_device)
+    if found is None:
+        return None
+    short = shrink(case, lambda candidate: _mismatch(candidate, make_device) is not None, attempts=600)
+    mismatch = _mismatch(short, make_device)
+    assert mismatch is not None, "shrinking keeps a mismatch"
+    return Failure(short, mismatch, report(short, mismatch, found, len(case.instructions)))
+
+
+def first_failure(
+    all_cases: Iterable[Case], make_device: DeviceFactory, *, done: Callable[[Case], None] = lambda case: None
+) -> Failure | None:
+    """The first of the cases that fails, shrunk; calls ``done`` after each that does not."""
+    for case in all_cases:
+        if failure := check(case, make_device):
+            return failure
+        done(case)
+    return None
+
+
+def _mismatch(case: Case, make_device: DeviceFactory) -> Mismatch | None:
+    device = make_device(case)
+    try:
+        return run_case(case, device, Interpreter(case.config))
+    finally:
+        device.close()

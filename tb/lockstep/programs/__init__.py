@@ -1,0 +1,1 @@
+"""Random programs: legal ones over the whole instruction set, and faulting ones."""

@@ -1,0 +1,68 @@
+"""A case instruction by instruction, each in the state that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Instruction, Opcode, Register
+from openmxu.arch.legality import LegalityChecker
+from tb.lockstep.case import HALT, Case
+
+__all__ = ["Step", "steps"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """An instruction that is executed, or faults.
+
+    Attributes
+    ----------
+    state
+        The state before the instruction. It changes when the next step is asked for.
+    fault
+        ``NONE`` if the instruction is legal.
+    execution
+        Number of the call of ``execute``, see :meth:`Case.executions`.
+    """
+
+    instruction: Instruction
+    state: LegalityChecker
+    fault: FaultCode
+    execution: int
+
+    @cached_property
+    def opcode(self) -> Opcode | None:
+        """``None`` for unknown ones."""
+        return self.instruction.opcode
+
+    @cached_property
+    def values(self) -> dict[str, int]:
+        """The instruction's fields."""
+        return self.instruction.values
+
+    def register(self, register: Register) -> dict[str, int]:
+        """Fields of a configuration register before the instruction."""
+        return self.state.register(register)
+
+
+def steps(case: Case) -> Iterator[Step]:
+    """Every instruction of a case but those that a fault drops."""
+    state, lookahead = case.checker(), case.checker()
+    faulted = False
+    execution = 0
+    for instruction in case.instructions:
+        if faulted:
+            faulted = instruction != HALT
+            execution += not faulted
+            continue
+        fault = lookahead.check(instruction)
+        yield Step(instruction, state, fault, execution)
+        state.check(instruction)
+        execution += case.separate and instruction == HALT
+        if fault is not FaultCode.NONE:
+            faulted = True
+            for checker in (state, lookahead):
+                checker.begin_program()

@@ -1,0 +1,139 @@
+"""What the device cannot compute, the host does before and after it; ONNX Runtime says what must come out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import openmxu
+from openmxu import InputError, Program
+from openmxu.device import Device
+from tests.compiler.models.graphs import node
+from tests.compiler.models.host_models import MODELS, TOKENS, WORDS, embedding, host_model, layer, random_inputs
+
+CONFIG = openmxu.Config(size=4, activation_lanes=1)
+
+
+@pytest.fixture
+def device():
+    with openmxu.open_device("interpreter", CONFIG) as opened:
+        yield opened
+
+
+def expected(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return dict(zip([item.name for item in model.graph.output], session.run(None, inputs), strict=True))
+
+
+def assert_same(results: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
+    assert list(results) == list(wanted)
+    for name, array in wanted.items():
+        assert (results[name].dtype, results[name].shape) == (array.dtype, array.shape)
+        if array.dtype == np.float32:
+            np.testing.assert_allclose(results[name], array, rtol=1e-5, atol=1e-6)
+        else:
+            assert (results[name] == array).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_same_as_onnx_runtime(device: Device, name: str) -> None:
+    inputs = random_inputs(MODELS[name], 3)
+    assert_same(openmxu.compile(MODELS[name], CONFIG, batch=2).run(device, inputs), expected(MODELS[name], inputs))
+
+
+def test_who_does_what() -> None:
+    program = openmxu.compile(MODELS["embedding"], CONFIG)
+    assert program.before.nodes == ("words (Gather)", "scaled (Mul)")
+    assert program.after.nodes == ("y (Softmax)", "best (ArgMax)")
+    assert [(spec.name, spec.dtype, spec.shape) for spec in program.inputs] == [("tokens", "int64", (TOKENS,))]
+    assert [tensor.name for tensor in program.device_inputs] == ["scaled"]
+    assert [tensor.name for tensor in program.device_outputs] == ["h", "real"]
+
+
+def test_device_does_what_it_can() -> None:
+    nodes = layer("x", "y")
+    program = openmxu.compile(host_model(nodes, [("x", "float32", (6,))], [("y", "float32", (4,))]), CONFIG)
+    assert (program.before, program.after) == (None, None)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 23, onnx.defs.onnx_opset_version()])
+def test_operator_versions(device: Device, opset: int) -> None:
+    inputs = random_inputs(MODELS["embedding"], 2)
+    result = openmxu.compile(embedding(opset), CONFIG).run(device, inputs)
+    assert_same(result, expected(MODELS["embedding"], inputs))
+
+
+@pytest.mark.parametrize("batch", [0, 1, 3, 7])
+def test_fixed_batch_of_the_model(device: Device, batch: int) -> None:
+    """The host's part knows three elements at a time."""
+    program = openmxu.compile(MODELS["fixed batch"], CONFIG)
+    assert program.before.batch == 3
+    inputs = random_inputs(MODELS["preprocessing"], batch)
+    assert_same(program.run(device, inputs), expected(MODELS["preprocessing"], inputs))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_without_onnx_runtime(device: Device, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    inputs = random_inputs(MODELS[name], 3)
+    wanted = expected(MODELS[name], inputs)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert_same(openmxu.compile(MODELS[name], CONFIG).run(device, inputs), wanted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_file_round_trip(device: Device, tmp_path: Path, name: str) -> None:
+    inputs = random_inputs(MODELS[name], 3)
+    saved = openmxu.compile(MODELS[name], CONFIG, batch=3)
+    saved.save(tmp_path / "model.mxu")
+    loaded = Program.load(tmp_path / "model.mxu")
+    for field in ("inputs", "outputs", "device_inputs", "device_outputs", "before", "after"):
+        assert getattr(loaded, field) == getattr(saved, field)
+    assert_same(loaded.run(device, inputs), expected(MODELS[name], inputs))
+
+
+def test_value_that_the_host_cannot_use(device: Device) -> None:
+    program = openmxu.compile(MODELS["embedding"], CONFIG)
+    with pytest.raises(InputError, match=r"the host's part of the model \(words \(Gather\), .* failed: ") as caught:
+        program.run(device, np.full((1, TOKENS), WORDS, np.int64))
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_type(device: Device) -> None:
+    with pytest.raises(InputError, match=r"input 'tokens' must be int64 of shape \(batch, 5\), not float32"):
+        openmxu.compile(MODELS["embedding"], CONFIG).run(device, np.zeros((1, TOKENS), np.float32))
+
+
+def test_shape_that_depends_on_the_batch() -> None:
+    nodes = [
+        node("Reshape", "x together", "t"),
+        *layer("t", "y"),
+    ]
+    model = host_model(nodes, [("x", "float32", (5, 6))], [("y", "float32", (4,))])
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 6]), "together"))
+    with pytest.raises(openmxu.UnsupportedOperatorError, match=r"node 't' \(Reshape\): the batch must stay the first"):
+        openmxu.compile(model, CONFIG)
+
+
+def test_host_takes_no_layer_from_the_device() -> None:
+    """Real weights between two quantized layers are no work for the host."""
+    values = [("x", "float32", (5, 6))], [("y", "float32", (5, 6))]
+    nodes = [*layer("x", "real"), node("MatMul", "real back", "wide"), *renamed(layer("wide", "y"))]
+    model = host_model(nodes, *values)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4, 6), np.float32), "back"))
+    with pytest.raises(openmxu.UnsupportedOperatorError, match=r"node 'wide' \(MatMul\): the weights must be"):
+        openmxu.compile(model, CONFIG)
+
+
+def renamed(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """The same layer once more: its tensors get names of their own."""
+    made = {name for item in nodes for name in item.output} - {"y"}
+    for item in nodes:
+        for names in (item.input, item.output):
+            names[:] = [f"{name} again" if name in made else name for name in names]
+        item.name = item.output[0]
+    return nodes

@@ -1,0 +1,72 @@
+"""Where networks are cut: what one strip of the unified buffer holds, and what goes through host memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from openmxu.arch import Config
+from openmxu.arch.isa import Opcode
+from openmxu.compiler import compile_network
+from openmxu.compiler.ir.network import Network, Tensor
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.fusion_groups import plan_groups
+from tests.compiler.models.plane_networks import differing_planes
+from tests.compiler.models.small_networks import SAME, convolution, image_network, residual_block
+
+
+def large_planes_and_a_dense_layer() -> Network:
+    """A convolution of 16 × 16 positions, one that leaves 4 × 4, and a matrix product of everything that it makes."""
+    plane = Tensor(16, 16, 4, False)
+    tensors = {"x": plane, "a": plane, "b": Tensor(4, 4, 16, False), "y": Tensor(1, 1, 12, False)}
+    operations = [
+        convolution("x", "a", 4, 4, SAME),
+        convolution("a", "b", 4, 16, Window(4, 4, stride_y=4, stride_x=4)),
+        convolution("b", "y", 16, 12, Window(4, 4)),
+    ]
+    return image_network(operations, tensors)
+
+
+SMALL = Config(size=4, activation_lanes=1, unified_buffer_rows=900, accumulator_rows=256)
+
+
+def test_a_dense_layer_sees_the_whole_batch() -> None:
+    """Planes of all images do not fit at once, but those in front of the dense layer do: its weights are read once."""
+    network = large_planes_and_a_dense_layer()
+    first, second = plan_groups(network, 8, 16, SMALL)
+    assert (first.operations, second.operations) == (range(2), range(2, 3))
+    assert len(first.strips) > 1
+    assert [len(strip.images) for strip in second.strips] == [8]
+    first_tile = 9 + 4 * 4 * (16 // 4)
+    tiles = [
+        item["weights"] // SMALL.tile_bytes + number
+        for item in compile_network(network, SMALL, batch=8).instructions
+        if item.word & 0xFF == Opcode.READ_WEIGHTS
+        for number in range(item["tiles"])
+    ]
+    assert sum(tile >= first_tile for tile in tiles) == 4 * 4 * (16 // 4) * (12 // 4)
+    assert sum(tile < first_tile for tile in tiles) > len(first.strips) * first_tile
+
+
+def test_everything_together_where_it_fits() -> None:
+    network = large_planes_and_a_dense_layer()
+    (group,) = plan_groups(network, 8, 16, SMALL.replace(unified_buffer_rows=8192))
+    assert (group.sources, group.targets) == (("x",), ("y",))
+    assert [len(strip.images) for strip in group.strips] == [8]
+
+
+@pytest.mark.parametrize("rows", [300, 600, 900, 1500, 8192])
+def test_cut_networks_compute_the_same(rows: int) -> None:
+    network, config = large_planes_and_a_dense_layer(), SMALL.replace(unified_buffer_rows=rows)
+    assert differing_planes(network, config, np.random.default_rng(0), batch=4) == 0
+
+
+def test_a_sum_of_tensors_from_before_and_within_a_group() -> None:
+    """The shortcut of a residual block may come from host memory."""
+    network = residual_block()
+    for rows in (560, 700, 1000, 8192):
+        config = SMALL.replace(unified_buffer_rows=rows)
+        assert differing_planes(network, config, np.random.default_rng(rows), batch=3) == 0
+    groups = plan_groups(network, 3, 16, SMALL.replace(unified_buffer_rows=700))
+    assert len(groups) > 1
+    assert "x" in groups[-1].sources

@@ -1,0 +1,148 @@
+"""Programs of networks on planes compute what the networks define, however small the machine."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from openmxu.arch import Config
+from openmxu.arch.isa import Instruction, Opcode
+from openmxu.compiler import CapacityError, compile_network, conv_input, conv_network, evaluate
+from openmxu.compiler.ir.fusion import fuse
+from openmxu.compiler.ir.network import Network, Port, Tensor
+from openmxu.compiler.ir.operations import Convolution, Result
+from openmxu.compiler.ir.window import Window
+from openmxu.devices import open_device
+from openmxu.host_tensor import HostTensor
+from tests.compiler.models.plane_networks import differing_planes, random_planes
+
+BENCH = {"kernel": 3, "stride": 1, "pool": 2}
+
+
+def moved(instructions: tuple[Instruction, ...], opcode: Opcode) -> int:
+    """Rows that instructions of one kind transfer."""
+    return sum(item["rows"] for item in instructions if item.word & 0xFF == opcode)
+
+
+def count(instructions: tuple[Instruction, ...], opcode: Opcode) -> int:
+    return sum(item.word & 0xFF == opcode for item in instructions)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_networks_on_random_machines(seed: int) -> None:
+    """Tensors that stay in the unified buffer, in groups, image by image, in rows, or hardly a window of them."""
+    random = np.random.default_rng(seed)
+    config = Config.for_size(
+        int(random.choice([2, 4, 8, 16])),
+        unified_buffer_rows=int(random.choice([400, 600, 1024, 8192])),
+        accumulator_rows=int(random.choice([4, 16, 30, 128, 1024])),
+        parameter_sets=int(random.choice([1, 2, 3, 16, 64])),
+        weight_queue_depth=int(random.choice([1, 2, 8])),
+        command_queue_depth=int(random.choice([2, 4, 8])),
+    )
+    shape = tuple(int(value) for value in (random.integers(1, 14), random.integers(1, 14), random.integers(1, 10)))
+    network = random_planes(random, shape, operations=int(random.integers(1, 6)))
+    assert differing_planes(network, config, random, batch=int(random.integers(1, 5))) == 0
+
+
+@pytest.mark.parametrize("rows", [76, 100, 150, 250, 400, 1000])
+def test_one_convolution_in_ever_smaller_buffers(rows: int) -> None:
+    """The same image as a whole, in strips of rows, and in strips of columns."""
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=rows, accumulator_rows=32)
+    network, values = conv_network(6, 9, 13, 11, **BENCH), conv_input(6, 13, 11)
+    program = compile_network(network, config)
+    with open_device("interpreter", config) as device:
+        assert (program.run(device, values)["y"] == evaluate(network, values)).all()
+
+
+def test_unified_buffer_too_small() -> None:
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=32)
+    with pytest.raises(CapacityError, match=r"node 'conv': unified_buffer_rows is 32, but it needs at least \d+"):
+        compile_network(conv_network(6, 9, 13, 11, **BENCH), config)
+
+
+def test_table_larger_than_the_unified_buffer() -> None:
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=64)
+    network = conv_network(3, 4, 4, 4, kernel=1, stride=1, pool=1)
+    operation = network.operations[0]
+    result = dataclasses.replace(operation.result, table=np.zeros(256, np.uint8))
+    network = dataclasses.replace(network, operations=(dataclasses.replace(operation, result=result),))
+    with pytest.raises(CapacityError, match="unified_buffer_rows is 64, but parameters and tables alone need 72"):
+        compile_network(network, config)
+
+
+def test_everything_is_transferred_once() -> None:
+    """A convolution whose tensors fit: input, parameters and output, each row once."""
+    config = Config.for_size(16)
+    program = compile_network(conv_network(64, 64, 32, 32, **BENCH), config)
+    assert moved(program.instructions, Opcode.READ_HOST_MEMORY) == 4 * 1024 + 4 * 8
+    assert moved(program.instructions, Opcode.WRITE_HOST_MEMORY) == 4 * 256
+    assert program.multiply_adds == 9 * 64 * 64 * 1024
+
+
+def test_pooling_needs_no_pass_of_its_own() -> None:
+    config = Config.for_size(16)
+    network = conv_network(64, 64, 32, 32, **BENCH)
+    assert len(fuse(network, config).operations) == 1
+    instructions = compile_network(network, config).instructions
+    convolutions = count(instructions, Opcode.CONVOLVE)
+    # One Convolve for each kernel position, input plane, output tile and band; one Activate for each tile and band.
+    assert convolutions == 9 * 4 * count(instructions, Opcode.ACTIVATE)
+    assert not any(item["from_unified_buffer"] for item in instructions if item.word & 0xFF == Opcode.ACTIVATE)
+
+
+def test_computing_begins_when_little_of_the_input_is_read() -> None:
+    config = Config.for_size(16)
+    instructions = compile_network(conv_network(64, 64, 32, 32, **BENCH), config).instructions
+    first = next(index for index, item in enumerate(instructions) if item.word & 0xFF == Opcode.CONVOLVE)
+    needed = instructions[first]["unified_buffer"]
+    reads = [item for item in instructions[:first] if item.word & 0xFF == Opcode.READ_HOST_MEMORY]
+    assert reads[0]["unified_buffer"] == needed
+    assert reads[0]["rows"] <= 4 * 32
+    # A full queue of reads would hold back the multiplications behind it.
+    assert len(reads) < config.command_queue_depth
+
+
+def test_average_of_a_convolution_is_not_taken_of_its_sums() -> None:
+    """It is requantized first, as in the model."""
+    config = Config.for_size(4)
+    random = np.random.default_rng(11)
+    while True:
+        network = random_planes(random, (6, 6, 3), 3)
+        kinds = [type(operation).__name__ for operation in network.operations]
+        if kinds[:2] == ["Convolution", "Pooling"] and not network.operations[1].maximum:
+            break
+    assert [type(operation).__name__ for operation in fuse(network, config).operations][:2] == kinds[:2]
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_images_with_one_row_of_outputs_share_instructions(padding: int) -> None:
+    """A window as high as the plane: one Convolve for each position, whatever the batch, unless padding is near."""
+    window = Window(height=4, width=2, stride_x=2, left=padding)
+    layer = Convolution(
+        name="layer",
+        sources=("x",),
+        target="y",
+        weights=np.random.default_rng(0).integers(-128, 128, (7, 20, 4, 2)).astype(np.int16),
+        bias=np.arange(7, dtype=np.int32),
+        input_signed=False,
+        zero_point=7,
+        result=Result(np.float32(0.001), 100, 0, 255),
+        window=window,
+    )
+    width = window.outputs(4, 6)[1]
+    network = Network(
+        inputs=(Port(HostTensor("x", "uint8", (20, 4, 6), 20, "uint8", channels_first=True), "x"),),
+        outputs=(Port(HostTensor("y", "uint8", (7, 1, width), 7, "uint8", channels_first=True), "y"),),
+        tensors={"x": Tensor(4, 6, 20, False), "y": Tensor(1, width, 7, False)},
+        operations=(layer,),
+    )
+    config = Config.for_size(8)
+    program = compile_network(network, config, batch=5)
+    positions = 4 * 2 * 3  # three planes of eight channels
+    assert count(program.instructions, Opcode.CONVOLVE) == positions * (5 if padding else 1)
+    values = np.random.default_rng(1).integers(0, 256, (11, 20, 4, 6)).astype(np.uint8)
+    with open_device("interpreter", config) as device:
+        assert (program.run(device, values)["y"] == evaluate(network, values)).all()

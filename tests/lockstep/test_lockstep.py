@@ -1,0 +1,258 @@
+"""Random programs in lockstep: the Verilated device, and the machinery with devices that are broken on purpose."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter, Management
+from openmxu.arch.isa import Opcode, OutputFormat, Register, encode_program, format_named
+from openmxu.arch.numerics import operand
+from openmxu.assembler import assemble
+from openmxu.device import DeviceFault, DeviceHang
+from openmxu.sim.interpreter import Interpreter
+from tb.lockstep import Case, cases, configurations, first_failure, generate, run_case, shrink
+from tb.lockstep.campaign import VERILATED, verilated_device
+from tb.lockstep.case import HALT
+
+ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
+
+
+class ForgetsToWait(Interpreter):
+    """Activates a row too few when the rows are those of the last multiplication: a lost interlock."""
+
+    fresh: int | None = None
+
+    def _multiply(self, values, inputs):
+        super()._multiply(values, inputs)
+        self.fresh = values["accumulator"]
+
+    def _activate(self, values):
+        if not values["from_unified_buffer"] and self.fresh == values["source"]:
+            values = {**values, "rows": max(1, values["rows"] - 1)}
+        super()._activate(values)
+
+
+class PadsBeforeTheZeroPoint(Interpreter):
+    """Takes a convolution's padding for bytes that are 0, from which the zero point is subtracted."""
+
+    def _multiply(self, values, inputs):
+        if "height" in values and not values["wide_input"]:
+            zero_point = self._checker.register(Register.INPUT_FORMAT)["zero_point"]
+            inputs = np.where(inputs.any(axis=1, keepdims=True), inputs, np.int32(-zero_point))
+        super()._multiply(values, inputs)
+
+
+class KeepsTheLowTile(Interpreter):
+    """Leaves the tile of the low bytes in the array."""
+
+    def _multiply(self, values, inputs):
+        low = None
+        if values["wide_weights"]:
+            address, zero_point, signed = self._queued[0]
+            tile = self._weights[address : address + self.config.tile_bytes]
+            low = operand(tile, zero_point, signed).reshape(self.config.size, self.config.size)
+        super()._multiply(values, inputs)
+        self._tile = self._tile if low is None else low
+
+
+class LoadsTheTableTooLate(Interpreter):
+    """Looks up in the table of before, once."""
+
+    fresh: np.ndarray | None = None
+
+    def _load_table(self):
+        before = self.table.copy()
+        super()._load_table()
+        self.fresh = before
+
+    def _activate(self, values):
+        if self.fresh is not None and values["table"]:
+            self.table, self.fresh = self.fresh, self.table
+            super()._activate(values)
+            self.table, self.fresh = self.fresh, None
+        else:
+            super()._activate(values)
+
+
+class KeepsTilesOverHalt(Interpreter):
+    def _forget_weights(self):
+        kept = list(self._queued)
+        super()._forget_weights()
+        self._queued.extend(kept)
+
+
+class BreaksTheLastRow(Interpreter):
+    def _activate(self, values):
+        super()._activate(values)
+        if values["output"] == OutputFormat.INT32:
+            last = values["unified_buffer"] + 4 * values["rows"] - 1
+            self.unified_buffer[last, -1] ^= 1 if last == self.config.unified_buffer_rows - 1 else 0
+
+
+class WritesOutsideItsRow(Interpreter):
+    def _write_host_memory(self, values, stride):
+        super()._write_host_memory(values, stride)
+        if values["rows"] > 3 and values["host"]:
+            self._host[values["host"] - 1] ^= 0x80
+
+
+class Hangs(Interpreter):
+    def _execute(self, opcode, values):
+        if opcode is Opcode.SYNCHRONIZE and values["units"] == 31:
+            raise DeviceHang("no progress for 1000 cycles: the matrix unit waits")
+        super()._execute(opcode, values)
+
+
+class NumbersFaultsFromOne(Interpreter):
+    def execute(self, program, host_memory, weight_memory):
+        try:
+            return super().execute(program, host_memory, weight_memory)
+        except DeviceFault as fault:
+            raise DeviceFault(fault.code, fault.index + 1, fault.instruction, "off by one") from fault
+
+
+class SwallowsTags(Interpreter):
+    def execute(self, program, host_memory, weight_memory):
+        events = super().execute(program, host_memory, weight_memory)
+        return [dataclasses.replace(event, tag=event.tag & 0xFFFF) for event in events]
+
+
+class CountsACycleTwice(Interpreter):
+    @property
+    def counters(self):
+        return dict.fromkeys(Counter, 0) | {Counter.CYCLES: 9, Counter.ARRAY_ACTIVE: 4, Counter.NON_MATRIX: 6}
+
+
+@pytest.mark.parametrize(
+    ("broken", "what", "longest"),
+    [
+        (ForgetsToWait, {"unified buffer", "host memory"}, 8),
+        (PadsBeforeTheZeroPoint, {"accumulators", "unified buffer"}, 6),
+        (KeepsTheLowTile, {"accumulators", "unified buffer"}, 6),
+        (LoadsTheTableTooLate, {"unified buffer", "host memory"}, 8),
+        (KeepsTilesOverHalt, {"accumulators"}, 8),
+        (BreaksTheLastRow, {"unified buffer"}, 2),
+        (WritesOutsideItsRow, {"host memory"}, 2),
+        (Hangs, {"outcome"}, 2),
+        (NumbersFaultsFromOne, {"outcome"}, 10),
+        (SwallowsTags, {"events"}, 2),
+        (CountsACycleTwice, {"counters"}, 1),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_a_broken_device_is_caught_and_its_program_made_short(broken, what, longest):
+    failure = first_failure(cases(1, 400, ALL), lambda case: broken(case.config))
+    assert failure is not None
+    assert failure.mismatch.what in what
+    assert len(failure.case.instructions) <= longest
+    assert run_case(failure.case, broken(failure.case.config), Interpreter(failure.case.config)) == failure.mismatch
+    assert run_case(failure.case, *(Interpreter(failure.case.config) for _ in range(2))) is None
+
+
+def test_the_report_says_all_and_assembles_to_the_short_program():
+    failure = first_failure(cases(1, 400, ALL), lambda case: BreaksTheLastRow(case.config))
+    assert f"# seed {failure.case.seed}, " in failure.report
+    assert f"size={failure.case.config.size}" in failure.report
+    assert str(failure.mismatch) in failure.report
+    assert tuple(assemble(failure.report)) == failure.case.instructions
+
+
+def test_equal_devices_run_all_cases():
+    finished: list[Case] = []
+    assert first_failure(cases(1, 100, ALL), lambda case: Interpreter(case.config), done=finished.append) is None
+    assert [case.seed for case in finished] == list(range(1, 101))
+
+
+def test_running_a_case_leaves_its_memories_alone():
+    case = generate(configurations(4)[0], 5, 60)
+    host, weights = case.host_memory.copy(), case.weight_memory.copy()
+    run_case(case, Interpreter(case.config), Interpreter(case.config))
+    np.testing.assert_array_equal(case.host_memory, host)
+    np.testing.assert_array_equal(case.weight_memory, weights)
+
+
+def test_what_follows_a_fault_runs_in_a_call_of_its_own():
+    nop, tag, bad = format_named("Nop")(), format_named("Debug_Tag")(tag=1), format_named("Convolve")()
+    case = generate(configurations(2)[0], 1, 1).with_instructions([nop, HALT, bad, tag, HALT, tag, HALT, nop, HALT])
+    assert case.executions() == [(nop, HALT, bad, tag, HALT), (tag, HALT, nop, HALT)]
+
+
+def test_shrinking_keeps_programs_legal():
+    case = generate(configurations(8)[2], 11, 80)
+    wanted = {Opcode.ACTIVATE: 3, Opcode.CONVOLVE: 1}
+    seen: list[Case] = []
+
+    def has_enough(candidate: Case) -> bool:
+        seen.append(candidate)
+        opcodes = [instruction.format.opcode for instruction in candidate.instructions]
+        return all(opcodes.count(opcode) >= count for opcode, count in wanted.items())
+
+    short = shrink(case, has_enough)
+    counts = [
+        {name: i[name] for name in ("rows", "height", "width", "tiles") if name in i.values} for i in short.instructions
+    ]
+    names = [instruction.format.name for instruction in short.instructions]
+    assert names.count("Activate") == 3
+    assert names.count("Convolve") == 1
+    # What is left besides makes them legal: planes, formats, a tile and who takes it.
+    assert set(names) <= {"Activate", "Convolve", "MatrixMultiply", "Read_Weights", "Set_Configuration", "Halt"}
+    assert {count for fields in counts for count in fields.values()} == {1}
+    assert all(candidate.faults() == [] for candidate in seen)
+    assert len(seen) > 10
+
+
+def test_shrinking_keeps_the_fault():
+    case = generate(configurations(8)[2], 11, 40, fault_probability=1.0)
+    fault = case.faults()
+    assert len(fault) == 1
+    short = shrink(case, lambda candidate: candidate.faults() == fault)
+    assert short.faults() == fault
+    assert len(short.instructions) < 12
+
+
+def test_shrinking_wants_a_failing_case():
+    with pytest.raises(ValueError, match="does not fail"):
+        shrink(generate(configurations(2)[0], 1, 5), lambda case: False)
+
+
+def test_the_verilated_device_in_lockstep(lockstep_seed, lockstep_count):
+    finished: list[Case] = []
+    failure = first_failure(cases(lockstep_seed, lockstep_count, VERILATED), verilated_device, done=finished.append)
+    assert failure is None, f"\n{failure.report}"
+    assert len(finished) == lockstep_count
+
+
+def test_a_reset_in_the_middle_of_a_program_leaves_a_working_core():
+    """Whatever was under way; memories keep what the cut-off program wrote."""
+    config = VERILATED[0]
+    sets = config.parameter_sets
+    rows = max(PARAMETER_ROWS * sets, table_rows(config.size))
+    load = assemble(
+        f"read_host_memory rows={rows}\nset_configuration register=LOAD_PARAMETERS, count={sets}\n"
+        "set_configuration register=LOAD_TABLE\nhalt",
+        config,
+    )
+    zeros, nothing = np.zeros(rows * config.size, np.uint8), np.zeros(0, np.uint8)
+    busy = 0
+    for case in cases(7000, 40, [config]):
+        device = verilated_device(case)
+        host, weights = case.host_memory.copy(), case.weight_memory.copy()
+        model = device._model
+        model.attach(host, weights)
+        device._set_windows(host.size, weights.size)
+        words = encode_program(case.instructions)
+        model.feed(words, halts=len(words))
+        model.run(20 + 13 * case.seed % 300, patience=10_000)
+        busy += device._read(Management.STATUS) >> STATUS_UNITS_OFFSET != 0
+        device.reset()
+        before, reference = device.snapshot(), Interpreter(config)
+        reference.unified_buffer[:], reference.accumulators[:] = before.unified_buffer, before.accumulators
+        for each in (device, reference):
+            each.execute(load, zeros, nothing)
+        assert run_case(case, device, reference) is None, case.seed
+        device.close()
+    assert busy > 20
