@@ -80,7 +80,7 @@ area: $(INSTALLED) ## Count the logic of each unit and write the table of docs/f
 	$(BIN)/python scripts/area.py --size $(SIZE) --write
 
 netlist: $(INSTALLED) ## Run the digits network on the synthesized netlist, cell by cell
-	$(BIN)/python scripts/netlist_simulation.py ecp5
+	$(BIN)/python -m scripts.netlist ecp5
 
 lockstep: $(INSTALLED) ## Compare the RTL with the interpreter on random programs
 	$(BIN)/python scripts/lockstep.py --count $(PROGRAMS)
@@ -111,8 +111,8 @@ formal: $(INSTALLED) ## Prove what the units promise, for every input
 	$(BIN)/python -m scripts.formal
 
 docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew from the tables
-	$(BIN)/python scripts/generate_isa_docs.py
-	$(BIN)/python scripts/generate_register_docs.py
+	$(BIN)/python scripts/docs/isa.py
+	$(BIN)/python scripts/docs/registers.py
 
 clean: ## Remove what was built, except .venv
 	rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -22,7 +22,7 @@ from openmxu.arch.config import Config
 from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import out_of_context
 from scripts.fpga.parts import find_part
-from scripts.fpga.table import DOCUMENT, with_section
+from scripts.fpga.sweep.table import DOCUMENT, with_section
 from scripts.fpga.units import table
 from scripts.fpga.yosys import synthesize
 

@@ -31,8 +31,8 @@ from openmxu.rtl.core import Core
 from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.layout import TOP
-from scripts.core_checks import Check, checks, configurations
-from scripts.unit_names import ports, unit_of, units
+from scripts.mutation.unit_names import ports, unit_of, units
+from tb.core_checks import Check, checks, configurations
 
 _FIELD = re.compile(r"\x01([A-Za-z]+)\x02([^\x01']*)")
 _AUTOMATIC = re.compile(r"\\\$\d+ ?")

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script,
 
 from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import implement
-from scripts.fpga.results import key_of, moved, read_results, result_of, write_results
-from scripts.fpga.rows import SEEDS, Row, find_rows
-from scripts.fpga.table import write_document
+from scripts.fpga.sweep.results import key_of, moved, read_results, result_of, write_results
+from scripts.fpga.sweep.rows import SEEDS, Row, find_rows
+from scripts.fpga.sweep.table import write_document
 
 STEPS = 2 + len(SEEDS)
 

@@ -31,8 +31,8 @@ from scripts.fpga.critical_path import text_of
 from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import OUT_OF_CONTEXT_MHZ, Implementation, implement, out_of_context
 from scripts.fpga.parts import PARTS, find_part
-from scripts.fpga.rows import SEEDS
-from scripts.fpga.summary import summary
+from scripts.fpga.report import summary
+from scripts.fpga.sweep.rows import SEEDS
 from scripts.fpga.vendor import TOOLCHAINS, VIVADO, board_project, vivado_project
 
 PART = "LFE5U-85F"

@@ -20,7 +20,7 @@ from openmxu.rtl.common.interfaces import EventLayout, ManagementRequest
 from openmxu.sim.interpreter import check_memory, check_program
 from tb.bench import CONFIG, Bench
 from tb.memories import ReadMemory, WriteMemory
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 __all__ = ["CocotbDevice"]
 

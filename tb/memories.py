@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.rtl.common.interfaces import burst_layout, write_beat_layout
 from tb.bench import CONFIG, Agent, Bench
-from tb.payloads import row_of, unpack
+from tb.models.payloads import row_of, unpack
 
 __all__ = ["ReadMemory", "RowReader", "RowWriter", "WriteMemory"]
 

@@ -17,8 +17,7 @@ from openmxu.cli.bench import conv_command, gemm_command, network_command
 from openmxu.cli.demo import demo_command
 from openmxu.cli.doctor import doctor_command
 from openmxu.cli.errors import one_line
-from openmxu.cli.models import compile_command, run_command
-from openmxu.cli.quantize import quantize_command
+from openmxu.cli.models import compile_command, quantize_command, run_command
 from openmxu.cli.verilog import verilog_command
 from openmxu.device import DeviceError
 

@@ -1,4 +1,4 @@
-"""What commands say: results on stdout, as text or as one JSON object, and progress on stderr."""
+"""What commands say: results on stdout, as text, as tables or as one JSON object, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 
 import typer
 
-__all__ = ["print_json", "print_rows", "working"]
+from openmxu.reporting import LayerReport, Report
+
+__all__ = ["print_json", "print_report", "print_rows", "working"]
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -38,3 +40,58 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+_COLUMNS = (
+    "instructions",
+    "cycles",
+    "multiply-adds",
+    "utilization",
+    "host read bytes",
+    "host write bytes",
+    "weight bytes",
+    "buffer rows",
+)
+"""Those that hold numbers."""
+
+_WIDTH = 200
+"""Characters of a line that goes to a file or a pipe."""
+
+
+def print_report(report: Report) -> None:
+    """Print a line for each node that the host computes and each layer, and one for all layers together."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=f"Predicted: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
+        f"{report.memory_latency} cycles",
+        title_justify="left",
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
+    table.add_column("layer", overflow="fold")
+    table.add_column("kind", overflow="fold")
+    for column in _COLUMNS:
+        table.add_column(column, justify="right")
+    table.add_column("limited by")
+    for node in report.host_before:
+        table.add_row(node, "host")
+    for layer in report.layers:
+        table.add_row(*_cells(layer))
+    for node in report.host_after:
+        table.add_row(node, "host")
+    table.add_row(*_cells(report.total))
+    Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH).print(table)
+
+
+def _cells(layer: LayerReport) -> list[str]:
+    numbers = (layer.host_read_bytes, layer.host_write_bytes, layer.weight_bytes, layer.unified_buffer_rows)
+    return [
+        layer.name,
+        layer.kind,
+        *(f"{number:,}" for number in (layer.instructions, layer.cycles, layer.multiply_adds)),
+        f"{layer.utilization:.3f}",
+        *(f"{number:,}" for number in numbers),
+        layer.limit,
+    ]

@@ -14,12 +14,11 @@ from openmxu.arch import Config
 from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, check_writable, write_output
-from openmxu.cli.fusesoc import core_file
 from openmxu.cli.options import PresetOption, SizeOption, make_config
 from openmxu.cli.report import working
 from openmxu.driver.c_header import HEADER_NAME, c_header
 
-__all__ = ["TOP", "ShellName", "verilog_command"]
+__all__ = ["TOP", "ShellName", "core_file", "verilog_command"]
 
 TOP = "openmxu_core"
 """Name of the top module without a shell."""
@@ -140,3 +139,38 @@ def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
 
 def _generating(config: Config) -> AbstractContextManager[None]:
     return working(f"Generating Verilog of an array of {config.size} × {config.size}")
+
+
+def core_file(name: str, version: str, config: Config) -> str:
+    """A CAPI2 core file for ``<name>.v`` with top module ``name``, and for the C header of its registers."""
+    size = f"{config.size} x {config.size}"
+    return f"""\
+CAPI=2:
+
+name: "openmxu::{name}:{version}"
+description: "openmxu, a matrix accelerator of {size} processing elements with AXI interfaces"
+
+filesets:
+  rtl:
+    files:
+      - {name}.v
+    file_type: verilogSource-2005
+  software:
+    files:
+      - openmxu_registers.h
+    file_type: user
+
+targets:
+  default: &default
+    filesets: [rtl]
+    toplevel: {name}
+  lint:
+    <<: *default
+    default_tool: verilator
+    tools:
+      verilator:
+        mode: lint-only
+        verilator_options: [-Wno-fatal]
+  software:
+    filesets: [software]
+"""

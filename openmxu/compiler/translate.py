@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from openmxu.arch.config import Config
 from openmxu.compiler.emit.matrix_chain import compile_dense
-from openmxu.compiler.emit.profile import check_profile
 from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.plan.chain import dense_layers
 from openmxu.compiler.plan.network_plan import compile_planes
+from openmxu.compiler.profile import check_profile
 from openmxu.program import Program
 
 __all__ = ["DEFAULT_ROWS", "compile_network"]

@@ -11,7 +11,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.fpga.verilog import to_verilog
-from scripts.fpga.block_places import scarce_sites
+from scripts.fpga.ecp5.block_places import scarce_sites
 from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for
 from scripts.fpga.nextpnr import Placement, place, with_matched_blocks

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from openmxu.rtl.fpga.target import Family
-from scripts.fpga.block_places import match_blocks
+from scripts.fpga.ecp5.block_places import match_blocks
 from scripts.fpga.errors import DoesNotFitError, ToolError, Usage
 from scripts.fpga.parts import Part
 from scripts.fpga.tools import run_tool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openmxu.rtl.fpga.target import Family
-from scripts.fpga.ecp5_die import DIE_25F, DIE_45F, DIE_85F, Ecp5Die
+from scripts.fpga.ecp5.die import DIE_25F, DIE_45F, DIE_85F, Ecp5Die
 from scripts.fpga.errors import FlowError
 
 __all__ = ["PARTS", "Part", "find_part"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openmxu.rtl.fpga.target import Family
+from scripts.fpga.ecp5.floorplan import Sites, fix_array
+from scripts.fpga.ecp5.output_registers import merge_output_registers
 from scripts.fpga.errors import NetlistError, ToolError
-from scripts.fpga.floorplan import Sites, fix_array
-from scripts.fpga.output_registers import merge_output_registers
 from scripts.fpga.tools import run_tool
 
 __all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
@@ -115,7 +115,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
     folder
         For all files.
     array_sites
-        Where an array's multiplier blocks may be, see :func:`~scripts.fpga.floorplan.fix_array`.
+        Where an array's multiplier blocks may be, see :func:`~scripts.fpga.ecp5.floorplan.fix_array`.
 
     Raises
     ------

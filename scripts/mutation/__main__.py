@@ -29,13 +29,13 @@ from rich.progress import (
 )
 
 from openmxu.sim.verilator import BuildError, MissingToolError
-from scripts.core_checks import Check, checks, configurations
 from scripts.fpga.errors import FlowError
 from scripts.mutation.arguments import Arguments
 from scripts.mutation.bench import Verdict, run
 from scripts.mutation.equivalence import is_equivalent
 from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
+from tb.core_checks import Check, checks, configurations
 
 VERDICTS = "verdicts.tsv"
 """In the folder of each netlist: number, check and fault, as soon as they are known."""

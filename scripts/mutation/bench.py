@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 
-from scripts.core_checks import Check
 from scripts.mutation.netlist import Mutant, Planted
+from tb.core_checks import Check
 
 __all__ = ["Verdict", "run"]
 

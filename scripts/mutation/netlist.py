@@ -19,7 +19,7 @@ from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.tools import find_tool
 from scripts.mutation.observability import Pin, observable_pins
-from scripts.unit_names import ports, unit_of, units
+from scripts.mutation.unit_names import ports, unit_of, units
 
 __all__ = ["SELECTOR", "Mutant", "Planted", "plant"]
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from openmxu.rtl.activation.element_fetcher import ElementFetcher
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads
-from openmxu.sim.cycle_model.buffer_reads import BufferReads
-from openmxu.sim.cycle_model.buffer_writes import BufferWrites, Results
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads, BufferWrites, Results
 from openmxu.sim.cycle_model.demand import load_row_cycles, pass_cycles
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.passes import Passes

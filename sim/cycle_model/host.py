@@ -8,7 +8,7 @@ from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
 from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
-from openmxu.sim.cycle_model.buffer_reads import BufferReads
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
 from openmxu.sim.cycle_model.work import Work

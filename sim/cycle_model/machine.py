@@ -5,12 +5,11 @@ from __future__ import annotations
 from openmxu.arch.isa import Opcode, Unit
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads, Updates
 from openmxu.sim.cycle_model.activation import Activation
-from openmxu.sim.cycle_model.buffer_reads import BufferReads
-from openmxu.sim.cycle_model.conflicts import conflicts
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.host import HostReader, HostWriter
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.matrix import Matrix
-from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.unit import InOrderUnit, Waits, conflicts
 from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
 

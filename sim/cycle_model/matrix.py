@@ -6,7 +6,7 @@ from collections import deque
 
 from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.sim.cycle_model.accumulators import Updates
-from openmxu.sim.cycle_model.buffer_reads import BufferReads
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
 from openmxu.sim.cycle_model.weights import Weights

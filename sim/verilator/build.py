@@ -39,6 +39,8 @@ _TRACE_OPTIONS = {
     COVERAGE: ("--coverage-line", "--coverage-toggle", "-CFLAGS", "-DOPENMXU_COVERAGE"),
 }
 _TRACE_LIBRARIES = {None: (), "vcd": (), "fst": ("-llz4", "-lz"), COVERAGE: ()}
+_HARNESSES = Path(__file__).with_name("harness")
+
 # No -march=native: home directories, and the caches in them, are shared between machines. Hidden symbols, and no
 # unique ones, keep the models of several configurations apart when one process loads them.
 _CXX_FLAGS = "-std=c++20 -fPIC -fvisibility=hidden -fno-gnu-unique -w"
@@ -77,7 +79,7 @@ def _write_sources(design: Design, config: Config, directory: Path) -> None:
     (directory / "memories.vlt").write_text(memories_configuration(memories))
     (directory / "layout.h").write_text(layout_header(config, memories, design.selector))
     for name in design.harness:
-        shutil.copy(Path(__file__).with_name(name), directory)
+        shutil.copy(_HARNESSES / name, directory)
 
 
 class _Build:

@@ -17,7 +17,7 @@ from openmxu.rtl.axi.channels import (
 )
 from openmxu.rtl.shell.interfaces import BURST_BEATS, PAGE_BYTES
 from tb.bench import Agent, Bench
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 __all__ = ["Burst", "ReadChannels", "WriteChannels"]
 

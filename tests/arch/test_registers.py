@@ -22,7 +22,7 @@ from openmxu.arch.registers import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "generate_register_docs.py"
+SCRIPT = ROOT / "scripts" / "docs" / "registers.py"
 DOCUMENT = ROOT / "docs" / "registers.md"
 HEADER = ROOT / "docs" / "openmxu_registers.h"
 
@@ -87,7 +87,7 @@ def test_files_are_up_to_date() -> None:
 
 def test_stale_and_missing_files_are_found(tmp_path: Path) -> None:
     stale = [
-        f"{tmp_path / name} is stale; run: python scripts/generate_register_docs.py\n"
+        f"{tmp_path / name} is stale; run: python scripts/docs/registers.py\n"
         for name in ("registers.md", "openmxu_registers.h")
     ]
     result = generate("--check", "--output", str(tmp_path))

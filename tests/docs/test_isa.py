@@ -17,7 +17,7 @@ from openmxu.assembler import assemble
 from openmxu.disassembler import disassemble
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "generate_isa_docs.py"
+SCRIPT = ROOT / "scripts" / "docs" / "isa.py"
 DOCUMENT = ROOT / "docs" / "isa.md"
 
 
@@ -42,7 +42,7 @@ def test_check_finds_a_stale_and_a_missing_document(tmp_path: Path, text: str) -
             copy.write_text(content, encoding="utf-8")
         result = generate("--check", "--output", str(copy))
         assert result.returncode == 1
-        assert result.stderr == f"{copy} is stale; run: python scripts/generate_isa_docs.py\n"
+        assert result.stderr == f"{copy} is stale; run: python scripts/docs/isa.py\n"
         assert copy.exists() == (content is not None)
 
 

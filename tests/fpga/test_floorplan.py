@@ -5,7 +5,7 @@ import json
 import pytest
 
 from openmxu.rtl.fpga.target import Family
-from scripts.fpga.floorplan import fix_array
+from scripts.fpga.ecp5.floorplan import fix_array
 from scripts.fpga.nextpnr import place
 from scripts.fpga.parts import PARTS, find_part
 from scripts.fpga.yosys import synthesize

@@ -10,8 +10,7 @@ from scripts.fpga.errors import DoesNotFitError, NetlistError, ToolError, Usage
 from scripts.fpga.memories import blocks_of_memories, errors_of_memories
 from scripts.fpga.nextpnr import Placement, parse_usage, place
 from scripts.fpga.parts import find_part
-from scripts.fpga.report import make_report, write_report
-from scripts.fpga.summary import summary
+from scripts.fpga.report import make_report, summary, write_report
 from scripts.fpga.yosys import Netlist, check_log, modules_of
 
 PART = find_part("LFE5U-85F")

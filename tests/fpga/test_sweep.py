@@ -5,9 +5,9 @@ import json
 import pytest
 
 import scripts.fpga_sweep as sweep
-from scripts.fpga.results import moved, read_results, result_of, write_results
-from scripts.fpga.rows import ROWS, find_rows
-from scripts.fpga.table import DOCUMENT, FIGURE, figure, table, with_table
+from scripts.fpga.sweep.results import moved, read_results, result_of, write_results
+from scripts.fpga.sweep.rows import ROWS, find_rows
+from scripts.fpga.sweep.table import DOCUMENT, FIGURE, figure, table, with_table
 
 REPORT = {
     "target": "out of context",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from openmxu.sim.verilator.initial_values import fold_initial_values
-from scripts.core_checks import configurations
 from scripts.coverage import Netlist
+from tb.core_checks import configurations
 
 
 def test_lines_are_those_that_verilator_sees(tmp_path):

@@ -9,7 +9,7 @@ from openmxu.rtl.activation.element_fetcher import pass_layout
 from openmxu.rtl.activation.pooler import PoolOperation
 from openmxu.rtl.dispatch.commands import Operand
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 from tb.rack import ROWS_IN_FLIGHT
 
 WALKS = 50

@@ -10,12 +10,12 @@ from openmxu.arch import isa
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.matrix.accumulators import read_latency
-from tb.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowReader, RowWriter
-from tb.payloads import pack_lanes
+from tb.models.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load
+from tb.models.payloads import pack_lanes
+from tb.models.scales import random_scales, random_totals
 from tb.pulses import Pulses
-from tb.scales import random_scales, random_totals
 
 COMMANDS = 60
 

@@ -9,10 +9,10 @@ from openmxu.rtl.activation.element_fetcher import ElementFetcher, fetch_layout,
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.plane_walker import step_layout
 from openmxu.rtl.dispatch.commands import activation_walk
-from tb.activation import Activation, ElementFormat, random_activation
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.memories import RowReader
-from tb.payloads import bytes_of, pack, unpack
+from tb.models.activation import Activation, ElementFormat, random_activation
+from tb.models.payloads import bytes_of, pack, unpack
 
 WALKS = 60
 

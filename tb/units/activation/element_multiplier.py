@@ -5,7 +5,7 @@ import numpy as np
 
 from openmxu.rtl.activation.element_multiplier import ELEMENT_WIDTH, ElementMultiplier
 from tb.bench import Bench, random_generator
-from tb.payloads import pack_lanes, unpack_lanes
+from tb.models.payloads import pack_lanes, unpack_lanes
 
 CYCLES = 3000
 

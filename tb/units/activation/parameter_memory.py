@@ -5,7 +5,7 @@ import numpy as np
 
 from openmxu.rtl.activation.parameter_memory import ParameterMemory, parameter_write_layout
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack, unpack_lanes
+from tb.models.payloads import pack, unpack_lanes
 
 READS = 200
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from openmxu.rtl.activation.pooler import Pooler, PoolOperation
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack_lanes, unpack_lanes
+from tb.models.payloads import pack_lanes, unpack_lanes
 
 WINDOWS = 150
 

@@ -7,8 +7,8 @@ from openmxu.arch.numerics import FRACTION_BITS, fixed_point
 from openmxu.rtl.activation.requantizer import Requantizer
 from openmxu.rtl.dispatch.commands import OutputLayout
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack, pack_lanes, unpack_lanes
-from tb.scales import random_scales, random_totals
+from tb.models.payloads import pack, pack_lanes, unpack_lanes
+from tb.models.scales import random_scales, random_totals
 
 PASSES = 3000 // CONFIG.column_groups
 

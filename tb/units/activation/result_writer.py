@@ -6,7 +6,7 @@ import numpy as np
 from openmxu.rtl.activation.activation_datapath import result_beat_layout
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowWriter
-from tb.payloads import pack
+from tb.models.payloads import pack
 from tb.pulses import Pulses
 from tb.rack import ROWS_IN_FLIGHT
 

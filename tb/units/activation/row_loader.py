@@ -10,7 +10,7 @@ from openmxu.rtl.activation.table_memory import table_word_bytes, table_write_la
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.memories import RowReader
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 LOADS = 16
 

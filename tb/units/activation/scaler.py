@@ -6,8 +6,8 @@ import numpy as np
 from openmxu.arch.numerics import FRACTION_BITS, REQUANTIZED_LIMIT
 from openmxu.rtl.activation.scaler import Scaler
 from tb.bench import Bench, random_generator
-from tb.payloads import pack_lanes
-from tb.scales import random_scales, random_totals
+from tb.models.payloads import pack_lanes
+from tb.models.scales import random_scales, random_totals
 
 CYCLES = 4000
 

@@ -6,7 +6,7 @@ import numpy as np
 from openmxu.arch.effects import TABLE_BYTES
 from openmxu.rtl.activation.table_memory import TableMemory, table_word_bytes, table_write_layout
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack
+from tb.models.payloads import pack
 
 READS = 600
 

@@ -8,7 +8,7 @@ from openmxu.rtl.axi.burst_splitter import split, split_burst_layout
 from openmxu.rtl.common.interfaces import burst_layout
 from openmxu.rtl.shell.interfaces import BURST_BEATS, PAGE_BYTES
 from tb.bench import STALLS, Bench
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES
 
 REQUESTS = 60

@@ -8,7 +8,7 @@ from openmxu.arch.registers import ADDRESS_WIDTH
 from openmxu.rtl.axi.channels import LiteSignature
 from openmxu.rtl.shell.interfaces import access_layout
 from tb.bench import STALLS, Bench
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 ACCESSES = 120
 OKAY, SLVERR = 0, 2

@@ -10,7 +10,7 @@ from openmxu.rtl.common.interfaces import burst_layout
 from openmxu.rtl.shell.interfaces import PAGE_BYTES, block_beats, read_error_layout
 from tb.axi.memories import ReadChannels
 from tb.bench import STALLS, Bench, random_generator
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 from tb.rack import AXI_ADDRESS_WIDTH, AXI_CLIENTS, AXI_DATA_BYTES
 
 REQUESTS = 10

@@ -9,7 +9,7 @@ from openmxu.rtl.common.interfaces import burst_layout, write_beat_layout
 from openmxu.rtl.shell.interfaces import PAGE_BYTES, write_error_layout
 from tb.axi.memories import WriteChannels
 from tb.bench import STALLS, Bench, random_generator
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES
 
 REQUESTS = 10

@@ -8,7 +8,7 @@ import numpy as np
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import row_of
+from tb.models.payloads import row_of
 from tb.rack import READERS, WRITERS
 
 REQUESTS = 250

@@ -8,9 +8,9 @@ from amaranth.hdl import Shape
 from openmxu.rtl.common.plane_walker import step_layout
 from openmxu.rtl.dispatch.commands import activation_walk, matrix_walk
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
+from tb.models.walks import positions, random_walk
 from tb.rack import FAR_OUTPUTS, FAR_WALKS
-from tb.walks import positions, random_walk
 
 WALKS = 250
 MOST_ROWS = 40

@@ -6,7 +6,7 @@ import cocotb
 
 from openmxu.rtl.common.run_walker import place_layout, run_layout
 from tb.bench import STALLS, Bench, random_generator
-from tb.payloads import pack
+from tb.models.payloads import pack
 from tb.rack import LANE_WIDTH, ROWS_WIDTH
 
 RUNS = 80

@@ -6,8 +6,8 @@ import cocotb
 
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import Bench, random_generator
-from tb.dispatch import Units
-from tb.hazards import random_access
+from tb.models.dispatch import Units
+from tb.models.hazards import random_access
 
 COMMANDS = 400
 PORTS = {

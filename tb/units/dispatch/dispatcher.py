@@ -20,11 +20,11 @@ from openmxu.rtl.dispatch.commands import (
 )
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
-from tb.accesses import access_of
 from tb.bench import CONFIG, Agent, Bench, random_generator
-from tb.dispatch import Units
 from tb.lockstep import cases
-from tb.payloads import pack, unpack
+from tb.models.accesses import access_of
+from tb.models.dispatch import Units
+from tb.models.payloads import pack, unpack
 
 CASES = 5
 

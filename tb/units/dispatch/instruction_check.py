@@ -11,11 +11,11 @@ from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_ranges import ranges_layout
-from tb.accesses import access_of, configuration
 from tb.bench import CONFIG, Bench, random_generator
 from tb.lockstep import cases
 from tb.lockstep.programs.faulting import faulting_instructions
-from tb.payloads import pack, unpack
+from tb.models.accesses import access_of, configuration
+from tb.models.payloads import pack, unpack
 
 CASES = 12
 

@@ -9,7 +9,7 @@ from openmxu.rtl.common.interfaces import ManagementRequest
 from openmxu.rtl.dispatch.counters import increments_layout
 from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 from tb.pulses import Pulses
 
 FLAGS = [flag.name.lower() for flag in CoreStatus]

@@ -6,7 +6,7 @@ import cocotb
 
 from openmxu.rtl.dispatch.plane_products import PlaneFactors
 from tb.bench import Bench
-from tb.payloads import pack
+from tb.models.payloads import pack
 
 RUNS = 300
 

@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG, Bench, random_generator
-from tb.hazards import Access, conflict, random_access
+from tb.models.hazards import Access, conflict, random_access
 
 CYCLES = 2500
 

@@ -7,7 +7,7 @@ from openmxu.arch.isa import Opcode
 from openmxu.arch.scrub import scrub_program
 from openmxu.rtl.common.interfaces import EventLayout
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 from tb.pulses import Pulses
 
 SCRUB = [instruction.word for instruction in scrub_program(CONFIG)]

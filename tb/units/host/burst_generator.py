@@ -6,8 +6,8 @@ import numpy as np
 from openmxu.rtl.common.interfaces import burst_layout
 from openmxu.rtl.host.burst_generator import BurstGenerator
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import unpack
-from tb.transfers import random_transfers
+from tb.models.payloads import unpack
+from tb.models.transfers import random_transfers
 
 TRANSFERS = 60
 

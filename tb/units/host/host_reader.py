@@ -5,8 +5,8 @@ import numpy as np
 
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.memories import ReadMemory, RowWriter
+from tb.models.transfers import Transfer, random_transfers
 from tb.pulses import Pulses
-from tb.transfers import Transfer, random_transfers
 
 TRANSFERS = 50
 

@@ -6,8 +6,8 @@ import numpy as np
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.memories import RowReader, WriteMemory
+from tb.models.transfers import Transfer, random_transfers
 from tb.pulses import Pulses
-from tb.transfers import Transfer, random_transfers
 
 TRANSFERS = 50
 

@@ -6,7 +6,7 @@ import numpy as np
 from openmxu.rtl.common.interfaces import write_beat_layout
 from openmxu.rtl.common.run_walker import place_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import pack, row_of, unpack
+from tb.models.payloads import pack, row_of, unpack
 from tb.rack import BEAT_BYTES
 from tb.units.host.row_unpacker import lane_width, places_of, random_run
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from openmxu.rtl.common.run_walker import place_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import pack, row_of
+from tb.models.payloads import pack, row_of
 from tb.rack import BEAT_BYTES, ROWS_WIDTH
 
 RUNS = 60

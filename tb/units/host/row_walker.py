@@ -6,7 +6,7 @@ import cocotb
 
 from openmxu.rtl.host.row_walker import range_layout
 from tb.bench import CONFIG, STALLS, Bench, random_generator
-from tb.payloads import pack
+from tb.models.payloads import pack
 
 RANGES = 80
 

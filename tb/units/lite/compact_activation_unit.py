@@ -4,10 +4,10 @@ import cocotb
 import numpy as np
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from tb.activation import Activation, ActivationModel, Load
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowReader
-from tb.payloads import pack_lanes
+from tb.models.activation import Activation, ActivationModel, Load
+from tb.models.payloads import pack_lanes
 from tb.pulses import Pulses
 from tb.units.activation.activation_unit import Issue, Results, make_accumulators, make_rows
 

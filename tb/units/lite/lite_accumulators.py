@@ -6,7 +6,7 @@ import numpy as np
 from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.matrix.accumulators import Accumulators, tag_layout
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack, pack_lanes, unpack_lanes
+from tb.models.payloads import pack, pack_lanes, unpack_lanes
 
 INSTRUCTIONS = 40
 

@@ -10,7 +10,7 @@ from openmxu.rtl.dispatch.commands import weight_command
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from tb.bench import CONFIG, Bench, random_generator
 from tb.memories import ReadMemory
-from tb.payloads import pack, unpack_lanes
+from tb.models.payloads import pack, unpack_lanes
 
 COMMANDS = 25
 

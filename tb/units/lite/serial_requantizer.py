@@ -6,8 +6,8 @@ import numpy as np
 from openmxu.rtl.dispatch.commands import OutputLayout
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
 from tb.bench import Agent, Bench, random_generator
-from tb.payloads import pack
-from tb.scales import random_scales, random_totals
+from tb.models.payloads import pack
+from tb.models.scales import random_scales, random_totals
 
 VALUES = 1500
 

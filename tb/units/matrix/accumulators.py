@@ -7,7 +7,7 @@ import numpy as np
 
 from openmxu.rtl.matrix.accumulators import Accumulators, read_latency, tag_layout
 from tb.bench import CONFIG, Agent, Bench, random_generator
-from tb.payloads import pack, pack_lanes, unpack_lanes
+from tb.models.payloads import pack, pack_lanes, unpack_lanes
 
 ROUNDS = 6
 UPDATES = 80

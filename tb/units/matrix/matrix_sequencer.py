@@ -12,8 +12,8 @@ from openmxu.rtl.dispatch.commands import matrix_command, matrix_walk
 from openmxu.rtl.matrix.accumulators import Accumulators, tag_layout
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat
 from tb.bench import CONFIG, Agent, Bench, random_generator
-from tb.payloads import pack, unpack
-from tb.walks import positions, random_walk
+from tb.models.payloads import pack, unpack
+from tb.models.walks import positions, random_walk
 
 COMMANDS = 150
 LOW_BYTES = SimpleNamespace(zero_point=0, is_signed=0)

@@ -6,7 +6,7 @@ import numpy as np
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_array import SystolicArray
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack_lanes, unpack_lanes
+from tb.models.payloads import pack_lanes, unpack_lanes
 
 TILES = 40
 

@@ -7,7 +7,7 @@ from openmxu.arch.numerics import operand
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat
 from tb.bench import CONFIG, Bench, random_generator
-from tb.payloads import pack, pack_lanes, unpack_lanes
+from tb.models.payloads import pack, pack_lanes, unpack_lanes
 
 CYCLES = 800
 LATENCY = 1

@@ -7,7 +7,7 @@ import cocotb
 from openmxu.arch.serial import CRC_BYTES, ESCAPE, FLAG, FrameKind
 from openmxu.driver.serial_frames import Frame, encode_frame
 from tb.bench import STALLS, Bench
-from tb.messages import payloads
+from tb.models.messages import payloads
 
 FRAMES = 40
 

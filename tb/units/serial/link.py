@@ -11,7 +11,7 @@ from openmxu.driver.serial_frames import Deframer, Frame, encode_frame
 from openmxu.rtl.serial.link.transmitter import ACKNOWLEDGE_CYCLES
 from openmxu.sim.noisy_wire import DAMAGES
 from tb.bench import STALLS, Agent, Bench
-from tb.messages import collect, payloads
+from tb.models.messages import collect, payloads
 from tb.rack import RETRANSMIT_CYCLES
 from tb.units.serial.framer import anything
 

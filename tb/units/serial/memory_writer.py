@@ -10,8 +10,8 @@ from openmxu.driver.serial_frames import decode_message, encode_message
 from openmxu.rtl.common.interfaces import burst_layout, write_beat_layout
 from openmxu.rtl.serial.messages import memory_error_layout
 from tb.bench import STALLS, Bench, random_generator
-from tb.messages import collect, payloads
-from tb.payloads import pack, unpack
+from tb.models.messages import collect, payloads
+from tb.models.payloads import pack, unpack
 from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES
 
 REQUESTS = 20

@@ -5,7 +5,7 @@ import random
 import cocotb
 
 from tb.bench import STALLS, Bench
-from tb.messages import collect, payloads
+from tb.models.messages import collect, payloads
 from tb.rack import AXI_CLIENTS
 
 COUNT = 60

@@ -6,7 +6,7 @@ import cocotb
 
 from openmxu.arch.serial import MessageKind
 from tb.bench import STALLS, Bench
-from tb.messages import collect, payloads
+from tb.models.messages import collect, payloads
 from tb.rack import ROUTES
 
 COUNT = 120

@@ -9,8 +9,8 @@ from openmxu.arch.serial import MessageKind
 from openmxu.driver.serial_frames import encode_message
 from openmxu.rtl.shell.interfaces import access_layout
 from tb.bench import STALLS, Bench
-from tb.messages import collect, payloads
-from tb.payloads import unpack
+from tb.models.messages import collect, payloads
+from tb.models.payloads import unpack
 
 COUNT = 80
 

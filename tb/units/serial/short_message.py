@@ -8,8 +8,8 @@ from openmxu.arch.serial import MessageKind
 from openmxu.driver.serial_frames import encode_message
 from openmxu.rtl.serial.messages import message_layout
 from tb.bench import STALLS, Bench
-from tb.messages import collect
-from tb.payloads import pack
+from tb.models.messages import collect
+from tb.models.payloads import pack
 
 COUNT = 30
 

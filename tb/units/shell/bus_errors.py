@@ -8,7 +8,7 @@ from openmxu.arch.registers import BusPort
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, bus_error_layout
 from openmxu.rtl.shell.interfaces import read_error_layout, write_error_layout
 from tb.bench import CONFIG, Bench
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 ROUNDS = 40
 

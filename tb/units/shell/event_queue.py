@@ -7,7 +7,7 @@ import cocotb
 from openmxu.arch.events import EventKind
 from openmxu.rtl.common.interfaces import EventLayout
 from tb.bench import STALLS, Bench
-from tb.payloads import pack
+from tb.models.payloads import pack
 from tb.rack import EVENT_QUEUE_DEPTH
 
 EVENTS = 200

@@ -15,7 +15,7 @@ from openmxu.arch.registers import (
 from openmxu.rtl.common.interfaces import ManagementRequest
 from openmxu.rtl.shell.interfaces import access_layout
 from tb.bench import CONFIG, STALLS, Bench
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 ACCESSES = 250
 

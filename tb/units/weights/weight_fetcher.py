@@ -11,7 +11,7 @@ from openmxu.rtl.dispatch.commands import weight_command
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import ReadMemory
-from tb.payloads import pack, pack_lanes
+from tb.models.payloads import pack, pack_lanes
 
 COMMANDS = 40
 

@@ -8,7 +8,7 @@ import numpy as np
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.weights.weight_shifter import WeightShifter
 from tb.bench import CONFIG, Agent, Bench, random_generator
-from tb.payloads import pack_lanes, unpack_lanes
+from tb.models.payloads import pack_lanes, unpack_lanes
 
 TILES = 30
 LEAD = WeightShifter.latency

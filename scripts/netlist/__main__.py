@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Run the digits network on the synthesized netlist, cell by cell, and compare with ONNX Runtime.
 
-    python scripts/netlist_simulation.py ecp5 --size 4
-    python scripts/netlist_simulation.py ice40 --preset icebreaker --images 36
+    python -m scripts.netlist ecp5 --size 4
+    python -m scripts.netlist ice40 --preset icebreaker --images 36
 
 What Yosys makes of the AXI shell for a family of FPGAs is compiled with Yosys' own models of the cells, and driven as
 the shell itself is. It is the proof that what was synthesized is what was simulated. Exit status 1 when an output
@@ -20,8 +19,6 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
-
 import openmxu
 from openmxu.arch.config import PRESETS
 from openmxu.models import DIGITS_MODEL, digits_test_split
@@ -31,8 +28,8 @@ from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.sim.verilator import AXI, BuildError, MissingToolError
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.errors import FlowError
-from scripts.fpga.netlist_model import netlist_design
 from scripts.fpga.yosys import synthesize
+from scripts.netlist.model import netlist_design
 
 FAMILIES = {family.value: family for family in (Family.ECP5, Family.ICE40)}
 
@@ -43,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         differing = _run(options)
     except (FlowError, BuildError, MissingToolError, ValueError) as error:
-        print(f"netlist_simulation: error: {error}", file=sys.stderr)
+        print(f"netlist: error: {error}", file=sys.stderr)
         return 2
     return 1 if differing else 0
 

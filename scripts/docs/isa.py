@@ -22,7 +22,7 @@ from openmxu.arch.profile import PROFILES
 from openmxu.assembler import assemble
 from openmxu.disassembler import disassemble
 
-DEFAULT_OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "isa.md"
+DEFAULT_OUTPUT = Path(__file__).resolve().parents[2] / "docs" / "isa.md"
 
 EXAMPLE = """\
 # Multiply 8 rows of host memory by one 8 x 8 tile of weights.
@@ -66,7 +66,7 @@ MANAGEMENT_DESCRIPTIONS = {
 INTRODUCTION = f"""\
 # The instruction set
 
-<!-- Written by scripts/generate_isa_docs.py from openmxu/arch; edit those and run it again. -->
+<!-- Written by scripts/docs/isa.py from openmxu/arch; edit those and run it again. -->
 
 A program is a stream of {WORD_BYTES}-byte words without branches. A word is a little-endian {WORD_BITS}-bit number:
 bit 0 is the lowest bit of byte 0. Byte 0 is the opcode; bits that belong to no field are reserved
@@ -316,7 +316,7 @@ def main() -> int:
     if arguments.check:
         if arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text:
             return 0
-        print(f"{arguments.output} is stale; run: python scripts/generate_isa_docs.py", file=sys.stderr)
+        print(f"{arguments.output} is stale; run: python scripts/docs/isa.py", file=sys.stderr)
         return 1
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(text, encoding="utf-8")

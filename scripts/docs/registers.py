@@ -11,10 +11,10 @@ from pathlib import Path
 from openmxu.arch.registers import DEVICE_REGISTERS, MAP_VERSION, DeviceRegister, RegisterField
 from openmxu.driver.c_header import HEADER_NAME, c_header
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs"
+FOLDER = Path(__file__).resolve().parents[2] / "docs"
 DOCUMENT = "registers.md"
 
-SOURCE = "Written by scripts/generate_register_docs.py from openmxu/arch/registers.py; edit that and run it again."
+SOURCE = "Written by scripts/docs/registers.py from openmxu/arch/registers.py; edit that and run it again."
 
 INTRODUCTION = f"""\
 # Registers
@@ -108,7 +108,7 @@ def main() -> int:
         path = arguments.output / name
         if arguments.check:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                print(f"{path} is stale; run: python scripts/generate_register_docs.py", file=sys.stderr)
+                print(f"{path} is stale; run: python scripts/docs/registers.py", file=sys.stderr)
                 status = 1
         else:
             path.parent.mkdir(parents=True, exist_ok=True)

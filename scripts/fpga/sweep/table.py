@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 __all__ = ["DOCUMENT", "FIGURE", "figure", "table", "with_section", "with_table", "write_document"]
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "fpga.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "fpga.md"
 FIGURE = DOCUMENT.with_suffix(".svg")
 
 _Results = Mapping[str, Mapping[str, Any]]

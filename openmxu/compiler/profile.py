@@ -34,6 +34,7 @@ def check_profile(program: Program) -> None:
 def _missing(instruction: Instruction, features: Profile) -> str:
     """What the instruction needs and the profile lacks; empty if nothing."""
     format, values = instruction.format, instruction.values
+    assert format is not None, "a compiled program consists of instructions"
     if not features.has(format.opcode):
         return format.name
     fields = [name for name, value in values.items() if value and not features.has(format.opcode, name)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
 from tb.bench import CONFIG
-from tb.payloads import pack
+from tb.models.payloads import pack
 
 __all__ = ["Access", "conflict", "random_access"]
 

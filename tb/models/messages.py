@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from openmxu.rtl.serial.messages import byte_layout
 from tb.bench import Bench, Sink
-from tb.payloads import pack, unpack
+from tb.models.payloads import pack, unpack
 
 __all__ = ["collect", "payloads"]
 

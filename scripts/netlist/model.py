@@ -14,7 +14,7 @@ from scripts.fpga.yosys import YOSYS, Netlist
 
 __all__ = ["netlist_design"]
 
-_OURS = Path(__file__).with_name("models")
+_OURS = Path(__file__).with_name("cells")
 
 _MODELS = {
     Family.ECP5: (("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"), ("ecp5.v",)),

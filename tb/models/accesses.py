@@ -6,7 +6,7 @@ from openmxu.arch.effects import Memory, Role, accesses, unit_of
 from openmxu.arch.isa import REGISTERS, Instruction, Unit
 from openmxu.arch.legality import LegalityChecker
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
-from tb.hazards import Access
+from tb.models.hazards import Access
 
 __all__ = ["access_of", "configuration"]
 

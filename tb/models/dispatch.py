@@ -7,7 +7,7 @@ from collections import deque
 
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import Agent, Bench
-from tb.hazards import Access, conflict
+from tb.models.hazards import Access, conflict
 
 __all__ = ["Units"]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from scripts.fpga.implementation import Source
-from scripts.fpga.rows import ROWS, SEEDS, Row
+from scripts.fpga.sweep.rows import ROWS, SEEDS, Row
 from scripts.fpga.tools import package_version
 from scripts.fpga.yosys import YOSYS
 
 __all__ = ["RESULTS", "key_of", "moved", "read_results", "result_of", "write_results"]
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "fpga.json"
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "fpga.json"
 """Committed, and written anew by the sweep."""
 
 _KEPT = (

@@ -12,7 +12,7 @@ from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, tabl
 from openmxu.arch.numerics import add_scaled, elements, pool, requantize
 from openmxu.rtl.dispatch.commands import ActivationKind, activation_command
 from tb.bench import CONFIG
-from tb.payloads import pack
+from tb.models.payloads import pack
 
 __all__ = ["Activation", "ActivationModel", "ElementFormat", "Load", "Window", "random_activation", "random_load"]
 

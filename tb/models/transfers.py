@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from openmxu.rtl.dispatch.commands import host_command
 from tb.bench import CONFIG
-from tb.payloads import pack
+from tb.models.payloads import pack
 
 __all__ = ["Transfer", "random_transfers"]
 

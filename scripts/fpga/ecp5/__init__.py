@@ -1,0 +1,1 @@
+"""What is placed on ECP5 before nextpnr runs, and where its blocks are."""

@@ -1,0 +1,1 @@
+"""Models of units for their benches, and random contents of their streams."""
