@@ -22,6 +22,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
+
 from openmxu.arch.config import Config
 from tb.lockstep import Failure, cases, configurations
 from tb.lockstep.campaign import check, verilated_device
