@@ -101,6 +101,10 @@ class Core(wiring.Component):
         connect(m, flipped(self.host_write.done), self._host_writer.memory.done)
 
         connect(m, dispatcher.activation, self._activation_unit.commands)
+        m.d.comb += [
+            self._activation_unit.work.eq(dispatcher.activation_work),
+            self._activation_unit.queued.eq(dispatcher.activation_queued),
+        ]
         connect(m, self._activation_unit.read, self._accumulators.read)
         connect(m, self._activation_unit.rows, buffer.read_activation)
         connect(m, self._activation_unit.results, buffer.write_results)

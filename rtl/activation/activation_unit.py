@@ -1,6 +1,6 @@
 """Activation unit: rows of accumulators or unified buffer become unified buffer rows."""
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,8 +14,16 @@ from openmxu.rtl.activation.row_loader import RowLoader
 from openmxu.rtl.buffer import unified_buffer
 from openmxu.rtl.common.plane_walker import PlaneWalker
 from openmxu.rtl.common.register_slice import RegisterSlice
-from openmxu.rtl.common.stream_fifo import StreamFIFO
-from openmxu.rtl.dispatch.commands import ActivationKind, OutputFormat, Pooling, activation_command, activation_walk
+from openmxu.rtl.common.tally import tally
+from openmxu.rtl.dispatch.command_queue import CommandQueue
+from openmxu.rtl.dispatch.commands import (
+    ActivationKind,
+    OutputFormat,
+    Pooling,
+    activation_command,
+    activation_start,
+    activation_walk,
+)
 
 __all__ = ["ActivationUnit"]
 
@@ -32,8 +40,12 @@ class ActivationUnit(wiring.Component):
 
     Members
     -------
+    work, queued
+        A command, and for one cycle that it will come: it stays from two cycles before until the cycle behind, its
+        operand scale, output, output format and table from three cycles before.
     commands
-        Taken when their first step comes next, or their load is done.
+        Of each of these in turn what begins it, two cycles later at the earliest; taken when its first step comes next,
+        or its load is done.
     read, values
         Of the accumulators.
     rows
@@ -48,7 +60,9 @@ class ActivationUnit(wiring.Component):
         self._config = config
         super().__init__(
             {
-                "commands": In(stream.Signature(activation_command(config))),
+                "work": In(activation_command(config)),
+                "queued": In(1),
+                "commands": In(stream.Signature(activation_start(config))),
                 "read": Out(stream.Signature(config.accumulator_address_width)),
                 "values": In(data.ArrayLayout(signed(32), config.activation_lanes)),
                 "rows": Out(unified_buffer.ReadPortSignature(config)),
@@ -80,56 +94,21 @@ class ActivationUnit(wiring.Component):
         command = self.commands.p
         in_flight = Signal(range(config.command_queue_depth + 1))
         is_activate = Signal()
-        begins = Signal()
-        has_begun = Signal()
         loads = Signal()
-        loaded = Signal()
+        loaded = self._loaded = Signal()
         m.d.comb += [
-            is_activate.eq(self.commands.valid & (command.kind == ActivationKind.ACTIVATE)),
-            begins.eq(is_activate & ~has_begun & (in_flight != config.command_queue_depth)),
-            # Only an Activate begins, and it stands until it is taken.
-            walker.walks.valid.eq(has_begun),
+            is_activate.eq(command.kind == ActivationKind.ACTIVATE),
+            walker.walks.valid.eq(self.commands.valid & is_activate),
             walker.walks.payload.eq(command.walk),
             loaded.eq(loader.loads.valid & loader.loads.ready),
-            self.commands.ready.eq((walker.walks.valid & walker.walks.ready) | loaded),
+            self.commands.ready.eq((is_activate & walker.walks.ready) | loaded),
             self.done.eq(writer.done | loaded),
         ]
         m.d.sync += [
-            in_flight.eq(in_flight + begins - writer.done),
+            in_flight.eq(tally(in_flight, walker.walks.valid & walker.walks.ready, writer.done)),
             loads.eq(self.commands.valid & ~is_activate & (in_flight == 0) & ~loaded),
         ]
-        with m.If(begins):
-            m.d.sync += has_begun.eq(1)
-        with m.Elif(walker.walks.ready):
-            m.d.sync += has_begun.eq(0)
-
-        # Each part takes what it needs of a command when the command's rows come to it. The queues are filled before
-        # the walker takes the command, because that is known late in a cycle.
-        fetches = self._queue(m, "fetches", begins, fetch_layout(config), fetcher.commands)
-        sequences = self._queue(m, "sequences", begins, sequence_layout(config), sequencer.sequences)
-        scales = self._queue(m, "scales", begins, 32, datapath.operand_scales)
-        finishes = self._queue(m, "finishes", begins, Finish, datapath.finishes)
-        addresses = self._queue(m, "addresses", begins, config.unified_buffer_address_width, writer.addresses)
-        is_int32 = command.output_format == OutputFormat.INT32
-        m.d.comb += [
-            *(fetches[name].eq(command[name]) for name in ("from_unified_buffer", "operand", "operand_address")),
-            fetches.source_wide.eq(command.source_format.wide),
-            fetches.operand_wide.eq(command.operand_format.wide),
-            fetches.repeats.eq(command.walk.repeats),
-            sequences.source_format.eq(command.source_format),
-            sequences.operand_format.eq(command.operand_format),
-            sequences.parameters.eq(command.parameters),
-            sequences.maximum.eq(command.pooling == Pooling.MAX),
-            sequences.is_int32.eq(is_int32),
-            scales.eq(Mux(is_int32, _ONE, command.operand_scale)),
-            finishes.is_word.eq(command.output_format == OutputFormat.WORD),
-            finishes.table.eq(command.table),
-            addresses.eq(command.unified_buffer),
-        ]
-        with m.If(is_int32):
-            m.d.comb += finishes.output.maximum.eq(255)
-        with m.Else():
-            m.d.comb += finishes.output.eq(command.output)
+        first, address = self._distribute(m, fetcher, sequencer, datapath, writer)
 
         connect(m, walker.steps, fetcher.steps)
         connect(m, fetcher.passes, sequencer.passes)
@@ -145,9 +124,9 @@ class ActivationUnit(wiring.Component):
         ]
         m.d.comb += [
             loader.loads.valid.eq(loads),
-            loader.loads.p.unified_buffer.eq(command.unified_buffer),
+            loader.loads.p.unified_buffer.eq(address),
             loader.loads.p.is_table.eq(command.kind == ActivationKind.LOAD_TABLE),
-            loader.loads.p.first.eq(command.parameters),
+            loader.loads.p.first.eq(first),
             loader.loads.p.count.eq(command.walk.rows),
             datapath.parameters.eq(loader.parameters),
             datapath.table.eq(loader.table),
@@ -155,14 +134,64 @@ class ActivationUnit(wiring.Component):
         self._share_rows(m, loads, loader, fetcher)
         return m
 
-    def _queue(
-        self, m: Module, name: str, begins: Signal, shape: ShapeLike, output: stream.Interface
-    ) -> Signal | data.View:
-        """A queue from each command in flight to a part of the unit; returns what goes in when a command begins."""
-        m.submodules[name] = queue = StreamFIFO(shape, self.config.command_queue_depth)
-        m.d.comb += queue.input.valid.eq(begins)
-        connect(m, queue.output, output)
-        return queue.input.payload
+    def _distribute(
+        self,
+        m: Module,
+        fetcher: ElementFetcher,
+        sequencer: ActivationSequencer,
+        datapath: ActivationDatapath,
+        writer: ResultWriter,
+    ) -> tuple[Value, Value]:
+        """Keep for each part what it needs of each command, until the command's rows come to it; returns of the oldest
+        command the parameter set and the address, which a load needs as well."""
+        config, work = self.config, self.work
+        fetches = Signal(fetch_layout(config))
+        sequences = Signal(sequence_layout(config))
+        scale = Signal(32)
+        finishes = Signal(Finish)
+        m.d.comb += [
+            *(fetches[name].eq(work[name]) for name in ("from_unified_buffer", "operand", "operand_address")),
+            fetches.source_wide.eq(work.source_format.wide),
+            fetches.operand_wide.eq(work.operand_format.wide),
+            fetches.repeats.eq(work.walk.repeats),
+            sequences.source_format.eq(work.source_format),
+            sequences.operand_format.eq(work.operand_format),
+            sequences.parameters.eq(work.parameters),
+            sequences.maximum.eq(work.pooling == Pooling.MAX),
+            sequences.is_int32.eq(work.output_format == OutputFormat.INT32),
+        ]
+        # In registers, whose resets take the place of logic for each bit.
+        m.d.sync += [
+            scale.eq(work.operand_scale),
+            finishes.is_word.eq(work.output_format == OutputFormat.WORD),
+            finishes.table.eq(work.table),
+            finishes.output.eq(work.output),
+        ]
+        with m.If(work.output_format == OutputFormat.INT32):
+            m.d.sync += [
+                scale.eq(_ONE),
+                finishes.output.zero_point.eq(0),
+                finishes.output.minimum.eq(0),
+                finishes.output.maximum.eq(255),
+            ]
+        self._queue(m, "fetches", fetches, fetcher.commands)
+        self._queue(m, "scales", scale, datapath.operand_scales)
+        self._queue(m, "finishes", finishes, datapath.finishes)
+        self._queue(m, "sequences", sequences, sequencer.sequences)
+        self._queue(m, "addresses", work.unified_buffer, writer.addresses)
+        return sequencer.sequences.p.parameters, writer.addresses.payload
+
+    def _queue(self, m: Module, name: str, queued: Value, output: stream.Interface) -> None:
+        """A queue from each command to a part of the unit, which has nothing to do before the command is there. A load
+        needs no part, and all of them are then waiting for the next command."""
+        m.submodules[name] = queue = CommandQueue(output.p.shape(), self.config.command_queue_depth)
+        m.d.comb += [
+            Value.cast(queue.command).eq(Value.cast(queued)),
+            queue.push.eq(self.queued),
+            queue.take.eq(output.ready | self._loaded),
+            Value.cast(output.payload).eq(Value.cast(queue.oldest)),
+            output.valid.eq(1),
+        ]
 
     def _share_rows(self, m: Module, loads: Signal, loader: RowLoader, fetcher: ElementFetcher) -> None:
         """The read port is the loader's while it works; the fetcher then has nothing to do, nor do rows come for it."""

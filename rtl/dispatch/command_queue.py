@@ -1,9 +1,9 @@
-"""Command queue: registers in a row, through which commands come to their unit."""
+"""Command queue: registers in a row, through which commands come to their unit, or parts of them to its parts."""
 
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, ShapeLike, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 __all__ = ["CommandQueue"]
@@ -32,16 +32,15 @@ class CommandQueue(wiring.Component):
         What may be pushed: the same from two cycles before ``push`` until the cycle behind it.
     push
         Keep the command; not while the queue holds ``depth`` of them, and not within four cycles of another one.
-    start
-        Offer the oldest command from the next cycle on: not before the cycle after its ``push``, nor while another one
-        is offered.
-    output
-        Commands.
+    oldest
+        The oldest command, from two cycles after its ``push`` on.
+    take
+        The oldest command leaves.
     """
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         self._depth = depth
-        super().__init__({"command": In(shape), "push": In(1), "start": In(1), "output": Out(stream.Signature(shape))})
+        super().__init__({"command": In(shape), "push": In(1), "oldest": Out(shape), "take": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -50,19 +49,14 @@ class CommandQueue(wiring.Component):
         # One bit for each command that is held, from the lowest one on.
         held = Signal(self._depth)
         pushed = Signal()
-        takes = Signal()
-        m.d.comb += [takes.eq(self.output.valid & self.output.ready), Value.cast(self.output.payload).eq(places[0])]
+        m.d.comb += Value.cast(self.oldest).eq(places[0])
         m.d.sync += pushed.eq(self.push)
-        with m.If(pushed != takes):
+        with m.If(pushed != self.take):
             m.d.sync += held.eq(Mux(pushed, Cat(1, held), held[1:]))
         for index, place in enumerate(places):
             above = command if index == self._depth - 1 else places[index + 1]
             if index % _BLOCK == _BLOCK - 1 and index < self._depth - 1:
                 above = Mux(held[index + 1], above, command)
-            with m.If(takes | ~held[index]):
+            with m.If(self.take | ~held[index]):
                 m.d.sync += place.eq(above)
-        with m.If(self.start):
-            m.d.sync += self.output.valid.eq(1)
-        with m.Elif(self.output.ready):
-            m.d.sync += self.output.valid.eq(0)
         return m

@@ -1,12 +1,12 @@
 """Command queues: one for each unit; a command leaves when nothing older is in its way."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.dispatch.command_queue import CommandQueue
-from openmxu.rtl.dispatch.commands import activation_command, host_command, matrix_command
+from openmxu.rtl.dispatch.commands import activation_start, host_command, matrix_command
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit, Scoreboard, access_layout
 
 __all__ = ["CommandQueues"]
@@ -18,15 +18,16 @@ class CommandQueues(wiring.Component):
     Members
     -------
     unit, access, transfer, multiplication, activation_work
-        The next instruction, with that command which is for its unit.
-    push
-        The bit of its unit: queue it, two cycles after the first in which it stood there, or later; not while its
-        unit's bit of ``full`` is set. The command stays until the cycle behind it.
+        The next instruction, with that command which is for its unit: the command until the cycle behind ``push``, the
+        others a cycle longer.
+    compare, push, full
+        See ``compare``, ``allocate`` and ``full`` of :class:`~openmxu.rtl.dispatch.scoreboard.Scoreboard`; ``push``
+        queues the command as well.
     host_read, host_write, matrix, activation
         Commands that may start.
     done
         One bit for each unit: its oldest instruction has finished.
-    full, busy, matrix_waits
+    busy, matrix_waits
         See :class:`~openmxu.rtl.dispatch.scoreboard.Scoreboard`.
     """
 
@@ -37,14 +38,15 @@ class CommandQueues(wiring.Component):
             {
                 "unit": In(QueuedUnit),
                 "access": In(access_layout(config)),
+                "compare": In(1),
                 "push": In(units),
                 "transfer": In(host_command(config)),
                 "multiplication": In(matrix_command(config)),
-                "activation_work": In(activation_command(config)),
+                "activation_work": In(activation_start(config)),
                 "host_read": Out(stream.Signature(host_command(config))),
                 "host_write": Out(stream.Signature(host_command(config))),
                 "matrix": Out(stream.Signature(matrix_command(config))),
-                "activation": Out(stream.Signature(activation_command(config))),
+                "activation": Out(stream.Signature(activation_start(config))),
                 "done": In(units),
                 "full": Out(units),
                 "busy": Out(units),
@@ -56,6 +58,7 @@ class CommandQueues(wiring.Component):
         m = Module()
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
         m.d.comb += [
+            scoreboard.compare.eq(self.compare),
             scoreboard.unit.eq(self.unit),
             scoreboard.access.eq(self.access),
             scoreboard.allocate.eq(self.push),
@@ -77,9 +80,15 @@ class CommandQueues(wiring.Component):
             m.d.comb += [
                 queue.command.eq(command),
                 queue.push.eq(self.push[unit.value]),
-                queue.start.eq(scoreboard.startable[unit.value] & ~output.valid),
+                queue.take.eq(output.valid & output.ready),
+                output.payload.eq(queue.oldest),
             ]
-            connect(m, queue.output, flipped(output))
-            started.append(queue.start)
+            starts = Signal(name=f"starts_{name}")
+            m.d.comb += starts.eq(scoreboard.startable[unit.value] & ~output.valid)
+            with m.If(starts):
+                m.d.sync += output.valid.eq(1)
+            with m.Elif(output.ready):
+                m.d.sync += output.valid.eq(0)
+            started.append(starts)
         m.d.comb += scoreboard.started.eq(Cat(started))
         return m

@@ -16,6 +16,7 @@ __all__ = [
     "OutputLayout",
     "Pooling",
     "activation_command",
+    "activation_start",
     "activation_walk",
     "host_command",
     "matrix_command",
@@ -167,3 +168,8 @@ def activation_command(config: Config) -> data.StructLayout:
             "table": 1,
         }
     )
+
+
+def activation_start(config: Config) -> data.StructLayout:
+    """What the activation unit begins with; the rest of the command goes to its parts as soon as it is dispatched."""
+    return data.StructLayout({"kind": ActivationKind, "walk": activation_walk(config)})

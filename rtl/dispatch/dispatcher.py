@@ -11,7 +11,13 @@ from openmxu.arch.isa import FORMATS, UNITS, WORD_BITS, Opcode, Unit
 from openmxu.rtl.common.interfaces import EventLayout
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.dispatch.command_queues import CommandQueues
-from openmxu.rtl.dispatch.commands import activation_command, host_command, matrix_command, weight_command
+from openmxu.rtl.dispatch.commands import (
+    activation_command,
+    activation_start,
+    host_command,
+    matrix_command,
+    weight_command,
+)
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.dispatch.instruction_check import InstructionCheck, MemoryWindows
 from openmxu.rtl.dispatch.instruction_decoder import InstructionDecoder
@@ -59,6 +65,9 @@ class Dispatcher(wiring.Component):
         Words. After a fault they are taken and dropped until ``clear_fault``.
     host_read, host_write, matrix, activation
         Commands that may start.
+    activation_work, activation_queued
+        The new instruction's command if it is for the activation unit, until the cycle after that in which it is
+        queued.
     weights
         Commands for the weight fetcher's own queue.
     done
@@ -97,7 +106,9 @@ class Dispatcher(wiring.Component):
                 "host_read": Out(stream.Signature(host_command(config))),
                 "host_write": Out(stream.Signature(host_command(config))),
                 "matrix": Out(stream.Signature(matrix_command(config))),
-                "activation": Out(stream.Signature(activation_command(config))),
+                "activation": Out(stream.Signature(activation_start(config))),
+                "activation_work": Out(activation_command(config)),
+                "activation_queued": Out(1),
                 "weights": Out(stream.Signature(weight_command(config))),
                 "done": In(units),
                 "weights_settled": In(1),
@@ -157,11 +168,15 @@ class Dispatcher(wiring.Component):
             decoder.loads_table.eq(check.loads_table),
             decoder.configuration.eq(registers.values),
             decoder.ranges.eq(check.ranges),
+            queues.compare.eq(check.ranged & decoder.is_queued),
             queues.unit.eq(decoder.unit),
             queues.access.eq(decoder.access),
             queues.transfer.eq(decoder.transfer),
             queues.multiplication.eq(decoder.multiplication),
-            queues.activation_work.eq(decoder.activation_work),
+            queues.activation_work.kind.eq(decoder.activation_work.kind),
+            queues.activation_work.walk.eq(decoder.activation_work.walk),
+            self.activation_work.eq(decoder.activation_work),
+            self.activation_queued.eq(queues.push[QueuedUnit.ACTIVATION.value]),
             self._weights.input.payload.eq(decoder.weights),
             queues.done.eq(self.done),
             tiles.tiles.eq(field_of(check.word, Opcode.READ_WEIGHTS, "tiles")),

@@ -54,6 +54,8 @@ class InstructionCheck(wiring.Component):
         See :func:`~openmxu.rtl.dispatch.instruction_ranges.ranges_layout`: from two cycles before
         ``done`` on, ``origin`` a cycle later.
         Meaningful if the instruction is legal and touches them.
+    ranged
+        In the first cycle in which ``ranges`` are there, two before ``done``.
     loads_parameters, loads_table
         The word is a Set_Configuration that loads parameters, or the table.
     done
@@ -85,6 +87,7 @@ class InstructionCheck(wiring.Component):
                 "passes": Out(1),
                 "fault": Out(FaultCode),
                 "ranges": Out(ranges_layout(config)),
+                "ranged": Out(1),
             }
         )
 
@@ -145,6 +148,7 @@ class InstructionCheck(wiring.Component):
                 with m.If(ranges.done):
                     m.next = "RANGE"
             with m.State("RANGE"):
+                m.d.comb += self.ranged.eq(1)
                 m.d.sync += found.eq(Cat(range_faults.values()))
                 m.next = "JUDGE"
             with m.State("JUDGE"):

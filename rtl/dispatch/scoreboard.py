@@ -1,14 +1,18 @@
 """Scoreboard: which instructions in flight an instruction has to wait for."""
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value
+import functools
+import operator
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from openmxu.arch.config import Config
+from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.dispatch.instruction_ranges import source_width
 
-__all__ = ["QueuedUnit", "Scoreboard", "access_layout"]
+__all__ = ["QueuedUnit", "Scoreboard", "access_layout", "ways"]
 
 
 class QueuedUnit(enum.Enum, shape=2):
@@ -20,8 +24,19 @@ class QueuedUnit(enum.Enum, shape=2):
     ACTIVATION = 3
 
 
-_USES_HOST = (QueuedUnit.HOST_READ, QueuedUnit.HOST_WRITE)
-_USES_ACCUMULATORS = (QueuedUnit.MATRIX, QueuedUnit.ACTIVATION)
+_HOST_READ, _HOST_WRITE, _MATRIX, _ACTIVATION = QueuedUnit
+
+_WAITS_FOR = {
+    _HOST_READ: (_HOST_WRITE, _MATRIX, _ACTIVATION),
+    _HOST_WRITE: (_HOST_READ, _ACTIVATION),
+    _MATRIX: (_HOST_READ, _ACTIVATION),
+    _ACTIVATION: (_HOST_READ, _HOST_WRITE, _MATRIX, _ACTIVATION),
+}
+"""The units that each unit's instructions may have to wait for."""
+
+
+_STEPS = 4
+"""Cycles of a comparison: as many as pass until an instruction that has been checked may start."""
 
 
 def access_layout(config: Config) -> data.StructLayout:
@@ -50,6 +65,63 @@ def access_layout(config: Config) -> data.StructLayout:
     )
 
 
+_ROWS = ("unified_buffer", "unified_buffer_end")
+_HELD = {
+    "rows_host_read": ((_HOST_READ,), _ROWS),
+    "rows_host_write": ((_HOST_WRITE,), _ROWS),
+    "rows_matrix": ((_MATRIX,), _ROWS),
+    "activations": (
+        (_ACTIVATION,),
+        (*_ROWS, "operand", "operand_end", "writes", "uses_accumulators", "reads_source", "reads_operand"),
+    ),
+    "sources": ((_MATRIX, _ACTIVATION), ("source", "source_end")),
+    "host": ((_HOST_READ, _HOST_WRITE), ("host", "host_end")),
+}
+"""What is kept of the instructions of which units: members of ``access``. Where there are two units, an instruction of
+the second one is compared with the first one's, and any other one with the second one's."""
+
+
+def ways(depth: int) -> int:
+    """Instructions of each unit that a new one is compared with in a cycle: all of them in four cycles."""
+    return -(-depth // _STEPS)
+
+
+class _Unit:
+    """The instructions of one unit: how many there are, and which slots are theirs."""
+
+    def __init__(self, unit: QueuedUnit, depth: int) -> None:
+        name = unit.name.lower()
+        self.unit, self.depth = unit, depth
+        # One bit for each instruction, from the lowest one on: in flight; not started yet.
+        self.in_flight = Signal(depth, name=f"in_flight_{name}")
+        self.waiting = Signal(depth, name=f"waiting_{name}")
+        self.newest = Signal(range(depth), name=f"newest_{name}")
+        # One bit for each slot.
+        self.next = Signal(depth, init=1, name=f"next_{name}")
+        self.oldest = Signal(depth, init=1, name=f"oldest_{name}")
+        self.finishing = Signal(depth, name=f"finishing_{name}")
+        self.waits = [
+            {other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}") for other in _WAITS_FOR[unit]}
+            for slot in range(depth)
+        ]
+        # Which are compared, and which were in the cycle before.
+        self.slots = [Signal(range(depth), name=f"slot_{name}_{way}") for way in range(ways(depth))]
+        self.compared = [Signal(range(depth), name=f"compared_{name}_{way}") for way in range(ways(depth))]
+
+    def step(self, m: Module, enters: Value, starts: Value, ends: Value) -> None:
+        """Let the next instruction enter, the oldest one that waits start, and the oldest one of all end."""
+        for count, more, less in ((self.in_flight, enters, ends), (self.waiting, enters, starts)):
+            with m.If(more != less):
+                m.d.sync += count.eq(Mux(more, Cat(1, count), count[1:]))
+        with m.If(enters):
+            m.d.sync += self.newest.eq(self.newest + 1)
+        with m.If(starts):
+            m.d.sync += self.next.eq(self.next.rotate_left(1))
+        with m.If(ends):
+            m.d.sync += self.oldest.eq(self.oldest.rotate_left(1))
+        m.d.comb += self.finishing.eq(Mux(ends, self.oldest, 0))
+
+
 class Scoreboard(wiring.Component):
     """Keeps for every instruction in flight what it touches and which older ones it still has to wait for.
 
@@ -59,13 +131,18 @@ class Scoreboard(wiring.Component):
     activation unit may read the unified buffer before the rows of an older instruction have arrived there. Waiting
     is for older instructions only, so the oldest instruction of all can always go on.
 
+    A new instruction is compared with older ones in four cycles at the most, the youngest ones of all units first.
+
     Members
     -------
     unit, access
-        The next instruction's unit and what it touches, which is compared with all slots; held until it has its slot.
+        The next instruction's unit and what it touches; held from ``compare`` until two cycles after ``allocate``.
+    compare
+        For one cycle: a new instruction has come. Four cycles after the last ``allocate`` or later; where an
+        instruction got no slot, not before all units are idle.
     allocate
-        The bit of its unit: give it one, two cycles after the first in which it stood in ``access``, or later; not
-        while its unit's bit of ``full`` is set.
+        The bit of its unit: give it a slot, two cycles after ``compare`` or later, and two cycles after one in which
+        the unit's bit of ``full`` was not set, or later.
     full, busy, startable
         One bit for each :class:`QueuedUnit`: no slot is free; a slot is used; the next instruction waits for nothing.
     started, done
@@ -79,6 +156,7 @@ class Scoreboard(wiring.Component):
         units = len(QueuedUnit)
         super().__init__(
             {
+                "compare": In(1),
                 "allocate": In(units),
                 "unit": In(QueuedUnit),
                 "access": In(access_layout(config)),
@@ -99,106 +177,184 @@ class Scoreboard(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         depth = self.config.command_queue_depth
-        slots = [(unit, slot) for unit in QueuedUnit for slot in range(depth)]
-        width = len(slots)
-        pointer = range(depth)
+        units = self._units = {unit: _Unit(unit, depth) for unit in QueuedUnit}
+        self._is = {unit: Signal(name=f"is_{unit.name.lower()}") for unit in QueuedUnit}
+        m.d.comb += [signal.eq(self.unit == unit) for unit, signal in self._is.items()]
+        # An Activate rather than a load.
+        self._activates = Signal()
+        m.d.comb += self._activates.eq(self._is[_ACTIVATION] & self.access.writes)
 
-        valid = Signal(width)
-        finishing = Signal(width)
-        conflicts = Signal(width)
-        remaining = Signal(width)
-        waits = [Signal(width, name=f"waits_{unit.name.lower()}_{slot}") for unit, slot in slots]
-
-        # No slot is taken while the instruction waits for its own, so what was compared once holds until then.
-        m.d.comb += remaining.eq(conflicts & valid & ~finishing)
-
-        allocated, oldest = {}, {}
-        for unit in QueuedUnit:
-            name = unit.name.lower()
-            own = slice(unit.value * depth, (unit.value + 1) * depth)
-            newest_slot = Signal(pointer, name=f"newest_{name}")
-            next_slot = Signal(pointer, name=f"next_{name}")
-            oldest_slot = Signal(pointer, name=f"oldest_{name}")
-            to_start = Signal(range(depth + 1), name=f"to_start_{name}")
-            allocates = self.allocate[unit.value]
-            allocated[unit], oldest[unit] = (allocates, newest_slot), oldest_slot
-
-            with m.If(allocates):
-                m.d.sync += newest_slot.eq(newest_slot + 1)
-            with m.If(self.started[unit.value]):
-                m.d.sync += next_slot.eq(next_slot + 1)
-            with m.If(self.done[unit.value]):
-                m.d.sync += oldest_slot.eq(oldest_slot + 1)
-            m.d.sync += to_start.eq(to_start + allocates - self.started[unit.value])
-
-            next_waits = Array(waits[own])[next_slot]
+        # An instruction enters its slot when all its comparisons have begun.
+        active = Signal()
+        pending = Signal(len(QueuedUnit))
+        enters = Signal(len(QueuedUnit))
+        m.d.comb += enters.eq(Mux(active, 0, self.allocate | pending))
+        m.d.sync += pending.eq(Mux(active, self.allocate | pending, 0))
+        compares, first = self._scan(m, active)
+        read = self._remember(m, enters)
+        conflicts = [self._compare(m, way, held) for way, held in enumerate(read)]
+        self._wait(m, compares, first, conflicts, enters)
+        for unit, state in units.items():
+            place = unit.value
+            state.step(m, enters[place], self.started[place], self.done[place])
+            blocked = Cat(Cat(waits.values()).any() for waits in state.waits) & state.next
             m.d.comb += [
-                self.full[unit.value].eq(valid[own].all()),
-                self.busy[unit.value].eq(valid[own].any()),
-                self.startable[unit.value].eq((to_start != 0) & (next_waits == 0)),
+                self.busy[place].eq(state.in_flight[0] | pending[place]),
+                self.startable[place].eq(state.waiting[0] & ~blocked.any()),
             ]
-            if unit is QueuedUnit.MATRIX:
-                for other in QueuedUnit:
-                    part = next_waits.word_select(other.value, depth)
-                    m.d.comb += self.matrix_waits[other.value].eq((to_start != 0) & part.any())
-
-        for index, (unit, slot) in enumerate(slots):
-            allocates, newest_slot = allocated[unit]
-            taken = Signal(name=f"taken_{unit.name.lower()}_{slot}")
-            m.d.comb += [
-                taken.eq(allocates & (newest_slot == slot)),
-                finishing[index].eq(self.done[unit.value] & (oldest[unit] == slot)),
-            ]
-            with m.If(taken):
-                m.d.sync += [valid[index].eq(1), waits[index].eq(remaining)]
-            with m.Else():
-                m.d.sync += waits[index].eq(waits[index] & ~finishing)
-                with m.If(finishing[index]):
-                    m.d.sync += valid[index].eq(0)
-            # What an instruction touches is written to its slot before it is known whether it gets there: only `valid`
-            # has to wait for that.
-            is_next = ~valid[index] & (newest_slot == slot) & (self.unit == unit)
-            m.d.sync += conflicts[index].eq(self._conflict(m, unit, slot, is_next))
+        matrix = units[_MATRIX]
+        for other in _WAITS_FOR[_MATRIX]:
+            blocked = Cat(waits[other].any() for waits in matrix.waits) & matrix.next
+            m.d.comb += self.matrix_waits[other.value].eq(matrix.waiting[0] & blocked.any())
         return m
 
-    def _conflict(self, m: Module, unit: QueuedUnit, slot: int, is_next: Value) -> Value:
-        """Remember what the instruction in a slot touches, and compare it with ``access``."""
-        held = Signal(access_layout(self.config), name=f"access_{unit.name.lower()}_{slot}", reset_less=True)
-        with m.If(is_next):
-            m.d.sync += held.eq(self.access)
-        new = self.access
+    def _scan(self, m: Module, active: Signal) -> tuple[Signal, Signal]:
+        """Go through the older instructions, from the youngest to the oldest; returns whether there was such a step in
+        the cycle before, and whether it was the first one."""
+        units, depth = self._units, self.config.command_queue_depth
+        step = Signal()
+        age = Signal(range(max(2, depth)), name="age")
+        self._age = Signal.like(age, name="compared_age", reset_less=True)
+        has_older = Signal()
+        # Many instructions of a unit that is not in question must not hold up the new one.
+        is_host_read, is_host_write, is_matrix, _ = self._is.values()
+        reads_rows = self.access.reads_source | self.access.reads_operand | ~self.access.writes
+        in_question = {
+            _HOST_READ: ~is_host_read,
+            _HOST_WRITE: is_host_read | self._activates,
+            _MATRIX: is_host_read | self._activates,
+            _ACTIVATION: is_host_read | is_host_write | is_matrix | reads_rows,
+        }
+        older = (state.in_flight[ways(depth) :].bit_select(age, 1) & in_question[unit] for unit, state in units.items())
+        m.d.comb += [
+            step.eq(self.compare | active),
+            has_older.eq(Cat(older).any()),
+            self.full.eq(Cat(state.in_flight[-1] for state in units.values())),
+        ]
+        with m.If(step):
+            m.d.sync += [active.eq(has_older), age.eq(Mux(has_older, age + ways(depth), 0))]
+        compares = Signal()
+        first = Signal()
+        m.d.sync += [compares.eq(step), first.eq(step & (age == 0)), self._age.eq(age)]
+        for state in units.values():
+            for way, (slot, compared) in enumerate(zip(state.slots, state.compared, strict=True)):
+                m.d.comb += slot.eq(state.newest - age - (way + 1))
+                m.d.sync += compared.eq(slot)
+        return compares, first
 
-        def overlap(name: str, new_range: str, held_range: str) -> Signal:
-            """Whether two ranges overlap, in a register: comparisons of addresses are long, and what follows from them
-            is not short."""
-            overlaps = Signal(name=f"{name}_overlaps_{unit.name.lower()}_{slot}", reset_less=True)
-            m.d.sync += overlaps.eq(
-                is_less(new[new_range], held[f"{held_range}_end"]) & is_less(held[held_range], new[f"{new_range}_end"])
-            )
-            return overlaps
+    def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
+        """What the instructions touch that are compared, for each way; places of none are written until an instruction
+        enters its slot."""
+        read: list[dict[str, data.View]] = [{} for _ in range(ways(self.config.command_queue_depth))]
+        for name, (kept, members) in _HELD.items():
+            states = [self._units[unit] for unit in kept]
+            is_second = self._is[kept[-1]] if len(kept) == 2 else Const(0, 0)
+            layout = data.StructLayout({member: len(self._new(member)) for member in members})
+            memory = Memory(shape=layout, depth=len(kept) * states[0].depth, init=[])
+            m.submodules[f"held_{name}"] = memory
+            write = memory.write_port()
+            has_room = [~state.in_flight[-1] & ~enters[state.unit.value] for state in states]
+            if len(kept) == 2:
+                has_room = [is_ & room for is_, room in zip((self._is[unit] for unit in kept), has_room, strict=True)]
+            m.d.comb += [
+                write.addr.eq(Cat(Mux(is_second, states[-1].newest, states[0].newest), is_second)),
+                write.en.eq(Cat(has_room).any()),
+                *(write.data[member].eq(self._new(member)) for member in members),
+            ]
+            for way, accesses in enumerate(read):
+                port = memory.read_port(domain="comb")
+                slot = Mux(is_second, states[0].slots[way], states[-1].slots[way])
+                m.d.comb += port.addr.eq(Cat(slot, ~is_second))
+                accesses[name] = port.data
+        return read
 
-        buffers = overlap("buffer", "unified_buffer", "unified_buffer")
-        conflict = (new.writes | held.writes) & buffers
-        if unit in _USES_ACCUMULATORS:
-            both = new.uses_accumulators & held.uses_accumulators
-            conflict |= both & overlap("source", "source", "source")
-        if unit in _USES_HOST:
-            is_host = (self.unit == QueuedUnit.HOST_READ) | (self.unit == QueuedUnit.HOST_WRITE)
-            conflict |= is_host & overlap("host", "host", "host")
-        if unit is QueuedUnit.ACTIVATION:
-            conflict |= new.writes & (
-                (held.reads_source & overlap("read_source", "unified_buffer", "source"))
-                | (held.reads_operand & overlap("read_operand", "unified_buffer", "operand"))
-            )
+    def _new(self, name: str) -> Value:
+        """A member of ``access``, as it is kept."""
+        value = Value.cast(self.access[name])
+        return value[ceil_log2(self.config.host_alignment) :] if name in ("host", "host_end") else value
 
-        # Only these two units write the unified buffer, and only the activation unit reads more than one range.
-        reads_written = 0
-        if unit in (QueuedUnit.HOST_READ, QueuedUnit.ACTIVATION):
-            reads_written = held.writes & (
-                (new.reads_source & overlap("written_source", "source", "unified_buffer"))
-                | (new.reads_operand & overlap("written_operand", "operand", "unified_buffer"))
-            )
-        if unit is QueuedUnit.ACTIVATION:
-            loads_written = held.writes & ~new.writes & buffers
-            return Mux(self.unit == unit, reads_written | loads_written, conflict)
-        return (self.unit != unit) & (conflict | reads_written)
+    def _compare(self, m: Module, way: int, read: dict[str, data.View]) -> dict[QueuedUnit, Value]:
+        """For each unit whether the instruction that was compared in the cycle before is in the way, if it is there."""
+        new, activates = self.access, self._activates
+        is_host_read, is_host_write, is_matrix, is_activation = self._is.values()
+
+        def before(name: str, condition: Value) -> Signal:
+            signal = Signal(name=f"{name}_{way}", reset_less=True)
+            m.d.sync += signal.eq(condition)
+            return signal
+
+        def choose(condition: Value, one: tuple[Value, Value], other: tuple[Value, Value]) -> tuple[Value, Value]:
+            return Mux(condition, one[0], other[0]), Mux(condition, one[1], other[1])
+
+        def old(memory: str, name: str) -> tuple[Value, Value]:
+            return Value.cast(read[memory][name]), Value.cast(read[memory][f"{name}_end"])
+
+        def meet(name: str, one: tuple[Value, Value], other: tuple[Value, Value]) -> Value:
+            """Whether two ranges had something in common in the cycle before."""
+            begins = before(f"{name}_begins", is_less(one[0], other[1]))
+            return begins & before(f"{name}_ends", is_less(other[0], one[1]))
+
+        rows, source, operand, host = (
+            (self._new(name), self._new(f"{name}_end")) for name in ("unified_buffer", "source", "operand", "host")
+        )
+        activation = read["activations"]
+        results = old("activations", "unified_buffer")
+        # An Activate compares what it reads with results of older ones, others their rows with all that those touch.
+        meets_results = meet("results", choose(activates, source, rows), results)
+        meets_other = meet(
+            "other",
+            choose(is_host_read, rows, choose(is_matrix, source, operand)),
+            choose(is_activation, results, old("sources", "source")),
+        )
+        with_results = before("with_results", is_host_read | (activation.writes & (~activates | new.reads_source)))
+        with_other = before(
+            "with_other",
+            (is_host_read & activation.reads_source)
+            | (is_matrix & activation.uses_accumulators)
+            | (is_activation & new.reads_operand & activation.writes),
+        )
+        with_operand = before("with_operand", is_host_read & activation.reads_operand)
+        written = old("rows_host_read", "unified_buffer")
+        meets_host = meet("host", host, old("host", "host"))
+        # The new instruction is still there.
+        return {
+            _HOST_READ: (~is_host_read & meet("host_read", rows, written))
+            | (new.reads_source & meet("host_read_source", source, written))
+            | (new.reads_operand & meet("host_read_operand", operand, written))
+            | (is_host_write & meets_host),
+            _HOST_WRITE: (new.writes & meet("host_write", rows, old("rows_host_write", "unified_buffer")))
+            | (is_host_read & meets_host),
+            _MATRIX: (new.writes & meet("matrix", rows, old("rows_matrix", "unified_buffer")))
+            | (is_activation & new.uses_accumulators & meet("sums", source, old("sources", "source"))),
+            _ACTIVATION: (with_results & meets_results)
+            | (with_other & meets_other)
+            | (with_operand & meet("operand", rows, old("activations", "operand"))),
+        }
+
+    def _wait(
+        self, m: Module, compares: Signal, first: Signal, conflicts: list[dict[QueuedUnit, Value]], enters: Value
+    ) -> None:
+        """Find for which instructions the new one waits, and keep it in its slot until they have finished."""
+        units, depth = self._units, self.config.command_queue_depth
+        found = {}
+        for unit, state in units.items():
+            name = unit.name.lower()
+            before = Signal(depth, name=f"found_{name}")
+            found[unit] = Signal(depth, name=f"finds_{name}")
+            hits = [Signal(depth, name=f"hits_{name}_{way}") for way in range(ways(depth))]
+            m.d.comb += found[unit].eq(Mux(first, 0, before) | functools.reduce(operator.or_, hits))
+            for way, (hit, slot) in enumerate(zip(hits, state.compared, strict=True)):
+                is_there = state.in_flight[way:].bit_select(self._age, 1)
+                m.d.comb += hit.eq(Mux(compares & is_there & conflicts[way][unit], 1 << slot, 0))
+            m.d.sync += before.eq(found[unit])
+            for slot in range(depth):
+                with m.If(state.finishing[slot]):
+                    m.d.sync += before[slot].eq(0)
+        for unit, state in units.items():
+            for slot, waits in enumerate(state.waits):
+                for other, bits in waits.items():
+                    with m.If(enters[unit.value] & (state.newest == slot)):
+                        m.d.sync += bits.eq(found[other])
+                    for index in range(depth):
+                        with m.If(units[other].finishing[index]):
+                            m.d.sync += bits[index].eq(0)

@@ -70,7 +70,7 @@ class Activation(InOrderUnit):
                 cycle = max(cycle, self.done[-1] + 1)
             self._taken = self._load(number, cycle + 1)
             return cycle, self._taken
-        self._taken = cycle = max(cycle + 1, self._walker)
+        self._taken = cycle = max(cycle, self._walker)
         start = max(cycle + self.walk + self.offered, self._next)
         if self._reads_elements[number]:
             start = max(start, self._first_element(number, cycle))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from openmxu.arch.isa import Opcode, Unit
+from openmxu.rtl.dispatch import scoreboard
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads, Updates
 from openmxu.sim.cycle_model.activation import Activation
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.host import HostReader, HostWriter
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.matrix import Matrix
-from openmxu.sim.cycle_model.unit import InOrderUnit, Waits, conflicts
+from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits, conflicts, in_question
 from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
 
@@ -49,6 +50,7 @@ class Machine:
         self._depth = work.config.command_queue_depth
         latencies = Latencies.of(work.config, memory_latency)
         waits = Waits(conflicts(work))
+        self._in_question = in_question(work)
         updates, reads = Updates(), BufferReads(work)
         activation = Activation(waits, work, latencies, AccumulatorReads(work, updates), reads)
         self._weights = Weights(work.config, latencies)
@@ -96,10 +98,12 @@ class Machine:
 
     def _queue(self, unit: InOrderUnit, number: int, cycle: int) -> int:
         """Hand over an instruction as soon as its unit's queue has room; returns the cycle."""
+        older = [(self._units[other], len(self._units[other].numbers)) for other in self._in_question[number]]
+        compared = Comparison(cycle, older, scoreboard.ways(self._depth))
         behind = len(unit.numbers) - self._depth
         if behind >= 0:
             cycle = max(cycle, unit.done_at(behind) + _SEEN)
-        unit.queue(number, cycle)
+        unit.queue(number, cycle, compared)
         return cycle
 
     def _finished(self, units: int, cycle: int) -> int:

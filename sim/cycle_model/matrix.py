@@ -8,7 +8,7 @@ from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.sim.cycle_model.accumulators import Updates
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies
-from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
 from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
 
@@ -26,6 +26,8 @@ class Matrix(InOrderUnit):
 
     walk = 3
     """Cycles from a command taken to its first row's turn."""
+
+    at_once = True
 
     def __init__(
         self,
@@ -55,8 +57,8 @@ class Matrix(InOrderUnit):
         self._next = self._walker = self._entry = 0
         self.stall = self.shift = 0
 
-    def queue(self, number: int, cycle: int) -> None:
-        super().queue(number, cycle)
+    def queue(self, number: int, cycle: int, compared: Comparison) -> None:
+        super().queue(number, cycle, compared)
         # At once: what the array does gets in the way of other units, and theirs never in its.
         self.done_at(len(self.numbers) - 1)
 

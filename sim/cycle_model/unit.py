@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,11 @@ from numpy.typing import NDArray
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["InOrderUnit", "Waits", "conflicts"]
+__all__ = ["Comparison", "InOrderUnit", "Waits", "conflicts", "in_question"]
+
+
+_SHORT = 44
+"""Cycles for which an instruction that is not worked out yet is taken to be in flight; an estimate."""
 
 
 class Waits:
@@ -39,6 +44,35 @@ class Waits:
         return place < len(unit.done)
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """How the scoreboard compares a new instruction with older ones: those of all units at a time, the youngest first.
+
+    Attributes
+    ----------
+    checked
+        The cycle in which the instruction is handed over, if there is room.
+    older
+        The units in question, with the number of instructions that each has been handed.
+    ways
+        Instructions of each unit that it is compared with in a cycle.
+    """
+
+    checked: int
+    older: Sequence[tuple[InOrderUnit, int]]
+    ways: int
+
+    def end(self, *, unknown: bool) -> int:
+        """The cycle from which on it may start: two steps take no time. ``unknown``: whether all instructions that are
+        not worked out yet count as in flight."""
+        for late in (1, 2):
+            cycle = self.checked - 2 + late
+            place = (late + 1) * self.ways + 1
+            if not any(unit.is_in_flight(count - place, cycle, unknown) for unit, count in self.older):
+                return self.checked + late - 1
+        return self.checked + 2
+
+
 class InOrderUnit(ABC):
     """Works out when instructions are finished, one after the other, when somebody asks.
 
@@ -56,6 +90,9 @@ class InOrderUnit(ABC):
         finished.
     """
 
+    at_once = False
+    """Whether instructions are worked out when they are queued: much of what they meet is then not."""
+
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
         self.numbers: list[int] = []
@@ -63,12 +100,21 @@ class InOrderUnit(ABC):
         self.begun: list[int] = []
         self.done: list[int] = []
         self._taken = -1
+        self._compared: list[Comparison] = []
 
-    def queue(self, number: int, cycle: int) -> None:
+    def queue(self, number: int, cycle: int, compared: Comparison) -> None:
         """The dispatcher hands over instruction ``number`` of the program."""
         self._waits.place[number] = (self, len(self.numbers))
         self.numbers.append(number)
         self.accepted.append(cycle)
+        self._compared.append(compared)
+
+    def is_in_flight(self, place: int, cycle: int, unknown: bool) -> bool:
+        """Whether instruction number ``place`` is not finished before a cycle. If it is not worked out yet, ``unknown``
+        says so, or that it has been handed over not long before."""
+        if not 0 <= place < len(self.done):
+            return place >= 0 and (unknown or self.accepted[place] >= cycle - _SHORT)
+        return self.done[place] >= cycle
 
     def done_at(self, place: int) -> int:
         """The cycle in which the unit's instruction number ``place`` is finished."""
@@ -90,7 +136,7 @@ class InOrderUnit(ABC):
         """The cycle from which on the unit may take an instruction, because it waits for nothing any more."""
         # From the queue to a register before the unit, when the command before has left that. The scoreboard knows two
         # cycles later that what was in the way has ended.
-        start = max(self.accepted[place], self._taken) + 1
+        start = max(self.accepted[place], self._compared[place].end(unknown=not self.at_once), self._taken) + 1
         for other in self._waits.of[self.numbers[place]]:
             start = max(start, self._waits.done_at(other) + 2)
         return start + 1
@@ -98,6 +144,21 @@ class InOrderUnit(ABC):
     @abstractmethod
     def _execute(self, place: int) -> tuple[int, int]:
         """When instruction number ``place`` begins and is finished, and in ``_taken`` when it leaves its register."""
+
+
+def in_question(work: Work) -> list[tuple[Unit, ...]]:
+    """For each instruction the units whose instructions the scoreboard compares it with."""
+    results = (Unit.HOST_READ, Unit.HOST_WRITE, Unit.MATRIX)
+    found: list[tuple[Unit, ...]] = []
+    reads = (work.from_unified_buffer | work.has_operand).tolist()
+    for unit, activates, reads_rows in zip(work.unit.tolist(), work.is_activate.tolist(), reads, strict=True):
+        if unit == Unit.HOST_READ:
+            found.append((Unit.HOST_WRITE, Unit.MATRIX, Unit.ACTIVATION))
+        elif activates:
+            found.append((*results, Unit.ACTIVATION) if reads_rows else results)
+        else:
+            found.append((Unit.HOST_READ, Unit.ACTIVATION))
+    return found
 
 
 _HOST = (Unit.HOST_READ, Unit.HOST_WRITE)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from openmxu.arch.config import Config
+from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit, Scoreboard, access_layout
 from tb.formal.proof import Proof
 
@@ -23,6 +23,8 @@ CONFIG = Config(
 )
 """Addresses are only compared, so that few bits of them show what many would."""
 
+_YES = Const(1)
+_ALIGNED = ceil_log2(CONFIG.host_alignment)
 _DEPTH = CONFIG.command_queue_depth
 _SLOTS = [(unit, slot) for unit in QueuedUnit for slot in range(_DEPTH)]
 
@@ -67,7 +69,8 @@ def _conflict(unit: Value, access: data.View, other_unit: Value, other: data.Vie
 
 def _is_legal(unit: Value, access: data.View) -> Value:
     """What the decoder says of instructions: a host read writes rows and a host write reads them, the matrix unit uses
-    sums, and Activate reads sums or rows and writes rows. A load of parameters only reads its rows."""
+    sums, and Activate reads sums or rows and writes rows. A load of parameters only reads its rows. Ranges of host
+    memory are aligned."""
     flags = Cat(access.writes, access.uses_accumulators, access.reads_source, access.reads_operand)
     activates = access.writes & (access.uses_accumulators ^ access.reads_source)
     legal = {
@@ -76,7 +79,8 @@ def _is_legal(unit: Value, access: data.View) -> Value:
         QueuedUnit.MATRIX: flags == 0b0010,
         QueuedUnit.ACTIVATION: (flags == 0) | activates,
     }
-    return Array(legal[queued] for queued in QueuedUnit)[unit]
+    is_aligned = ~(access.host[:_ALIGNED] | access.host_end[:_ALIGNED]).any()
+    return Array(legal[queued] for queued in QueuedUnit)[unit] & is_aligned
 
 
 class Soundness(Proof):
@@ -88,14 +92,14 @@ class Soundness(Proof):
         super().__init__(lambda: Scoreboard(CONFIG), "Scoreboard")
 
     def state(self, m: Module) -> None:
-        unit = self.unit
-        self._follow_protocol(m)
         older, younger = self.any(m, "older", 3), self.any(m, "younger", 3)
         self.assume(m, older != younger)
-        valid, conflicts = self.inside("valid"), self.inside("conflicts")
-        accesses = Array(self._access(index) for index in range(len(_SLOTS)))
-        waits = Array(self.inside(f"waits_{unit_of.name.lower()}_{slot}") for unit_of, slot in _SLOTS)
         running = Array(self._keep_order(m, queued) for queued in QueuedUnit)
+        self._follow_protocol(m)
+        enters = self.inside("enters")
+
+        active, first = self.inside("active"), self.inside("first")
+        age = self.inside("age")
 
         # The two slots as the protocol says, not as the unit has it.
         touches = {}
@@ -103,111 +107,173 @@ class Soundness(Proof):
         for name, slot in (("older", older), ("younger", younger)):
             touches[name] = Signal(access_layout(CONFIG), name=f"{name}_access")
             held[name] = Signal(name=f"{name}_in_flight")
-            allocated = self._allocates(slot)
-            with m.If(allocated):
-                m.d.sync += [touches[name].eq(unit.access), held[name].eq(1)]
+            with m.If(enters.bit_select(slot[1:], 1) & (self._of("newest", slot) == slot[0])):
+                m.d.sync += [touches[name].eq(self._new), held[name].eq(1)]
             with m.Elif(self._finishes(slot)):
                 m.d.sync += held[name].eq(0)
-            self.lemma(m, held[name] == valid.bit_select(slot, 1))
+            used = self._of("in_flight", slot)
+            self.lemma(m, held[name] == (used[1] | (used[0] & self._of("oldest", slot).bit_select(slot[0], 1))))
             with m.If(held[name]):
-                self.lemma(m, Value.cast(touches[name]) == accesses[slot])
                 self.lemma(m, _is_legal(slot[1:], touches[name]))
-        follows, conflict, started = Signal(), Signal(), Signal()
-        conflict_now = Signal()
-        m.d.comb += conflict_now.eq(_conflict(older[1:], touches["older"], younger[1:], unit.access))
-        with m.If(self._allocates(younger)):
+                self.lemma(m, self._keeps(slot, touches[name]))
+            with m.If(self._is_new(slot) & self._has_room):
+                self.lemma(m, self._keeps(slot, self._new))
+
+        follows, conflict, started = (Signal(name=name) for name in ("follows", "conflict", "started"))
+        entered = enters.bit_select(younger[1:], 1) & (self._of("newest", younger) == younger[0])
+        conflicts = _conflict(older[1:], touches["older"], younger[1:], self._new)
+        with m.If(entered):
             m.d.sync += [
                 follows.eq(held["older"] & ~self._finishes(older)),
-                conflict.eq(conflict_now),
+                conflict.eq(conflicts),
                 started.eq(0),
             ]
-        with m.Elif(self._finishes(older) | self._finishes(younger) | self._allocates(older)):
+        with m.Elif(self._finishes(older) | self._finishes(younger)):
             m.d.sync += follows.eq(0)
         starts = Signal()
-        m.d.comb += starts.eq(self._starts(younger))
+        m.d.comb += starts.eq(
+            self.unit.started.bit_select(younger[1:], 1) & self._of("next", younger).bit_select(younger[0], 1)
+        )
         with m.If(starts):
             m.d.sync += started.eq(1)
 
         in_the_way = held["older"] & held["younger"] & follows & conflict
         with m.If(starts):
             self.claim(m, "nothing starts while something older that it conflicts with is in flight", ~in_the_way)
-        waits_for = Signal()
-        m.d.comb += waits_for.eq(waits[younger].bit_select(older, 1))
-        with m.If(held["younger"] & waits_for):
+        waits = self._waits(younger, older)
+        with m.If(held["younger"] & waits):
             self.claim(
                 m,
                 "what waits waits for something older in flight, so that the oldest can always go on",
                 held["older"] & follows,
             )
         self.lemma(m, ~follows | (held["older"] & held["younger"]))
-        self.lemma(m, ~(in_the_way & ~started) | waits_for)
+        self.lemma(m, ~(in_the_way & ~started) | waits)
         with m.If(held["younger"]):
-            place = younger[0] ^ self._pointer("oldest", younger)
+            place = younger[0] ^ self._of("oldest", younger)[1]
             self.lemma(m, started == (place < running[younger[1:]]))
-        with m.If(self._checked & held["older"]):
-            compared = _conflict(older[1:], touches["older"], Value.cast(unit.unit), unit.access)
-            self.lemma(m, ~compared | conflicts.bit_select(older, 1))
+
+        # The instruction that is being compared, if its slot is to be the younger one.
+        is_new = self._is_new(younger)
+        is_found = self._of("found", older).bit_select(older[0], 1)
+        self.lemma(m, ~(waits | is_found) | held["older"])
+        is_older = held["older"] & is_new
+        place = self._of("newest", older) ^ 1 ^ older[0]
+        found = self._of("hits", older, "_0").bit_select(older[0], 1)
+        to_come = active & (age <= place)
+        self.lemma(m, ~(is_older & conflicts) | (is_found & ~first) | to_come | found)
         self.reach(m, in_the_way & ~started & (older[1:] == QueuedUnit.HOST_WRITE))
         self.reach(m, starts & conflict & (older[1:] == younger[1:]))
 
     def _follow_protocol(self, m: Module) -> None:
-        """How the command queues use the scoreboard, and what the decoder says of legal instructions."""
-        unit, access = self.unit, self.unit.access
-        self._checked = Signal(name="checked")
-        allocated_before = Signal()
-        steady, was_steady = Signal(), Signal()
-        before = Signal(Value.cast(access).shape(), name="access_before")
-        unit_before = Signal(2, name="unit_before")
-        m.d.sync += [
-            before.eq(Value.cast(access)),
-            unit_before.eq(Value.cast(unit.unit)),
-            allocated_before.eq(unit.allocate.any()),
-            was_steady.eq(steady),
-        ]
-        m.d.comb += [
-            steady.eq((Value.cast(access) == before) & (Value.cast(unit.unit) == unit_before) & ~allocated_before),
-            self._checked.eq(steady & was_steady),
-        ]
-        full = unit.full.bit_select(Value.cast(unit.unit), 1)
-        self.assume(m, (unit.allocate == 0) | ((unit.allocate == 1 << Value.cast(unit.unit)) & self._checked & ~full))
+        """How the dispatcher uses the scoreboard, and what the decoder says of legal instructions."""
+        unit, access, number = self.unit, self.unit.access, Value.cast(self.unit.unit)
+        active, pending = self.inside("active"), self.inside("pending")
+        # Of the instruction that was compared last.
+        self._new = Signal(access_layout(CONFIG), name="new_access")
+        self._new_unit = Signal(2, name="new_unit")
+        comparing, behind, free = Signal(name="comparing"), Signal(range(4), name="behind"), Signal(name="free")
+        idle = Signal(range(5), name="idle")
+        self._has_new = comparing | pending.any()
+
+        may_be_new = (~comparing & (behind == 0)) | (idle == 4)
+        self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access)))
+        is_kept = comparing | (behind == 1) | (behind == 2)
+        self.assume(
+            m, ~is_kept | unit.compare | ((Value.cast(access) == Value.cast(self._new)) & (number == self._new_unit))
+        )
+        # The contract asks for a cycle more, which only a comparison of four steps needs.
+        allocates = comparing & ~unit.compare & free
+        self.assume(m, (unit.allocate == 0) | ((unit.allocate == 1 << number) & allocates))
         self.assume(m, (unit.started & ~unit.startable) == 0)
 
-        self.assume(m, _is_legal(Value.cast(unit.unit), access))
+        m.d.sync += [
+            idle.eq(Mux(unit.busy.any() | unit.allocate.any() | unit.compare, 0, Mux(idle == 4, 4, idle + 1))),
+            free.eq((unit.compare | comparing) & ~unit.full.bit_select(number, 1)),
+            behind.eq(Mux(unit.allocate.any(), 1, Mux(behind == 0, 0, behind + 1))),
+        ]
+        with m.If(unit.compare):
+            m.d.sync += [self._new.eq(access), self._new_unit.eq(number), comparing.eq(1)]
+        with m.Elif(unit.allocate.any()):
+            m.d.sync += comparing.eq(0)
+
+        compares, first = self.inside("compares"), self.inside("first")
+        age = self.inside("age")
+        self.lemma(m, ~first | compares)
+        self.lemma(m, ~active | comparing)
+        self.lemma(m, ~compares | comparing | (behind == 1))
+        self.lemma(m, active == (age == 1))
+        self.lemma(m, (pending == 0) | ((pending == 1 << self._new_unit) & (behind == 1) & ~active))
+        self.lemma(m, ~comparing | (behind == 0))
+        self.lemma(m, ~(behind == 0) | comparing | ~compares)
+        # A comparison is over by the time the instruction leaves, and when nothing has been in flight for some cycles.
+        in_flight = Array(self.inside(f"in_flight_{queued.name.lower()}") for queued in QueuedUnit)
+        self._has_room = (free & comparing) | pending.any()
+        self.lemma(m, ~self._has_room | ~in_flight[self._new_unit][1])
+        self.lemma(m, (idle == 0) | ((pending == 0) & (Cat(in_flight) == 0)))
+        self.lemma(m, ~active | (idle == 0))
+        self.lemma(m, ~compares | (idle < 2))
+        self.lemma(m, ~self._has_new | _is_legal(self._new_unit, self._new))
+
+    def _keeps(self, slot: Value, access: data.View) -> Value:
+        """Whether what is kept of a slot is what its instruction touches."""
+        place, unit = slot[0], slot[1:]
+
+        def kept(name: str, address: Value, *members: str) -> Value:
+            content = Cat(access[member] for member in members)
+            return self.stored(f"held_{name}", address, len(content)) == content
+
+        rows = ("unified_buffer", "unified_buffer_end")
+        source = kept("sources", Cat(place, unit == QueuedUnit.ACTIVATION), "source", "source_end")
+        transfer = Cat(access.host[_ALIGNED:], access.host_end[_ALIGNED:])
+        is_write = unit == QueuedUnit.HOST_WRITE
+        host = self.stored("held_host", Cat(place, is_write), len(transfer)) == transfer
+        flags = ("writes", "uses_accumulators", "reads_source", "reads_operand")
+        kept_by = {
+            QueuedUnit.HOST_READ: kept("rows_host_read", place, *rows) & host,
+            QueuedUnit.HOST_WRITE: kept("rows_host_write", place, *rows) & host,
+            QueuedUnit.MATRIX: kept("rows_matrix", place, *rows) & source,
+            QueuedUnit.ACTIVATION: kept("activations", place, *rows, "operand", "operand_end", *flags) & source,
+        }
+        return Array(kept_by[queued] for queued in QueuedUnit)[unit]
 
     def _keep_order(self, m: Module, unit: QueuedUnit) -> Signal:
         """A unit's slots are used in turn: lemmas about its pointers, and what it may say is done. Returns how many of
         its instructions have started."""
         name = unit.name.lower()
-        newest, following, oldest, to_start = (
-            self.inside(f"{part}_{name}") for part in ("newest", "next", "oldest", "to_start")
+        used, waiting, newest, following, oldest = (
+            self.inside(f"{part}_{name}") for part in ("in_flight", "waiting", "newest", "next", "oldest")
         )
-        used = self.inside("valid")[unit.value * _DEPTH : (unit.value + 1) * _DEPTH]
         count, running = (
             Signal(range(_DEPTH + 1), name=f"count_{name}"),
             Signal(range(_DEPTH + 1), name=f"running_{name}"),
         )
-        m.d.comb += [count.eq(used[0] + used[1]), running.eq(count - to_start)]
-        self.lemma(m, to_start <= count)
-        self.lemma(m, newest == oldest ^ count[0])
-        self.lemma(m, following == oldest ^ running[0])
-        self.lemma(m, (count != 1) | used.bit_select(oldest, 1))
+        m.d.comb += [count.eq(used[0] + used[1]), running.eq(count - (waiting[0] + waiting[1]))]
+        self.lemma(m, (used != 2) & (waiting != 2) & ((waiting & ~used) == 0))
+        self.lemma(m, oldest[0] != oldest[1])
+        self.lemma(m, following == Mux(running[0], oldest.rotate_left(1), oldest))
+        self.lemma(m, newest == oldest[1] ^ count[0])
         self.assume(m, ~self.unit.done[unit.value] | (running != 0))
         return running
 
-    def _access(self, index: int) -> Signal:
-        unit, slot = _SLOTS[index]
-        return self.inside(f"access_{unit.name.lower()}_{slot}")
+    def _is_new(self, slot: Value) -> Value:
+        """Whether a slot is that of the instruction that is being compared."""
+        return self._has_new & (self._new_unit == slot[1:]) & (self._of("newest", slot) == slot[0])
 
-    def _pointer(self, name: str, slot: Value) -> Value:
-        """A pointer of the unit of a slot, any."""
-        return Array(self.inside(f"{name}_{unit.name.lower()}") for unit in QueuedUnit)[slot[1:]]
+    def _of(self, name: str, slot: Value, suffix: str = "") -> Value:
+        """A signal of the unit of a slot, any."""
+        return Array(self.inside(f"{name}_{unit.name.lower()}{suffix}") for unit in QueuedUnit)[slot[1:]]
 
-    def _allocates(self, slot: Value) -> Value:
-        mine = self.unit.allocate.any() & (Value.cast(self.unit.unit) == slot[1:])
-        return mine & (self._pointer("newest", slot) == slot[0])
+    def _waits(self, younger: Value, older: Value) -> Value:
+        """Whether the instruction in one slot waits for that in another one."""
 
-    def _starts(self, slot: Value) -> Value:
-        return self.unit.started.bit_select(slot[1:], 1) & (self._pointer("next", slot) == slot[0])
+        def bit(unit: QueuedUnit, slot: int, other: QueuedUnit, place: int) -> Value:
+            try:
+                return self.inside(f"waits_{unit.name.lower()}_{slot}_{other.name.lower()}")[place]
+            except KeyError:
+                return Const(0)
+
+        return Array(Array(bit(*first, *second) for second in _SLOTS) for first in _SLOTS)[younger][older]
 
     def _finishes(self, slot: Value) -> Value:
-        return self.unit.done.bit_select(slot[1:], 1) & (self._pointer("oldest", slot) == slot[0])
+        return self._of("finishing", slot).bit_select(slot[0], 1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from openmxu.arch import isa
 from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, table_rows
 from openmxu.arch.numerics import add_scaled, elements, pool, requantize
-from openmxu.rtl.dispatch.commands import ActivationKind, activation_command
+from openmxu.rtl.dispatch.commands import ActivationKind, activation_command, activation_start
 from tb.bench import CONFIG
 from tb.models.payloads import pack
 
@@ -60,16 +60,20 @@ class Load:
     @property
     def payload(self) -> int:
         """The command."""
-        kind = ActivationKind.LOAD_PARAMETERS if self.count else ActivationKind.LOAD_TABLE
         return pack(
             activation_command(CONFIG),
-            {
-                "kind": kind.value,
-                "unified_buffer": self.unified_buffer,
-                "parameters": self.first,
-                "walk": {"rows": self.count},
-            },
+            {**self._start, "unified_buffer": self.unified_buffer, "parameters": self.first},
         )
+
+    @property
+    def start(self) -> int:
+        """What begins it."""
+        return pack(activation_start(CONFIG), self._start)
+
+    @property
+    def _start(self) -> dict[str, object]:
+        kind = ActivationKind.LOAD_PARAMETERS if self.count else ActivationKind.LOAD_TABLE
+        return {"kind": kind.value, "walk": {"rows": self.count}}
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,16 @@ class Activation:
         members = {name: vars(self)[name] for name in vars(self) if name not in ("source", "rows", "window")}
         for name in ("source_format", "operand_format"):
             members[name] = vars(members[name])
-        return pack(activation_command(CONFIG), {**members, "kind": ActivationKind.ACTIVATE.value, "walk": self._walk})
+        return pack(activation_command(CONFIG), {**members, **self._start})
+
+    @property
+    def start(self) -> int:
+        """What begins it."""
+        return pack(activation_start(CONFIG), self._start)
+
+    @property
+    def _start(self) -> dict[str, object]:
+        return {"kind": ActivationKind.ACTIVATE.value, "walk": self._walk}
 
     @property
     def _walk(self) -> dict[str, int]:

@@ -101,10 +101,15 @@ def random_access(rng: np.random.Generator) -> Access:
         some(CONFIG.unified_buffer_rows),
         writes,
         some(CONFIG.accumulator_rows) if uses_accumulators else None,
-        None if computes else some(64),
+        None if computes else _transfer(some(64)),
         some(CONFIG.unified_buffer_rows) if from_unified_buffer else None,
         some(CONFIG.unified_buffer_rows) if activates and rng.random() < 0.5 else None,
     )
+
+
+def _transfer(units: range) -> range:
+    """Bytes of host memory: transfers begin and end at multiples of its alignment."""
+    return range(units.start * CONFIG.host_alignment, units.stop * CONFIG.host_alignment)
 
 
 def _overlap(first: range | None, second: range | None) -> bool:

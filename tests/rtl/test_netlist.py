@@ -27,9 +27,6 @@ IDLE_REGISTERS = {
     r"dispatcher\.check\.format\.word\[[0-7]\]": "the opcode is decoded beside the word",
     r"dispatcher\.check\.ranges(\$\d+)?\.products\.pitch\[(1[3-9]|2[0-3])\]": "addresses wrap",
     r"dispatcher\.check\.ranges(\$\d+)?\.products\.multiplier\.product\[33\]": "no product needs a second sign",
-    r"dispatcher\.queues\.scoreboard\.access_(host_read|host_write|matrix|activation)_\d\[\d+\]": (
-        "all units' slots are alike, and no unit uses both host memory and accumulators"
-    ),
     r"[a-z_.]+\.level\[\d\]": (
         "a queue counts what it holds for whoever asks; synthesis drops the count where nobody does"
     ),

@@ -1,7 +1,6 @@
 """Activation unit: rows become rows as the numerics say, in every mode, in order and without gaps."""
 
 import random
-from collections import deque
 
 import cocotb
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from openmxu.arch import isa
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.dispatch.commands import activation_command
 from openmxu.rtl.matrix.accumulators import read_latency
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import RowReader, RowWriter
@@ -20,6 +20,15 @@ from tb.pulses import Pulses
 COMMANDS = 60
 
 COPIES = 6
+
+_QUEUED, _STEPS = 4, 6
+"""Cycles of a command at its port: until it is queued, and all."""
+
+_EARLY = sum(
+    (1 << field.width) - 1 << field.offset
+    for field in (activation_command(CONFIG)[name] for name in ("operand_scale", "output", "output_format", "table"))
+)
+"""Those of its bits that are there a cycle before the others."""
 
 
 class AccumulatorRows(Agent):
@@ -58,22 +67,41 @@ class Results(RowWriter):
 
 
 class Issue(Agent):
-    """Hands out work in order, as the scoreboard does: nothing that reads rows which are not written yet."""
+    """Queues work and lets it start in order, as the dispatcher does: nothing that has to wait for older work."""
 
-    def __init__(self, bench, work, idle):
-        self.work = work
-        self.waiting = deque(work)
-        self.finished = 0
+    def __init__(self, bench, work, idle, waits):
+        self.work, self.idle, self.waits = work, idle, waits
+        self.sent = self.queued = self.finished = 0
+        self.step = 0
+        self.ports = bench.port("work"), bench.port("queued")
         self.commands = bench.source("commands", idle)
         bench.add(self)
 
     def drive(self):
-        sent = len(self.work) - len(self.waiting)
-        if self.waiting and all(not _reads(self.waiting[0], older) for older in self.work[self.finished : sent]):
-            self.commands.send(self.waiting.popleft().payload)
+        """A command is queued in the fourth of six cycles; it may start two cycles later."""
+        if self.sent < self.queued - (self.step == _QUEUED) and all(
+            not self.waits(self.work[self.sent], older) for older in self.work[self.finished : self.sent]
+        ):
+            self.commands.send(self.work[self.sent].start)
+            self.sent += 1
+        work, queued = self.ports
+        queued.value = int(self.step == _QUEUED - 1)
+        anything = random.getrandbits(len(work))
+        if self.step:
+            if self.step == 1:
+                work.value = self.work[self.queued].payload
+            self.queued += self.step == _QUEUED - 1
+            self.step = (self.step + 1) % _STEPS
+            return
+        work.value = anything
+        has_room = self.queued - self.finished < CONFIG.command_queue_depth
+        if self.queued < len(self.work) and has_room and random.random() >= self.idle:
+            work.value = (anything & ~_EARLY) | (self.work[self.queued].payload & _EARLY)
+            self.step = 1
 
 
-def _reads(item, older):
+def reads(item, older):
+    """Whether an item reads rows that an older one writes."""
     written = range(older.unified_buffer, older.unified_buffer + older.output_rows)
     return any(max(read.start, written.start) < min(read.stop, written.stop) for read in item.unified_buffer_reads)
 
@@ -117,7 +145,7 @@ async def rows_are_activated(dut, idle, backpressure):
     AccumulatorRows(bench, accumulators, idle)
     RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, idle)
     results = Results(bench, rows, backpressure)
-    issue = Issue(bench, work, idle)
+    issue = Issue(bench, work, idle, reads)
 
     def is_right(count):
         issue.finished = count
@@ -145,7 +173,6 @@ async def rows_follow_without_a_gap(dut, source, operand):
     AccumulatorRows(bench, make_accumulators(rng), 0.0)
     RowReader(bench, "rows", make_rows(rng), UnifiedBuffer.read_latency, 0.0)
     results = Results(bench, np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8), 0.0)
-    commands = bench.source("commands")
     # Results of several rows, so that as few as two commands fill the unit.
     output_format = isa.OutputFormat.WORD if operand is isa.Operand.ADD else isa.OutputFormat.INT32
     rows = min(16, CONFIG.accumulator_rows)
@@ -158,7 +185,13 @@ async def rows_follow_without_a_gap(dut, source, operand):
         source_format=ElementFormat(wide=source == "wide"),
         operand=operand,
     )
-    commands.send(*[item.payload] * COPIES)
+    issue = Issue(bench, [item] * COPIES, 0.0, lambda item, older: False)
+
+    def finishes(count):
+        issue.finished = count
+        return True
+
+    Pulses(bench, "done", finishes)
     await bench.until(lambda: len(results.written) == COPIES * item.output_rows)
     times = results.requests.times
     reads = sum(len(read) for read in item.unified_buffer_reads) / rows

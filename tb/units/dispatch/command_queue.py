@@ -10,20 +10,25 @@ COUNT = 300
 WIDTH = 8
 
 
-class Starter(Agent):
-    """Starts the oldest of ``pushed`` commands, some time after the one before has left."""
+class Taker(Agent):
+    """Takes the oldest command, two cycles after its push or later."""
 
-    def __init__(self, bench, sink):
-        self._start, self._sink = bench.port("start"), sink
-        self._idle = random.choice([0.0, 0.3])
-        self.pushed, self._started = 0, 0
+    def __init__(self, bench, backpressure):
+        self._bench, self._backpressure = bench, backpressure
+        self._take, self._oldest = bench.port("take"), bench.port("oldest")
+        self._take.value = 0
+        self.pushed, self.received = [], []
         bench.add(self)
 
+    def sample(self):
+        if int(self._take.value):
+            self.received.append(int(self._oldest.value))
+
     def drive(self):
-        has_any = self._started == len(self._sink.received) < self.pushed
-        starts = has_any and random.random() >= self._idle
-        self._started += starts
-        self._start.value = int(starts)
+        has_any = (
+            len(self.received) < len(self.pushed) and self.pushed[len(self.received)] + 2 <= self._bench.next_cycle
+        )
+        self._take.value = int(has_any and random.random() >= self._backpressure)
 
 
 @cocotb.test()
@@ -32,8 +37,7 @@ async def keeps_what_is_pushed(dut, backpressure):
     bench = await Bench.start(dut, "command_queue")
     command, push = bench.port("command"), bench.port("push")
     push.value = 0
-    sink = bench.sink("output", backpressure)
-    starter = Starter(bench, sink)
+    taker = Taker(bench, backpressure)
     pushed, most = [], 0
     for _ in range(COUNT):
         for _ in range(random.choice([1, 1, 2, 9])):
@@ -41,17 +45,17 @@ async def keeps_what_is_pushed(dut, backpressure):
             await bench.step()
         payload = command.value = random.getrandbits(WIDTH)
         await bench.steps(2)
-        while len(pushed) - len(sink.received) == CONFIG.command_queue_depth:
+        while len(pushed) - len(taker.received) == CONFIG.command_queue_depth:
             await bench.step()
         push.value = 1
-        starter.pushed += 1
+        taker.pushed.append(bench.next_cycle)
         await bench.step()
         push.value = 0
         pushed.append(payload)
-        most = max(most, len(pushed) - len(sink.received))
+        most = max(most, len(pushed) - len(taker.received))
         await bench.step()
-    await bench.until(lambda: len(sink.received) == COUNT)
+    await bench.until(lambda: len(taker.received) == COUNT)
     await bench.steps(3)
-    assert sink.received == pushed
+    assert taker.received == pushed
     if backpressure > 0.8:
         assert most == CONFIG.command_queue_depth

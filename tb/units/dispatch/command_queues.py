@@ -19,14 +19,14 @@ PORTS = {
 
 
 @cocotb.test()
-@cocotb.parametrize(stall=[0.0, 0.5, 0.85])
+@cocotb.parametrize(stall=[0.0, 0.5, 0.95])
 async def order_and_hazards(dut, stall):
     bench = await Bench.start(dut, "command_queues")
     rng = random_generator()
-    names = ("unit", "access", "push")
+    names = ("unit", "access", "compare", "push")
     ports = {name: bench.port(name) for name in (*names, *set(PORTS.values()))}
     full, busy = bench.port("full"), bench.port("busy")
-    ports["push"].value = 0
+    ports["compare"].value = ports["push"].value = 0
     units = Units(bench, stall)
     sent = {unit: [] for unit in QueuedUnit}
     waited = 0
@@ -36,18 +36,21 @@ async def order_and_hazards(dut, stall):
         payload = random.getrandbits(len(ports[name]))
         ports["unit"].value, ports["access"].value = access.unit.value, access.payload
         ports[name].value = payload
-        await bench.steps(3)
-        # `full` falls when an instruction finishes, and nothing but a push makes it rise.
+        ports["compare"].value = 1
+        await bench.step()
+        ports["compare"].value = 0
+        # Once `full` falls, nothing but the next push makes it rise. It is used two cycles later.
         while int(full.value) >> access.unit.value & 1:
             waited += 1
             await bench.step()
-            assert bench.cycle < 30_000
+            assert bench.cycle < 60_000
+        await bench.step()
         ports["push"].value = 1 << access.unit.value
         units.expect(access)
         sent[access.unit].append(payload)
         await bench.step()
         ports["push"].value = 0
-        await bench.step()
+        await bench.steps(3)
     await bench.until(lambda: units.is_idle)
     await bench.steps(3)
     assert units.received == sent

@@ -13,6 +13,7 @@ from openmxu.rtl.common.interfaces import EventLayout
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
     activation_command,
+    activation_start,
     activation_walk,
     host_command,
     matrix_command,
@@ -148,11 +149,11 @@ _LAYOUTS = {
     QueuedUnit.HOST_READ: host_command(CONFIG),
     QueuedUnit.HOST_WRITE: host_command(CONFIG),
     QueuedUnit.MATRIX: matrix_command(CONFIG),
-    QueuedUnit.ACTIVATION: activation_command(CONFIG),
+    QueuedUnit.ACTIVATION: activation_start(CONFIG),
 }
 
 
-def assert_equal(unit, payload, command):
+def assert_equal(layout, payload, command, path):
     """Every field of ``command`` has its value in the payload."""
 
     def compare(got, expected, path):
@@ -162,7 +163,7 @@ def assert_equal(unit, payload, command):
             else:
                 assert getattr(got, name) == value, f"{path}.{name} is {getattr(got, name)}, not {value}"
 
-    compare(unpack(_LAYOUTS[unit], payload), command, unit.name.lower())
+    compare(unpack(layout, payload), command, path)
 
 
 def expect(case):
@@ -238,6 +239,19 @@ class Host(Agent):
         self.ports["weights_empty"].value = int(self.flushing > 3)
 
 
+class ActivationWork(Agent):
+    """Collects what is queued for the parts of the activation unit."""
+
+    def __init__(self, bench):
+        self.work, self.queued = bench.port("activation_work"), bench.port("activation_queued")
+        self.received = []
+        bench.add(self)
+
+    def sample(self):
+        if int(self.queued.value):
+            self.received.append(int(self.work.value))
+
+
 def set_windows(bench, case):
     """Let programs touch all of the case's memories."""
     host, weights = Window(0, case.host_memory.size), Window(0, case.weight_memory.size)
@@ -270,6 +284,7 @@ async def run_case(dut, case, stall):
     for access in expected.accesses:
         units.expect(access)
     host = Host(bench, stall, units, expected)
+    work = ActivationWork(bench)
     instructions, weights = bench.source("instructions", stall), bench.sink("weights", stall)
     running, faulted, telling = bench.port("running"), bench.port("faulted"), bench.port("events__valid")
     for execution in case.executions():
@@ -286,7 +301,11 @@ async def run_case(dut, case, stall):
     await bench.steps(5)
     for unit in QueuedUnit:
         for payload, command in zip(units.received[unit], expected.commands[unit], strict=True):
-            assert_equal(unit, payload, command)
+            layout = _LAYOUTS[unit]
+            shown = {name: value for name, value in command.items() if name in layout.members}
+            assert_equal(layout, payload, shown, unit.name.lower())
+    for payload, command in zip(work.received, expected.commands[QueuedUnit.ACTIVATION], strict=True):
+        assert_equal(activation_command(CONFIG), payload, command, "activation work")
     assert weights.received == expected.weights, case.seed
     assert host.events == expected.events, case.seed
     assert host.retired_other == expected.retired_other, case.seed

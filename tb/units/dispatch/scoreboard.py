@@ -4,13 +4,19 @@ import random
 from dataclasses import dataclass, field
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import FallingEdge, RisingEdge
 
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG, Bench, random_generator
 from tb.models.hazards import Access, conflict, random_access
 
-CYCLES = 2500
+CYCLES = 6000
+
+MOST_STEPS = 4 * CONFIG.command_queue_depth
+"""Cycles that a comparison takes at the most."""
+
+SETTLED = 4
+"""Cycles after ``allocate`` in which the next instruction may be compared, and the one before is in its slot."""
 
 
 @dataclass(eq=False)
@@ -27,20 +33,19 @@ class Model:
 
     def __init__(self):
         self.flying = {unit: [] for unit in QueuedUnit}
-        self.access, self.pending = None, set()
+        self.new = None
 
     def next_of(self, unit):
         """The instruction of ``unit`` that starts next."""
         return next((item for item in self.flying[unit] if not item.started), None)
 
-    def is_full(self, unit):
-        return len(self.flying[unit]) == CONFIG.command_queue_depth
+    def has_room(self):
+        return len(self.flying[self.new.access.unit]) < CONFIG.command_queue_depth
 
     def outputs(self):
         waiting = {unit: self.next_of(unit) for unit in QueuedUnit}
         matrix = waiting[QueuedUnit.MATRIX]
         return {
-            "full": _bits(self.is_full(unit) for unit in QueuedUnit),
             "busy": _bits(bool(self.flying[unit]) for unit in QueuedUnit),
             "startable": _bits(item is not None and not item.waits for item in waiting.values()),
             "matrix_waits": _bits(
@@ -48,21 +53,19 @@ class Model:
             ),
         }
 
-    def advance(self, checks, allocates, started, done):
+    def compare(self, access):
+        everything = [item for items in self.flying.values() for item in items]
+        self.new = Flying(access, {item for item in everything if conflict(item.access, access)})
+
+    def advance(self, allocates, started, done):
         for unit in started:
             self.next_of(unit).started = True
         gone = {self.flying[unit].pop(0) for unit in done}
-        if checks is not None:
-            everything = {item for items in self.flying.values() for item in items}
-            pending = {item for item in everything if conflict(item.access, checks)}
-        else:
-            pending = self.pending - gone
-        for items in self.flying.values():
-            for item in items:
-                item.waits -= gone
         if allocates:
-            self.flying[self.access.unit].append(Flying(self.access, self.pending - gone))
-        self.access, self.pending = checks or self.access, pending
+            self.flying[self.new.access.unit].append(self.new)
+        for item in [self.new, *(item for items in self.flying.values() for item in items)]:
+            if item is not None:
+                item.waits -= gone
 
 
 def _bits(flags):
@@ -70,35 +73,53 @@ def _bits(flags):
 
 
 @cocotb.test()
-@cocotb.parametrize(eagerness=[0.15, 0.8])
+@cocotb.parametrize(eagerness=[0.05, 0.3, 0.9])
 async def waits_for_what_it_must(dut, eagerness):
     """``eagerness``: how probably a unit starts or finishes what it can in a cycle."""
     bench = await Bench.start(dut, "scoreboard")
     rng = random_generator()
-    names = ("allocate", "unit", "access", "started", "done")
-    ports = {name: bench.port(name) for name in names}
-    outputs = {name: bench.port(name) for name in ("full", "busy", "startable", "matrix_waits")}
-    model = Model()
-    # Cycles for which the same access has been there; None when it has got its slot.
-    age, stalls = None, 0
+    ports = {name: bench.port(name) for name in ("compare", "allocate", "unit", "access", "started", "done")}
+    outputs = {name: bench.port(name) for name in ("busy", "startable", "matrix_waits")}
+    full = bench.port("full")
+    model, units = Model(), list(QueuedUnit)
+    # The cycles of the last `allocate` and of the last `compare`, and since when there may be the next `allocate`.
+    last, compared, free = -SETTLED, None, None
+    late = stalls = allocated = 0
     for cycle in range(CYCLES):
         expected = model.outputs()
-        units = list(QueuedUnit)
-        started = [u for u in units if expected["startable"] >> u.value & 1 and random.random() < eagerness]
         done = [u for u in units if any(i.started for i in model.flying[u]) and random.random() < eagerness / 2]
-        allocates = age is not None and age >= 2 and not model.is_full(model.access.unit) and random.random() < 0.7
-        checks = random_access(rng) if age is None and random.random() < 0.8 else None
-        access = checks or model.access
-        if access is not None:
-            ports["unit"].value, ports["access"].value = access.unit.value, access.payload
-        ports["allocate"].value = 1 << model.access.unit.value if allocates else 0
-        ports["started"].value = _bits(unit in started for unit in units)
+        allocates = free is not None and cycle >= max(free, compared) + 2 and random.random() < 0.7
+        compares = compared is None and cycle >= last + SETTLED and random.random() < 0.6
+        if compares:
+            model.compare(random_access(rng))
+            compared = cycle
+        if compared is None and cycle > last + 2:
+            ports["unit"].value = random.randrange(len(units))
+            ports["access"].value = random.getrandbits(len(ports["access"]))
+        elif compares:
+            ports["unit"].value, ports["access"].value = model.new.access.unit.value, model.new.access.payload
+        ports["compare"].value = int(compares)
+        ports["allocate"].value = 1 << model.new.access.unit.value if allocates else 0
         ports["done"].value = _bits(unit in done for unit in units)
+        await FallingEdge(dut.clk)
+        startable = int(outputs["startable"].value)
+        started = [u for u in units if startable >> u.value & 1 and random.random() < eagerness]
+        ports["started"].value = _bits(unit in started for unit in units)
         await RisingEdge(dut.clk)
-        assert {name: int(port.value) for name, port in outputs.items()} == expected, cycle
-        stalls += expected["startable"] == 0 and expected["busy"] != 0
-        model.advance(checks, allocates, started, done)
-        if checks is not None:
-            age = 0
-        age = None if allocates or age is None else age + 1
+        assert startable & ~expected["startable"] == 0, cycle
+        if cycle >= last + SETTLED:
+            assert {name: int(port.value) for name, port in outputs.items()} == expected, cycle
+            stalls += expected["startable"] == 0 and expected["busy"] != 0
+        if compared is not None and free is None:
+            if int(full.value) >> model.new.access.unit.value & 1:
+                late += model.has_room()
+                assert late <= MOST_STEPS, cycle
+            else:
+                assert model.has_room(), cycle
+                free, late = cycle, 0
+        model.advance(allocates, started, done)
+        if allocates:
+            last, compared, free = cycle, None, None
+            allocated += 1
     assert stalls > 0
+    assert allocated > 100

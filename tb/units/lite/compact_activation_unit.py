@@ -9,7 +9,7 @@ from tb.memories import RowReader
 from tb.models.activation import Activation, ActivationModel, Load
 from tb.models.payloads import pack_lanes
 from tb.pulses import Pulses
-from tb.units.activation.activation_unit import Issue, Results, make_accumulators, make_rows
+from tb.units.activation.activation_unit import Results, make_accumulators, make_rows, reads
 
 COMMANDS = 25
 
@@ -28,6 +28,22 @@ class Sums(Agent):
 
     def drive(self):
         self._columns.value = pack_lanes(self._content[self._asked, range(CONFIG.size)][np.newaxis], 32)[0]
+
+
+class Issue(Agent):
+    """Hands out commands in order: none that reads rows which are not written yet."""
+
+    def __init__(self, bench, work, idle):
+        self.work, self.sent, self.finished = work, 0, 0
+        self.commands = bench.source("commands", idle)
+        bench.add(self)
+
+    def drive(self):
+        if self.sent < len(self.work):
+            item = self.work[self.sent]
+            if not any(reads(item, older) for older in self.work[self.finished : self.sent]):
+                self.commands.send(item.payload)
+                self.sent += 1
 
 
 def random_load(rng):
