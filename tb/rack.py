@@ -39,7 +39,9 @@ from openmxu.rtl.dispatch.command_queues import CommandQueues
 from openmxu.rtl.dispatch.commands import activation_walk, matrix_walk
 from openmxu.rtl.dispatch.dispatcher import Dispatcher
 from openmxu.rtl.dispatch.instruction_check import InstructionCheck
+from openmxu.rtl.dispatch.instruction_ranges import source_width
 from openmxu.rtl.dispatch.management import Management
+from openmxu.rtl.dispatch.memory_range import MemoryRange
 from openmxu.rtl.dispatch.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.scoreboard import Scoreboard
 from openmxu.rtl.dispatch.scrubber import Scrubber
@@ -244,8 +246,11 @@ def _activation_units(config: Config) -> dict[str, wiring.Component]:
 def _control_units(config: Config) -> dict[str, wiring.Component]:
     return {
         "scoreboard": Scoreboard(config),
-        "plane_products": PlaneProducts(),
+        "plane_products": PlaneProducts(source_width(config)),
+        "memory_range": MemoryRange(config),
+        "memory_range_ecp5": OnTarget(MemoryRange(config), Target(Family.ECP5)),
         "instruction_check": InstructionCheck(config),
+        "instruction_check_ecp5": OnTarget(InstructionCheck(config), Target(Family.ECP5)),
         "tile_ledger": TileLedger(config),
         "command_queue": CommandQueue(8, config.command_queue_depth),
         "command_queues": CommandQueues(config),

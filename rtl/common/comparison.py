@@ -1,8 +1,8 @@
-"""Comparison of unsigned values on a carry chain."""
+"""Comparisons of unsigned values."""
 
 from amaranth.hdl import Value
 
-__all__ = ["is_less"]
+__all__ = ["exceeds", "is_less"]
 
 
 def is_less(first: Value | int, second: Value | int) -> Value:
@@ -14,3 +14,11 @@ def is_less(first: Value | int, second: Value | int) -> Value:
     """
     difference = Value.cast(first) - Value.cast(second)
     return difference[-1]
+
+
+def exceeds(value: Value, limit: int) -> Value:
+    """Whether ``value > limit``, unsigned: at a power of two no subtraction."""
+    if limit & (limit - 1):
+        return is_less(limit, value)
+    bit = limit.bit_length() - 1
+    return value[bit + 1 :].any() | (value[bit] & value[:bit].any())

@@ -19,9 +19,10 @@ from openmxu.rtl.dispatch.commands import (
     weight_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
-from openmxu.rtl.dispatch.instruction_check import InstructionCheck, MemoryWindows
+from openmxu.rtl.dispatch.instruction_check import InstructionCheck
 from openmxu.rtl.dispatch.instruction_decoder import InstructionDecoder
 from openmxu.rtl.dispatch.instruction_fields import field_of
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.dispatch.tile_ledger import TileLedger
 
@@ -169,6 +170,8 @@ class Dispatcher(wiring.Component):
             decoder.configuration.eq(registers.values),
             decoder.ranges.eq(check.ranges),
             queues.compare.eq(check.ranged & decoder.is_queued),
+            decoder.host.eq(check.host),
+            decoder.host_end.eq(check.host_end),
             queues.unit.eq(decoder.unit),
             queues.access.eq(decoder.access),
             queues.transfer.eq(decoder.transfer),

@@ -1,42 +1,30 @@
 """Instruction check: decodes a word, finds what it touches and whether it is legal."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, Opcode, Operand, Register
-from openmxu.rtl.common.comparison import is_less
+from openmxu.rtl.common.comparison import exceeds
 from openmxu.rtl.common.delayed import delayed
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.format_check import FormatCheck
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.dispatch.instruction_ranges import InstructionRanges, ranges_layout
+from openmxu.rtl.dispatch.memory_range import MemoryRange, MemoryWindows
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
-__all__ = ["InstructionCheck", "MemoryWindows"]
-
-
-class MemoryWindows(data.StructLayout):
-    """What the driver allows: byte addresses from ``base`` up to, but not including, ``limit``."""
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(
-            {
-                "host_base": config.host_address_width,
-                "host_limit": config.host_address_width + 1,
-                "weight_base": config.weight_address_width,
-                "weight_limit": config.weight_address_width + 1,
-            }
-        )
+__all__ = ["InstructionCheck"]
 
 
 class InstructionCheck(wiring.Component):
     """Checks what :class:`openmxu.arch.legality.LegalityChecker` checks, in its order.
 
-    Takes one word at a time. The result comes five cycles later; for a plane seven more, for a strided transfer one
-    more for each bit of its number of rows.
+    Takes one word at a time. The result comes five cycles later; for a plane six more, for a strided transfer one more
+    for each bit of its number of rows.
 
     Members
     -------
@@ -47,7 +35,7 @@ class InstructionCheck(wiring.Component):
     configuration
         The configuration registers.
     windows
-        See :class:`MemoryWindows`.
+        See :class:`~openmxu.rtl.dispatch.memory_range.MemoryWindows`.
     has_tile, has_queued_tile, has_two_queued_tiles, weight_queue_full
         A tile is in the array; one is queued; two are; no further Read_Weights may be outstanding.
     ranges
@@ -56,6 +44,8 @@ class InstructionCheck(wiring.Component):
         Meaningful if the instruction is legal and touches them.
     ranged
         In the first cycle in which ``ranges`` are there, two before ``done``.
+    host, host_end
+        Bytes of host memory, if it is a legal transfer, from two cycles before ``done`` on.
     loads_parameters, loads_table
         The word is a Set_Configuration that loads parameters, or the table.
     done
@@ -88,6 +78,8 @@ class InstructionCheck(wiring.Component):
                 "fault": Out(FaultCode),
                 "ranges": Out(ranges_layout(config)),
                 "ranged": Out(1),
+                "host": Out(config.host_address_width),
+                "host_end": Out(config.host_address_width + 1),
             }
         )
 
@@ -96,15 +88,12 @@ class InstructionCheck(wiring.Component):
         """Sizes of the core."""
         return self._config
 
-    @property
-    def weight_end_width(self) -> int:
-        """Bits that hold the end of every range of weight memory whose address is in range."""
-        return max(self.config.weight_address_width, 24 + ceil_log2(self.config.tile_bytes)) + 1
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.format = format_ = FormatCheck(self.config)
         m.submodules.ranges = ranges = InstructionRanges(self.config)
+        m.submodules.memory = memory = MemoryRange(self.config)
+        self._inside, self._memory = ranges, memory
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
         sets = self.new_word[:8] == Opcode.SET_CONFIGURATION
         number = field_of(self.new_word, Opcode.SET_CONFIGURATION, "register")
@@ -122,12 +111,21 @@ class InstructionCheck(wiring.Component):
                 unit.opcode_is.eq(self.opcode_is),
                 unit.configuration.eq(self.configuration),
             ]
+        low = ceil_log2(self.config.host_alignment)
+        for unit in (ranges, memory):
+            m.d.comb += [unit.take.eq(self.start), unit.new_word.eq(self.new_word)]
         m.d.comb += [
-            ranges.take.eq(self.start),
-            ranges.new_word.eq(self.new_word),
+            memory.stride.eq(self.configuration.host_stride.stride),
+            memory.windows.eq(self.windows),
             self.ranges.eq(ranges.ranges),
+            # Lower bits than those of a legal address are zero.
+            self.host.eq(Cat(Const(0, low), self._field(Opcode.READ_HOST_MEMORY, "host")[low:])),
+            self.host_end.eq(memory.end),
         ]
-        range_faults = self._range_faults(m, opcode_is)
+        # In RANGE; a register, because it selects what is compared.
+        compares = Signal()
+        m.d.sync += compares.eq(0)
+        range_faults = self._range_faults(m, platform, opcode_is, compares)
         found = Signal(len(range_faults), reset_less=True)
         fault = Signal(FaultCode)
         for index, code in reversed(list(enumerate(range_faults))):
@@ -135,8 +133,8 @@ class InstructionCheck(wiring.Component):
                 m.d.comb += fault.eq(code)
         m.d.sync += self.fault.eq(Mux(format_.found, format_.fault, fault))
 
-        # Registers settle one after the other: fields and products in DECODE and EXTENT, ends of ranges after that, the
-        # faults that these show in RANGE, the result in JUDGE.
+        # Registers settle one after the other: counts with the word, ends of ranges in DECODE, products and strides in
+        # EXTENT, the faults that these show in RANGE, the result in JUDGE.
         with m.FSM():
             with m.State("IDLE"):
                 with m.If(self.start):
@@ -145,7 +143,8 @@ class InstructionCheck(wiring.Component):
                 m.d.comb += ranges.start.eq(1)
                 m.next = "EXTENT"
             with m.State("EXTENT"):
-                with m.If(ranges.done):
+                with m.If(ranges.done & memory.done):
+                    m.d.sync += compares.eq(1)
                     m.next = "RANGE"
             with m.State("RANGE"):
                 m.d.comb += self.ranged.eq(1)
@@ -165,14 +164,11 @@ class InstructionCheck(wiring.Component):
     def _field(self, opcode: Opcode, name: str) -> Value:
         return field_of(self.word, opcode, name)
 
-    def _range_faults(self, m: Module, opcode_is: dict[Opcode, Value]) -> dict[FaultCode, Value]:
-        """The faults that depend on sizes, windows and queued tiles, the first one first."""
-        config, ranges = self.config, self.ranges
-
-        def meets_results(name: str) -> Value:
-            return is_less(ranges[name], ranges.unified_buffer_end) & is_less(
-                ranges.unified_buffer, ranges[f"{name}_end"]
-            )
+    def _range_faults(
+        self, m: Module, platform: object, opcode_is: dict[Opcode, Value], compares: Value
+    ) -> dict[FaultCode, Value]:
+        """The faults that depend on sizes, windows and queued tiles, the first one first, while ``compares``."""
+        outside = self._inside.outside_buffer
 
         def flag(name: str, condition: Value) -> Value:
             """What the word alone tells, in a register: comparisons come beside it."""
@@ -182,60 +178,73 @@ class InstructionCheck(wiring.Component):
         transfers = is_alternate | opcode_is[Opcode.READ_HOST_MEMORY] | opcode_is[Opcode.WRITE_HOST_MEMORY]
         loads = self.loads_parameters | self.loads_table
         multiplies = opcode_is[Opcode.MATRIX_MULTIPLY] | opcode_is[Opcode.CONVOLVE]
-        activates = opcode_is[Opcode.ACTIVATE]
+        activates, reads_weights = opcode_is[Opcode.ACTIVATE], opcode_is[Opcode.READ_WEIGHTS]
         from_unified_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
         has_operand = self._field(Opcode.ACTIVATE, "operand") != Operand.NONE
         is_transfer = flag("is_transfer", transfers)
         is_matrix = flag("is_matrix", multiplies)
-        is_activate = flag("is_activate", activates)
         reads_source = flag("reads_source", activates & from_unified_buffer)
         reads_operand = flag("reads_operand", activates & has_operand)
         uses_accumulators = flag("uses_accumulators", multiplies | (activates & ~from_unified_buffer))
         touches_buffer = flag("touches_buffer", transfers | multiplies | activates | loads)
+        uses_parameters = flag("uses_parameters", self.loads_parameters | activates)
 
-        tiles = self._field(Opcode.READ_WEIGHTS, "tiles")
-        weights = self._field(Opcode.READ_WEIGHTS, "weights")
-        weight_end = Signal(self.weight_end_width)
-        load_end = Signal(17)
-        m.d.sync += [
-            weight_end.eq(weights[: config.weight_address_width] + (tiles << ceil_log2(config.tile_bytes))),
-            load_end.eq(
-                register_field(self.word, Register.LOAD_PARAMETERS, "first")
-                + register_field(self.word, Register.LOAD_PARAMETERS, "count")
-            ),
-        ]
-        parameters = self._field(Opcode.ACTIVATE, "parameters")
-        host_width, weight_width = config.host_address_width, config.weight_address_width
-        reads_weights = opcode_is[Opcode.READ_WEIGHTS]
-        # Where memory is read or written first, the word tells; only its end has to be found.
-        host = self._field(Opcode.READ_HOST_MEMORY, "host")
-        before_host = flag("before_host", transfers & is_less(host[:host_width], self.windows.host_base))
-        before_weights = flag(
-            "before_weights", reads_weights & is_less(weights[:weight_width], self.windows.weight_base)
-        )
-        beyond_host = flag("beyond_host", host[host_width:].any())
-        beyond_weights = flag("beyond_weights", weights[weight_width:].any())
-        outside_host = before_host | (is_transfer & (beyond_host | is_less(self.windows.host_limit, ranges.host_end)))
-        outside_weights = before_weights | (
-            reads_weights & (beyond_weights | is_less(self.windows.weight_limit, weight_end))
-        )
-        outside_parameters = (self.loads_parameters & is_less(config.parameter_sets, load_end)) | (
-            is_activate & ~is_less(parameters, config.parameter_sets)
-        )
+        # The source's overlap is found a cycle before the operand's.
+        meets = self._meets_results(m, platform, compares)
+        met = flag("met", meets)
+
         # MatrixMultiply and Convolve have their flags at the same places.
         takes_tile = self._field(Opcode.CONVOLVE, "next_tile")
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
-        rows = config.unified_buffer_rows
         return {
-            FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & is_less(rows, ranges.unified_buffer_end))
-            | (reads_source & is_less(rows, ranges.source_end))
-            | (reads_operand & is_less(rows, ranges.operand_end)),
-            FaultCode.ACCUMULATOR_RANGE: uses_accumulators & is_less(config.accumulator_rows, ranges.source_end),
-            FaultCode.PARAMETER_RANGE: outside_parameters,
-            FaultCode.HOST_WINDOW: outside_host,
-            FaultCode.WEIGHT_WINDOW: outside_weights,
+            FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & outside.unified_buffer)
+            | (reads_source & outside.source)
+            | (reads_operand & outside.operand),
+            FaultCode.ACCUMULATOR_RANGE: uses_accumulators & self._inside.outside_accumulators,
+            FaultCode.PARAMETER_RANGE: uses_parameters & self._outside_parameters(m),
+            FaultCode.HOST_WINDOW: is_transfer & self._memory.outside,
+            FaultCode.WEIGHT_WINDOW: reads_weights & self._memory.outside,
             FaultCode.NO_TILE: is_matrix & ~Mux(takes_tile, enough, self.has_tile),
             FaultCode.WEIGHT_QUEUE_FULL: reads_weights & self.weight_queue_full,
-            FaultCode.UNIFIED_BUFFER_OVERLAP: (reads_source & meets_results("source"))
-            | (reads_operand & meets_results("operand")),
+            FaultCode.UNIFIED_BUFFER_OVERLAP: (reads_source & met) | (reads_operand & meets),
         }
+
+    def _outside_parameters(self, m: Module) -> Value:
+        """Whether there are not so many parameter sets; a cycle later. Activate, which uses one, has its number where
+        LOAD_PARAMETERS has its first one."""
+        sets = self.config.parameter_sets
+        width = sets.bit_length()
+        first = register_field(self.word, Register.LOAD_PARAMETERS, "first")
+        count = Mux(self.loads_parameters, register_field(self.word, Register.LOAD_PARAMETERS, "count"), 1)
+        end = delayed(m, first[:width] + count[:width], 1, "parameters_end")
+        beyond = delayed(m, first[width:].any() | count[width:].any(), 1, "parameters_beyond")
+        return beyond | exceeds(end, sets)
+
+    def _meets_results(self, m: Module, platform: object, is_operand: Value) -> Value:
+        """Whether the unified buffer rows that Activate writes overlap those of its source, or of its operand."""
+        ranges = self._inside.ranges
+        width = len(ranges.unified_buffer_end) + 1
+
+        def extended(value: Value) -> Value:
+            return Cat(value[:width], Const(0, max(0, width - len(value))))
+
+        before_end = chained_sum(
+            m,
+            platform,
+            "first_to_end",
+            [extended(value) for value in (ranges.unified_buffer_end,)]
+            + [is_operand]
+            + [extended(value) for value in (ranges.source, ranges.operand)],
+            first=lambda end, is_operand, source, operand: ~end,
+            second=lambda end, is_operand, source, operand: (source & ~is_operand) | (operand & is_operand),
+            carry=1,
+        )
+        behind_begin = chained_sum(
+            m,
+            platform,
+            "end_to_first",
+            [extended(ranges.unified_buffer), is_operand, extended(ranges.source_end), extended(ranges.operand_end)],
+            first=lambda first, is_operand, source, operand: ~first,
+            second=lambda first, is_operand, source, operand: (source & ~is_operand) | (operand & is_operand),
+        )
+        return before_end[-1] & ~behind_begin[-1]

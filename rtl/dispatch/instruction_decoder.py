@@ -1,11 +1,11 @@
 """Instruction decoder: from a checked word and the configuration registers to commands for the units."""
 
-from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch import isa
-from openmxu.arch.config import Config
+from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import FORMATS, WORD_BITS, Opcode, Operand, Register
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
@@ -40,9 +40,9 @@ class InstructionDecoder(wiring.Component):
 
     Members
     -------
-    word, opcode_is, configuration, ranges
+    word, opcode_is, configuration, ranges, host, host_end
         The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers, and what the
-        instruction touches.
+        instruction touches: rows, and bytes of host memory.
     loads_parameters, loads_table
         It loads parameters, or the table.
     is_queued, unit
@@ -55,6 +55,7 @@ class InstructionDecoder(wiring.Component):
     """
 
     def __init__(self, config: Config) -> None:
+        self._config = config
         super().__init__(
             {
                 "word": In(WORD_BITS),
@@ -63,6 +64,8 @@ class InstructionDecoder(wiring.Component):
                 "loads_table": In(1),
                 "configuration": In(configuration_layout()),
                 "ranges": In(ranges_layout(config)),
+                "host": In(config.host_address_width),
+                "host_end": In(config.host_address_width + 1),
                 "is_queued": Out(1),
                 "unit": Out(QueuedUnit),
                 "access": Out(access_layout(config)),
@@ -108,20 +111,23 @@ class InstructionDecoder(wiring.Component):
             access.reads_source.eq(is_activate & from_unified_buffer),
             access.reads_operand.eq(is_activate & (field_of(word, Opcode.ACTIVATE, "operand") != Operand.NONE)),
         ]
-        for name in ("unified_buffer", "source", "operand", "host"):
+        for name in ("unified_buffer", "source", "operand"):
             m.d.comb += [access[name].eq(ranges[name]), access[f"{name}_end"].eq(ranges[f"{name}_end"])]
+        m.d.comb += [access.host.eq(self.host), access.host_end.eq(self.host_end)]
 
     def _describe_transfers(self, m: Module, is_: dict) -> None:
         """The commands for host transfers and for the weight fetcher."""
         word, ranges, configuration = self.word, self.ranges, self.configuration
         transfer, weights = self.transfer, self.weights
+        low = ceil_log2(self._config.weight_alignment)
         m.d.comb += [
-            transfer.host.eq(ranges.host),
+            transfer.host.eq(self.host),
             transfer.unified_buffer.eq(ranges.unified_buffer),
             transfer.rows.eq(field_of(word, Opcode.READ_HOST_MEMORY, "rows")),
             transfer.alternate.eq(is_[Opcode.READ_HOST_MEMORY_ALTERNATE] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]),
             transfer.stride.eq(configuration.host_stride.stride),
-            weights.address.eq(field_of(word, Opcode.READ_WEIGHTS, "weights")),
+            # Lower bits than those of a legal address are zero.
+            weights.address.eq(Cat(Const(0, low), field_of(word, Opcode.READ_WEIGHTS, "weights")[low:])),
             weights.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
             weights.wide.eq(configuration.weight_format.wide),
             *_read_operands(weights.format, configuration.weight_format),
@@ -133,6 +139,8 @@ class InstructionDecoder(wiring.Component):
         multiplication, plane = self.multiplication, configuration.convolution_plane
         m.d.comb += [
             *_walk_plane(multiplication.walk, ranges, plane),
+            multiplication.walk.y.eq(field_of(word, Opcode.CONVOLVE, "dy")),
+            multiplication.walk.x.eq(field_of(word, Opcode.CONVOLVE, "dx")),
             multiplication.walk.rows.eq(ranges.outputs),
             multiplication.walk.wide.eq(field_of(word, Opcode.CONVOLVE, "wide_input")),
             multiplication.walk.width.eq(field_of(word, Opcode.CONVOLVE, "width")),
@@ -152,6 +160,8 @@ class InstructionDecoder(wiring.Component):
         m.d.comb += [
             work.unified_buffer.eq(ranges.unified_buffer),
             *_walk_plane(work.walk, ranges, window, configuration.pooling_plane),
+            work.walk.y.eq(-window.pad_top),
+            work.walk.x.eq(-window.pad_left),
             work.walk.wide.eq(from_unified_buffer & configuration.source_format.wide),
             work.walk.width.eq(configuration.pooling_plane.output_width),
             work.walk.window_height.eq(Mux(ranges.is_plane, window.height, 1)),
@@ -205,8 +215,6 @@ def _walk_plane(walk: data.View, ranges: data.View, strides: data.View, plane: d
     return [
         walk.address.eq(ranges.origin),
         walk.is_plane.eq(ranges.is_plane),
-        walk.y.eq(ranges.plane_y),
-        walk.x.eq(ranges.plane_x),
         walk.stride_y.eq(strides.stride_y),
         walk.stride_x.eq(Mux(ranges.is_plane, strides.stride_x, 1)),
         walk.pitch.eq(ranges.pitch),

@@ -1,21 +1,20 @@
-"""Instruction ranges: which rows and bytes an instruction touches."""
+"""Instruction ranges: which rows an instruction touches."""
 
-from functools import reduce
-from operator import or_
-
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
-from openmxu.arch.isa import FORMATS, Opcode, OutputFormat, Pooling, Register
+from openmxu.arch.isa import FORMATS, Opcode, OutputFormat, Register
+from openmxu.rtl.common.comparison import exceeds
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.dispatch.plane_products import PlaneProducts
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
-__all__ = ["InstructionRanges", "host_end_width", "ranges_layout", "source_width"]
+__all__ = ["InstructionRanges", "ranges_layout", "source_width"]
 
 
 def source_width(config: Config) -> int:
@@ -23,18 +22,8 @@ def source_width(config: Config) -> int:
     return max(config.unified_buffer_address_width, config.accumulator_address_width)
 
 
-def _rows_width(config: Config) -> int:
-    """Bits of a number of rows that fits the unified buffer."""
-    return config.unified_buffer_address_width + 1
-
-
-def host_end_width(config: Config) -> int:
-    """Bits that hold the end of every host range whose address and number of rows are in range."""
-    return max(config.host_address_width, _rows_width(config) + 32) + 1
-
-
 def ranges_layout(config: Config) -> data.StructLayout:
-    """What an instruction touches, wide enough to tell what does not fit; all ends are exclusive.
+    """Rows that an instruction touches, if they are rows of their memory; all ends are exclusive.
 
     Members
     -------
@@ -44,39 +33,64 @@ def ranges_layout(config: Config) -> data.StructLayout:
         Accumulator rows, or the unified buffer rows that Activate reads instead.
     operand, operand_end
         Unified buffer rows of Activate's second operand.
-    host, host_end
-        Bytes of host memory; ``host`` within its addresses.
-    is_plane, plane_y, plane_x
-        Whether the source is a plane, and the position in it of the first output.
+    is_plane
+        Whether the source is a plane.
     origin
-        Row of that position, modulo the addresses; without a plane the first row.
+        Row of the first output's position, modulo the addresses; without a plane the first row.
     pitch
-        Positions from one row of outputs to the next one.
+        Positions from one row of outputs to the next one, modulo the addresses.
     outputs
         Rows of sums that the matrix unit makes.
     """
+    row, source = config.unified_buffer_address_width, source_width(config)
     return data.StructLayout(
         {
-            "unified_buffer": 24,
-            "unified_buffer_end": 36,
-            "source": 24,
-            "source_end": 36,
-            "operand": 24,
-            "operand_end": 27,
-            "host": config.host_address_width,
-            "host_end": host_end_width(config),
+            "unified_buffer": row,
+            "unified_buffer_end": row + 1,
+            "source": source,
+            "source_end": source + 1,
+            "operand": row,
+            "operand_end": row + 1,
             "is_plane": 1,
-            "plane_y": signed(17),
-            "plane_x": signed(17),
-            "origin": source_width(config),
-            "pitch": 24,
-            "outputs": 32,
+            "origin": source,
+            "pitch": source,
+            "outputs": source + 1,
         }
     )
 
 
+class _Rows:
+    """A range of rows: where it begins, and how many rows it has, twice as many where they are ``wide``.
+
+    Bits that no row of the memories has are gathered in ``beyond``.
+    """
+
+    def __init__(self, m: Module, platform: object, name: str, width: int) -> None:
+        self.first = Signal(width, name=f"{name}_first")
+        self.count = Signal(width + 1, name=f"{name}_count", reset_less=True)
+        self.wide = Signal(name=f"{name}_wide")
+        self.beyond = Signal(name=f"{name}_beyond")
+        # Wide enough for all sums of these.
+        self.end = Signal(width + 3, name=f"{name}_end", reset_less=True)
+        count = Cat(self.count, Const(0, 2))
+        m.d.sync += self.end.eq(
+            chained_sum(
+                m,
+                platform,
+                f"{name}_sum",
+                [Cat(self.first, Const(0, 3)), self.wide, count, (count << 1)[: len(count)]],
+                first=lambda first, wide, count, twice: first,
+                second=lambda first, wide, count, twice: (count & ~wide) | (twice & wide),
+            )
+        )
+
+    def outside(self, rows: int) -> Value:
+        """Whether they are more than the rows of a memory."""
+        return self.beyond | exceeds(self.end, rows)
+
+
 class InstructionRanges(wiring.Component):
-    """Finds the ranges of one word; where a plane or a strided transfer needs products, they take some cycles.
+    """Finds the rows of one word; where a plane needs products, they take some cycles.
 
     Members
     -------
@@ -85,10 +99,13 @@ class InstructionRanges(wiring.Component):
     take, new_word
         The word comes in the next cycle; this is it.
     start, done
-        The word is new; ``done``, which counts from the next cycle on, tells that its ranges will be there in the cycle
-        after it, ``origin`` one cycle later.
+        The word is new; ``done``, from the next cycle on, tells that its ranges are there, but for ``origin``, which
+        follows two cycles later.
     ranges
         See :func:`ranges_layout`.
+    outside_buffer, outside_accumulators
+        Rows that are not in the unified buffer, one bit each for ``unified_buffer``, ``source`` and ``operand``; the
+        source's rows are not in the accumulators.
     """
 
     def __init__(self, config: Config) -> None:
@@ -103,6 +120,8 @@ class InstructionRanges(wiring.Component):
                 "start": In(1),
                 "done": Out(1),
                 "ranges": Out(ranges_layout(config)),
+                "outside_buffer": Out(data.StructLayout({"unified_buffer": 1, "source": 1, "operand": 1})),
+                "outside_accumulators": Out(1),
             }
         )
 
@@ -113,189 +132,151 @@ class InstructionRanges(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.products = products = PlaneProducts()
+        config, ranges = self.config, self.ranges
+        width = source_width(config)
+        m.submodules.products = self._products = PlaneProducts(width)
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
-        is_convolve = opcode_is[Opcode.CONVOLVE]
-        is_plane, is_kind = self._find_kind(m)
-        extent, extent_done = self._host_extent(m, opcode_is)
+        self._activates, self._convolves = opcode_is[Opcode.ACTIVATE], opcode_is[Opcode.CONVOLVE]
+        buffer, source, operand = (_Rows(m, platform, name, width) for name in ("buffer", "source", "operand"))
         m.d.comb += [
-            self.ranges.is_plane.eq(is_plane),
-            products.start.eq(self.start & is_plane),
-            self.ranges.pitch.eq(products.pitch),
-            self.ranges.outputs.eq(
-                Mux(is_convolve, products.outputs, self._field(Opcode.MATRIX_MULTIPLY, "rows")),
-            ),
-            self.done.eq(products.done & extent_done),
+            ranges.unified_buffer.eq(buffer.first),
+            ranges.unified_buffer_end.eq(buffer.end),
+            ranges.source.eq(source.first),
+            ranges.source_end.eq(source.end),
+            ranges.outputs.eq(source.count),
+            ranges.operand.eq(operand.first),
+            ranges.operand_end.eq(operand.end),
+            self.outside_buffer.unified_buffer.eq(buffer.outside(config.unified_buffer_rows)),
+            self.outside_buffer.source.eq(source.outside(config.unified_buffer_rows)),
+            self.outside_buffer.operand.eq(operand.outside(config.unified_buffer_rows)),
+            self.outside_accumulators.eq(source.outside(config.accumulator_rows)),
         ]
-        self._connect_plane(m, products, is_convolve)
-        self._unified_buffer_rows(m, is_kind, products)
-        self._source_rows(m, opcode_is, products)
-
-        operand = self.configuration.operand_address.unified_buffer
-        operand_rows = _twice_if(self.configuration.operand_format.wide, self._field(Opcode.ACTIVATE, "rows"))
-        host = self._field(Opcode.READ_HOST_MEMORY, "host")
-        operand_rows_found = Signal(25, reset_less=True)
-        m.d.sync += [
-            operand_rows_found.eq(operand_rows),
-            self.ranges.operand.eq(operand),
-            self.ranges.operand_end.eq(self.ranges.operand + operand_rows_found),
-            self.ranges.host.eq(host),
-            self.ranges.host_end.eq(host[: self.config.host_address_width] + extent),
-        ]
+        self._multiply(m)
+        self._count(m, buffer, source, operand)
+        self._find_origin(m, platform, buffer, source)
         return m
 
     def _field(self, opcode: Opcode, name: str) -> Value:
         return field_of(self.word, opcode, name)
 
-    def _connect_plane(self, m: Module, products: PlaneProducts, is_convolve: Value) -> None:
-        factors = products.factors
+    def _multiply(self, m: Module) -> None:
+        products = self._products
         plane, pooled = self.configuration.convolution_plane, self.configuration.pooling_plane
         window = self.configuration.pooling_window
         m.d.comb += [
-            factors.output_height.eq(self._field(Opcode.CONVOLVE, "height")),
-            factors.output_width.eq(self._field(Opcode.CONVOLVE, "width")),
-            factors.y.eq(self.ranges.plane_y),
+            products.start.eq(self.start & self.ranges.is_plane),
+            products.convolves.eq(self._convolves),
+            products.convolution.height.eq(plane.height),
+            products.convolution.width.eq(plane.width),
+            products.convolution.y.eq(self._field(Opcode.CONVOLVE, "dy")),
+            products.convolution.stride_y.eq(plane.stride_y),
+            products.pooling.height.eq(pooled.height),
+            products.pooling.width.eq(pooled.width),
+            products.pooling.y.eq(-window.pad_top),
+            products.pooling.stride_y.eq(window.stride_y),
+            products.output_height.eq(self._field(Opcode.CONVOLVE, "height")),
+            products.output_width.eq(self._field(Opcode.CONVOLVE, "width")),
+            self.ranges.pitch.eq(products.pitch),
+            self.done.eq(products.done),
         ]
-        with m.If(is_convolve):
-            m.d.comb += [
-                self.ranges.plane_y.eq(self._field(Opcode.CONVOLVE, "dy")),
-                self.ranges.plane_x.eq(self._field(Opcode.CONVOLVE, "dx")),
-                factors.height.eq(plane.height),
-                factors.width.eq(plane.width),
-                factors.stride_y.eq(plane.stride_y),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.ranges.plane_y.eq(-window.pad_top),
-                self.ranges.plane_x.eq(-window.pad_left),
-                factors.height.eq(pooled.height),
-                factors.width.eq(pooled.width),
-                factors.stride_y.eq(window.stride_y),
-            ]
 
-    def _find_kind(self, m: Module) -> tuple[Signal, dict[str, Signal]]:
-        """Whether the instruction walks over a plane, and which one of the ways to count unified buffer rows is its.
+    def _count(self, m: Module, buffer: _Rows, source: _Rows, operand: _Rows) -> None:
+        """Where ranges begin and how many rows they have, from the word that comes and from products.
 
-        Registers that are set with the word: this takes as long as what follows from it.
+        Bits of the opcode tell apart the instructions that touch rows; others fault whatever their ranges.
         """
-        new, code = self.new_word, self.new_word[:8]
-        activates, sets = code == Opcode.ACTIVATE, code == Opcode.SET_CONFIGURATION
+        new, products, ranges = self.new_word, self._products, self.ranges
+        is_transfer_or_matrix, activates = new[4], new[6]
+        is_matrix, acts = new[4] & new[5], ~new[4] & ~new[6]
         output = field_of(new, Opcode.ACTIVATE, "output")
-        number = field_of(new, Opcode.SET_CONFIGURATION, "register")
-        pools = activates & (field_of(new, Opcode.ACTIVATE, "pooling") != Pooling.NONE)
-        is_int32, is_word = output == OutputFormat.INT32, output == OutputFormat.WORD
-        kinds = {
-            "multiplies": code == Opcode.MATRIX_MULTIPLY,
-            "convolves": code == Opcode.CONVOLVE,
-            "makes_int32": activates & is_int32,
-            "makes_words": activates & is_word,
-            "makes_bytes": activates & ~is_int32 & ~is_word,
-            "loads_table": sets & (number == Register.LOAD_TABLE),
-            "loads_parameters": sets & (number != Register.LOAD_TABLE),
-        }
-        is_plane = Signal()
-        is_kind = {name: Signal(name=name) for name in kinds} | {"transfers": Signal(name="transfers")}
+        results = field_of(new, Opcode.ACTIVATE, "rows")
+        multiplied = field_of(new, Opcode.MATRIX_MULTIPLY, "rows")
+        loads_table = field_of(new, Opcode.SET_CONFIGURATION, "register")[0]
+        # The table has no count: those bits are zero.
+        loaded = Cat(Const(0, ceil_log2(PARAMETER_ROWS)), register_field(new, Register.LOAD_PARAMETERS, "count")) | Mux(
+            loads_table, table_rows(self.config.size), 0
+        )
+        written = Mux(output[1], results << OutputFormat.INT32.value, results)
+        width = len(buffer.count)
+        row = self.config.unified_buffer_address_width
+
+        def parts(value: Value, width: int) -> Value:
+            """The lower bits, and whether a bit is set above."""
+            return Cat(value[:width], Const(0, max(0, width - len(value))), value[width:].any())
+
+        counts = [parts(value, width) for value in (loaded, field_of(new, Opcode.READ_HOST_MEMORY, "rows"))]
+        counts += [parts(value, width) for value in (written, multiplied)]
+        first = Mux(
+            acts,
+            parts(register_field(new, Register.LOAD_TABLE, "unified_buffer"), row),
+            parts(field_of(new, Opcode.MATRIX_MULTIPLY, "unified_buffer"), row),
+        )
+        product = parts(products.product, width)
+        buffer_beyond, count_beyond, source_beyond, results_beyond = (
+            Signal(name=f"{name}_is_beyond", reset_less=True) for name in ("first", "count", "outputs", "results")
+        )
         with m.If(self.take):
             m.d.sync += [
-                is_plane.eq((code == Opcode.CONVOLVE) | pools),
-                *(is_kind[name].eq(condition) for name, condition in kinds.items()),
-                is_kind["transfers"].eq(~Cat(kinds.values()).any()),
+                Cat(buffer.first[:row], buffer_beyond).eq(first),
+                buffer.wide.eq(Mux(activates, output[0], is_matrix & field_of(new, Opcode.CONVOLVE, "wide_input"))),
+                ranges.is_plane.eq(Mux(activates, field_of(new, Opcode.ACTIVATE, "pooling") != 0, is_matrix & new[0])),
+                results_beyond.eq(counts[2][-1]),
             ]
-        return is_plane, is_kind
+        with m.If(self.take | (products.has_positions & self._convolves)):
+            chosen = Array(counts)[Cat(is_transfer_or_matrix, new[5] | new[6])]
+            m.d.sync += Cat(buffer.count, count_beyond).eq(Mux(self.take, chosen, product))
+        with m.If(self.take | Mux(self._convolves, products.has_outputs, products.has_positions)):
+            chosen = Mux(activates, parts(results, width), counts[3])
+            m.d.sync += Cat(source.count, source_beyond).eq(Mux(self.take, chosen, product))
 
-    def _unified_buffer_rows(self, m: Module, is_kind: dict[str, Signal], products: PlaneProducts) -> None:
-        first, rows = Signal(24), Signal(35)
-        results = self._field(Opcode.ACTIVATE, "rows")
-        multiplied = self._field(Opcode.MATRIX_MULTIPLY, "rows")
-        count = register_field(self.word, Register.LOAD_PARAMETERS, "count")
-        counts = {
-            "multiplies": _twice_if(self._field(Opcode.MATRIX_MULTIPLY, "wide_input"), multiplied),
-            "convolves": _twice_if(self._field(Opcode.CONVOLVE, "wide_input"), products.positions),
-            "makes_int32": results << 2,
-            "makes_words": results << 1,
-            "makes_bytes": results,
-            "loads_table": Const(table_rows(self.config.size)),
-            "loads_parameters": count << ceil_log2(PARAMETER_ROWS),
-            "transfers": self._field(Opcode.READ_HOST_MEMORY, "rows"),
-        }
-        loads = is_kind["loads_table"] | is_kind["loads_parameters"]
+        # An accumulator row has the lower bits of a source.
+        from_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
+        accumulator = self._field(Opcode.MATRIX_MULTIPLY, "accumulator")
+        rest = self._field(Opcode.ACTIVATE, "source")[len(accumulator) :]
+        place = Cat(accumulator, Mux(self._activates, rest, 0))
+        operand_place = self.configuration.operand_address.unified_buffer
         m.d.comb += [
-            # One of them is; no choice goes through another.
-            rows.eq(reduce(or_, (Mux(is_kind[name], value, 0) for name, value in counts.items()))),
-            # Both loads have the address at the same place, and so have all others.
-            first.eq(
-                Mux(
-                    loads,
-                    register_field(self.word, Register.LOAD_TABLE, "unified_buffer"),
-                    self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer"),
-                )
-            ),
-        ]
-        # How many rows there are is found in one cycle, and where they end in the next; the products that matter here
-        # come before the last one.
-        rows_found = Signal.like(rows, reset_less=True)
-        m.d.sync += [
-            rows_found.eq(rows),
-            self.ranges.unified_buffer.eq(first),
-            self.ranges.unified_buffer_end.eq(self.ranges.unified_buffer + rows_found),
+            buffer.beyond.eq(buffer_beyond | count_beyond),
+            source.first.eq(place),
+            source.wide.eq(self._activates & from_buffer & self.configuration.source_format.wide),
+            source.beyond.eq(source_beyond | place[len(source.first) :].any()),
+            operand.first.eq(operand_place),
+            operand.wide.eq(self.configuration.operand_format.wide),
+            operand.count.eq(self._field(Opcode.ACTIVATE, "rows")),
+            operand.beyond.eq(results_beyond | operand_place[len(operand.first) :].any()),
         ]
 
-    def _source_rows(self, m: Module, opcode_is: dict[Opcode, Value], products: PlaneProducts) -> None:
-        first, rows = Signal(24), Signal(33)
-        origin_base = Signal(24)
-        is_wide = Signal()
-        with m.If(opcode_is[Opcode.ACTIVATE]):
-            results = self._field(Opcode.ACTIVATE, "rows")
-            m.d.comb += [
-                first.eq(self._field(Opcode.ACTIVATE, "source")),
-                is_wide.eq(self._field(Opcode.ACTIVATE, "from_unified_buffer") & self.configuration.source_format.wide),
-                rows.eq(_twice_if(is_wide, Mux(self.ranges.is_plane, products.positions, results))),
-                origin_base.eq(first),
-            ]
-        with m.Else():
-            m.d.comb += [
-                first.eq(self._field(Opcode.MATRIX_MULTIPLY, "accumulator")),
-                is_wide.eq(self._field(Opcode.MATRIX_MULTIPLY, "wide_input")),
-                rows.eq(self.ranges.outputs),
-                origin_base.eq(self._field(Opcode.MATRIX_MULTIPLY, "unified_buffer")),
-            ]
-        rows_found = Signal.like(rows, reset_less=True)
-        base = Signal(source_width(self.config), reset_less=True)
-        offset = Signal.like(base, reset_less=True)
-        m.d.sync += [
-            self.ranges.source.eq(first),
-            rows_found.eq(rows),
-            self.ranges.source_end.eq(self.ranges.source + rows_found),
-            base.eq(origin_base),
-            offset.eq(Mux(self.ranges.is_plane, products.first_row + self.ranges.plane_x, 0)),
-            self.ranges.origin.eq(base + _twice_if(is_wide, offset)),
-        ]
-
-    def _host_extent(self, m: Module, opcode_is: dict[Opcode, Value]) -> tuple[Signal, Signal]:
-        """Bytes that a host transfer spans; for a strided one (rows - 1) * stride + S, one bit of rows per cycle."""
-        done = Signal()
-        is_alternate = opcode_is[Opcode.READ_HOST_MEMORY_ALTERNATE] | opcode_is[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
-        rows = self._field(Opcode.READ_HOST_MEMORY, "rows")[: _rows_width(self.config)]
-        extent = Signal(host_end_width(self.config))
-        left = Signal(_rows_width(self.config))
-        weight = Signal(host_end_width(self.config))
-        # Whether a bit is left for the next cycle.
-        has_more = Signal()
-        m.d.sync += has_more.eq(left[1:] != 0)
-        m.d.comb += done.eq(~is_alternate | ~has_more)
-        with m.If(self.start):
-            m.d.sync += [
-                has_more.eq(1),
-                left.eq(Mux(is_alternate, rows - 1, 0)),
-                weight.eq(self.configuration.host_stride.stride),
-                extent.eq(Mux(is_alternate, self.config.size, rows << ceil_log2(self.config.size))),
-            ]
-        with m.Elif(has_more):
-            m.d.sync += [left.eq(left >> 1), weight.eq(weight << 1)]
-            with m.If(left[0]):
-                m.d.sync += extent.eq(extent + weight)
-        return extent, done
-
-
-def _twice_if(condition: Value, value: Value) -> Value:
-    return Mux(condition, value << 1, value)
+    def _find_origin(self, m: Module, platform: object, buffer: _Rows, source: _Rows) -> None:
+        """The first position's row: that of the plane's, and what lies between."""
+        products, ranges = self._products, self.ranges
+        width = len(ranges.origin)
+        x = self._field(Opcode.CONVOLVE, "dx")[:width], (-self.configuration.pooling_window.pad_left)[:width]
+        dx, minus_pad = (Cat(value, value[-1].replicate(width - len(value))) for value in x)
+        offset = Signal(width, reset_less=True)
+        m.d.sync += offset.eq(
+            chained_sum(
+                m,
+                platform,
+                "first_position",
+                [products.first_row, self._convolves, dx, minus_pad],
+                first=lambda row, convolves, dx, minus_pad: row,
+                second=lambda row, convolves, dx, minus_pad: (dx & convolves) | (minus_pad & ~convolves),
+            )
+        )
+        with m.If(~ranges.is_plane):
+            m.d.sync += offset.eq(0)
+        m.d.sync += ranges.origin.eq(
+            chained_sum(
+                m,
+                platform,
+                "origin",
+                [
+                    Mux(self._activates, source.first, buffer.first),
+                    Mux(self._activates, source.wide, buffer.wide),
+                    offset,
+                    (offset << 1)[:width],
+                ],
+                first=lambda first, wide, offset, twice: first,
+                second=lambda first, wide, offset, twice: (offset & ~wide) | (twice & wide),
+            )
+        )

@@ -10,7 +10,7 @@ from openmxu.arch.events import Management as Address
 from openmxu.arch.isa import UNITS
 from openmxu.rtl.common.interfaces import ManagementRequest
 from openmxu.rtl.dispatch.counters import WORD_BITS, Counters, increments_layout
-from openmxu.rtl.dispatch.instruction_check import MemoryWindows
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 
 __all__ = ["Management"]
 

@@ -1,6 +1,6 @@
 """Plane products: the few multiplications that Convolve and pooling need before they start, on one multiplier."""
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Array, Cat, Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,12 +10,10 @@ __all__ = ["PlaneFactors", "PlaneProducts"]
 
 
 class PlaneFactors(data.Struct):
-    """Sizes of a plane and of its outputs, row of the first output's position, vertical stride."""
+    """Sizes of a plane, row of the first output's position, vertical stride."""
 
     height: 16
     width: 16
-    output_height: 16
-    output_width: 16
     y: signed(17)
     stride_y: 8
 
@@ -23,60 +21,88 @@ class PlaneFactors(data.Struct):
 class PlaneProducts(wiring.Component):
     """Multiplies one pair after the other, a cycle each.
 
+    Parameters
+    ----------
+    address_width
+        Bits of a row address, which wraps.
+
     Members
     -------
     start
-        Begin; ``factors`` must stay until ``done``.
-    factors
+        Begin; the factors must stay until ``done``.
+    convolves
+        The factors are those of ``convolution`` rather than of ``pooling``.
+    convolution, pooling
         See :class:`PlaneFactors`.
+    output_height, output_width
+        Of a convolution.
     done
-        Nothing is being multiplied: the products below are those of the ``factors`` at the last ``start``.
-    positions, outputs
-        Positions of the plane; outputs.
+        Nothing is being multiplied.
+    has_positions, has_outputs
+        In this cycle ``product`` is the number of positions of the plane; the number of outputs of a convolution. Each
+        is set once before ``done``.
+    product
+        See above.
     first_row
-        Positions before row ``y`` of the plane: ``y`` times the width.
+        Positions before row ``y`` of the plane: ``y`` times the width, modulo the addresses. From ``done`` on.
     pitch
-        Positions from one row of outputs to the next one: ``stride_y`` times the width.
+        Positions from one row of outputs to the next one: ``stride_y`` times the width, modulo the addresses. From
+        ``done`` on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, address_width: int) -> None:
         super().__init__(
             {
                 "start": In(1),
-                "factors": In(PlaneFactors),
+                "convolves": In(1),
+                "convolution": In(PlaneFactors),
+                "pooling": In(PlaneFactors),
+                "output_height": In(16),
+                "output_width": In(16),
                 "done": Out(1, init=1),
-                "positions": Out(32),
-                "outputs": Out(32),
-                "first_row": Out(signed(33)),
-                "pitch": Out(24),
+                "has_positions": Out(1),
+                "has_outputs": Out(1),
+                "product": Out(32),
+                "first_row": Out(address_width),
+                "pitch": Out(address_width),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        factors = self.factors
-        pairs = (
-            (factors.height, factors.width, self.positions),
-            (factors.output_height, factors.output_width, self.outputs),
-            (factors.y, factors.width, self.first_row),
-            (factors.stride_y, factors.width, self.pitch),
-        )
+        bits = len(self.first_row)
+        firsts, seconds = [], []
+        for factors in (self.pooling, self.convolution):
+            # The last two products wrap.
+            firsts += [factors.height, self.output_height, factors.y[:bits], factors.stride_y]
+            seconds += [factors.width, self.output_width, factors.width, factors.width]
+        pair = Signal(2)
         # Bit i of each stage: pair i is in it.
-        selected = Signal(len(pairs))
-        multiplied = Signal(len(pairs))
-        stored = Signal(len(pairs))
+        selected, multiplied, stored = (Signal(4, name=name) for name in ("selected", "multiplied", "stored"))
         first = Signal(signed(17), reset_less=True)
         second = Signal(signed(17), reset_less=True)
         m.submodules.multiplier = multiplier = Product(signed(17), signed(17))
-        m.d.comb += [multiplier.first.eq(first), multiplier.second.eq(second)]
-        m.d.sync += [selected.eq(selected << 1), multiplied.eq(selected), stored.eq(multiplied)]
+        choice = Cat(pair, self.convolves)
+        m.d.sync += [
+            pair.eq(pair + 1),
+            first.eq(Array(firsts)[choice]),
+            second.eq(Array(seconds)[choice]),
+            selected.eq(Cat(self.start, selected[:-1])),
+            multiplied.eq(selected),
+            stored.eq(multiplied),
+        ]
         with m.If(self.start):
-            m.d.sync += [selected.eq(1), self.done.eq(0)]
+            m.d.sync += [pair.eq(0), self.done.eq(0)]
         with m.Elif(stored[-1]):
             m.d.sync += self.done.eq(1)
-        for index, (one, other, result) in enumerate(pairs):
-            with m.If(selected[index]):
-                m.d.sync += [first.eq(one), second.eq(other)]
-            with m.If(stored[index]):
+        m.d.comb += [
+            multiplier.first.eq(first),
+            multiplier.second.eq(second),
+            self.product.eq(multiplier.product),
+            self.has_positions.eq(stored[0]),
+            self.has_outputs.eq(stored[1]),
+        ]
+        for is_stored, result in ((stored[2], self.first_row), (stored[3], self.pitch)):
+            with m.If(is_stored):
                 m.d.sync += result.eq(multiplier.product)
         return m

@@ -18,8 +18,8 @@ from openmxu.rtl.dispatch.commands import (
     matrix_command,
     weight_command,
 )
-from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.lite.configuration import LiteConfiguration
 from openmxu.rtl.lite.instruction_check import LiteInstructionCheck

@@ -14,8 +14,8 @@ from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Format, Opcode, Register
 from openmxu.rtl.common.comparison import is_less
-from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 
 __all__ = ["LiteInstructionCheck"]
 

@@ -9,7 +9,7 @@ from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Co
 from openmxu.arch.events import Management as Address
 from openmxu.arch.isa import UNITS
 from openmxu.rtl.common.interfaces import ManagementRequest
-from openmxu.rtl.dispatch.instruction_check import MemoryWindows
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 
 __all__ = ["LiteManagement"]
 

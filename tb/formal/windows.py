@@ -69,6 +69,8 @@ class LegalAccesses(Proof):
         legal = unit.done & unit.legal
         host, rows = field_of(word, Opcode.READ_HOST_MEMORY, "host"), field_of(word, Opcode.READ_HOST_MEMORY, "rows")
         stride = unit.configuration.host_stride.stride
+        # No other stride is legal in its register.
+        self.assume(m, stride[0] == 0)
         is_alternate = Cat(is_[code] for code in _ALTERNATE).any()
         is_transfer = Cat(is_[code] for code in _TRANSFERS).any()
         with m.If(legal & is_transfer):

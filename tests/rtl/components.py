@@ -40,6 +40,7 @@ from openmxu.rtl.core import Core
 from openmxu.rtl.dispatch.command_queue import CommandQueue
 from openmxu.rtl.dispatch.commands import matrix_walk
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.dispatch.instruction_ranges import source_width
 from openmxu.rtl.dispatch.plane_products import PlaneProducts
 from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
@@ -140,7 +141,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
     ElementMultiplier: lambda config: ElementMultiplier(),
-    PlaneProducts: lambda config: PlaneProducts(),
+    PlaneProducts: lambda config: PlaneProducts(source_width(config)),
     Product: lambda config: Product(signed(OPERAND_WIDTH), signed(OPERAND_WIDTH)),
     PlaneWalker: lambda config: PlaneWalker(matrix_walk(config), context=OPERAND_WIDTH),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),

@@ -25,8 +25,7 @@ IDLE_REGISTERS = {
         "zero points of bytes: the upper bits of a legal one are all alike"
     ),
     r"dispatcher\.check\.format\.word\[[0-7]\]": "the opcode is decoded beside the word",
-    r"dispatcher\.check\.ranges(\$\d+)?\.products\.pitch\[(1[3-9]|2[0-3])\]": "addresses wrap",
-    r"dispatcher\.check\.ranges(\$\d+)?\.products\.multiplier\.product\[33\]": "no product needs a second sign",
+    r"dispatcher\.check\.ranges(\$\d+)?\.products\.multiplier\.product\[3[23]\]": "no number of rows needs a sign",
     r"[a-z_.]+\.level\[\d\]": (
         "a queue counts what it holds for whoever asks; synthesis drops the count where nobody does"
     ),

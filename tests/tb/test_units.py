@@ -79,7 +79,7 @@ ACTIVATION = {
 }
 
 CONTROL = {
-    "checks": ("scoreboard", "tile_ledger", "plane_products", "instruction_check"),
+    "checks": ("scoreboard", "tile_ledger", "plane_products", "memory_range", "instruction_check"),
     "host": ("management", "scrubber", "watchdog"),
     "dispatch": ("command_queue", "command_queues", "dispatcher"),
 }

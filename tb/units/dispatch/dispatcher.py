@@ -19,7 +19,7 @@ from openmxu.rtl.dispatch.commands import (
     matrix_command,
     weight_command,
 )
-from openmxu.rtl.dispatch.instruction_check import MemoryWindows
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.lockstep import cases

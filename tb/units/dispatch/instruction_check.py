@@ -9,8 +9,8 @@ from openmxu.arch.faults import CORE_FAULTS, FaultCode
 from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction
 from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.instruction_check import MemoryWindows
 from openmxu.rtl.dispatch.instruction_ranges import ranges_layout
+from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from tb.bench import CONFIG, Bench, random_generator
 from tb.lockstep import cases
 from tb.lockstep.programs.faulting import faulting_instructions
@@ -52,8 +52,9 @@ def copy(checker):
 
 
 @cocotb.test()
-async def faults_and_ranges(dut):
-    bench = await Bench.start(dut, "instruction_check")
+@cocotb.parametrize(form=["instruction_check", "instruction_check_ecp5"])
+async def faults_and_ranges(dut, form):
+    bench = await Bench.start(dut, form)
     inputs = {
         name: bench.port(name)
         for name in (
@@ -61,7 +62,7 @@ async def faults_and_ranges(dut):
             *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full"),
         )
     }
-    names = ("word", "opcode_is", "done", "legal", "fault", "ranges")
+    names = ("word", "opcode_is", "done", "legal", "fault", "ranges", "host", "host_end")
     outputs = {name: bench.port(name) for name in names}
 
     def output(name):
@@ -115,5 +116,5 @@ async def faults_and_ranges(dut):
             if access.operand is not None:
                 assert range(ranges.operand, ranges.operand_end) == access.operand
             if access.host is not None:
-                assert range(ranges.host, ranges.host_end) == access.host
+                assert range(output("host"), output("host_end")) == access.host
     assert seen == {FaultCode.NONE, *CORE_FAULTS}

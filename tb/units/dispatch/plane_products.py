@@ -4,10 +4,12 @@ import random
 
 import cocotb
 
+from openmxu.rtl.dispatch.instruction_ranges import source_width
 from openmxu.rtl.dispatch.plane_products import PlaneFactors
-from tb.bench import Bench
+from tb.bench import CONFIG, Bench
 from tb.models.payloads import pack
 
+ADDRESS_WIDTH = source_width(CONFIG)
 RUNS = 300
 
 
@@ -16,22 +18,42 @@ def some(width):
     return random.choice([0, 1, (1 << width) - 1, random.getrandbits(width), random.getrandbits(5)])
 
 
+def some_factors():
+    """Sizes of a plane, and where and how it is walked over."""
+    y = random.choice([-(1 << 15), (1 << 15) - 1, random.randrange(-300, 300)])
+    return {"height": some(16), "width": some(16), "y": y, "stride_y": some(8)}
+
+
 @cocotb.test()
 async def multiplies_every_pair(dut):
     bench = await Bench.start(dut, "plane_products")
-    start, factors, done = bench.port("start"), bench.port("factors"), bench.port("done")
+    inputs = {
+        name: bench.port(name)
+        for name in ("start", "convolves", "convolution", "pooling", "output_height", "output_width")
+    }
+    done, product = bench.port("done"), bench.port("product")
     for _ in range(RUNS):
-        height, width, output_height, output_width, stride_y = some(16), some(16), some(16), some(16), some(8)
-        y = random.choice([-(1 << 15), (1 << 15) - 1, random.randrange(-300, 300)])
-        values = {"height": height, "width": width, "output_height": output_height, "output_width": output_width}
-        factors.value = pack(PlaneFactors, {**values, "y": y, "stride_y": stride_y})
-        start.value = 1
+        convolves, output_height, output_width = random.getrandbits(1), some(16), some(16)
+        plane, other = some_factors(), some_factors()
+        inputs["convolves"].value = convolves
+        inputs["convolution" if convolves else "pooling"].value = pack(PlaneFactors, plane)
+        inputs["pooling" if convolves else "convolution"].value = pack(PlaneFactors, other)
+        inputs["output_height"].value, inputs["output_width"].value = output_height, output_width
+        inputs["start"].value = 1
         await bench.step()
-        start.value = 0
+        inputs["start"].value = 0
         await bench.step()
-        await bench.until(lambda: int(done.value), 20)
-        assert int(bench.port("positions").value) == height * width
-        assert int(bench.port("outputs").value) == output_height * output_width
-        assert int(bench.port("first_row").value) == y * width % (1 << 33)
-        assert int(bench.port("pitch").value) == stride_y * width
+        seen = {"has_positions": [], "has_outputs": []}
+        while not int(done.value):
+            for name, products in seen.items():
+                if int(bench.port(name).value):
+                    products.append(int(product.value))
+            await bench.step()
+            assert len(seen["has_positions"]) < 2
+        assert seen == {
+            "has_positions": [plane["height"] * plane["width"]],
+            "has_outputs": [output_height * output_width],
+        }
+        assert int(bench.port("first_row").value) == plane["y"] * plane["width"] % (1 << ADDRESS_WIDTH)
+        assert int(bench.port("pitch").value) == plane["stride_y"] * plane["width"] % (1 << ADDRESS_WIDTH)
         await bench.steps(random.randrange(3))

@@ -1,0 +1,146 @@
+"""Memory range: which bytes of host or weight memory an instruction touches, and whether they lie in their window."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch import isa
+from openmxu.arch.config import Config, ceil_log2
+from openmxu.arch.isa import Opcode
+from openmxu.rtl.dispatch.instruction_fields import field_of
+from openmxu.rtl.fpga.carry_chain import chained_sum
+
+__all__ = ["MemoryRange", "MemoryWindows"]
+
+
+class MemoryWindows(data.StructLayout):
+    """What the driver allows: byte addresses from ``base`` up to, but not including, ``limit``."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "host_base": config.host_address_width,
+                "host_limit": config.host_address_width + 1,
+                "weight_base": config.weight_address_width,
+                "weight_limit": config.weight_address_width + 1,
+            }
+        )
+
+
+class MemoryRange(wiring.Component):
+    """Adds up the end of the bytes of one word, and compares them with the window of their memory.
+
+    An alternate transfer spans ``(rows - 1) * stride + S`` bytes, one bit of the rows per cycle. Addresses and strides
+    are multiples of their alignment where the word is legal, so that their lower bits are taken as zeros.
+
+    Members
+    -------
+    take, new_word
+        The word comes in the next cycle; this is it.
+    stride
+        Of the configuration registers.
+    windows
+        See :class:`MemoryWindows`.
+    done
+        From two cycles after ``take`` on: in the next cycle the members below hold.
+    end
+        End of the bytes, if they lie in the address space.
+    outside
+        A byte is outside the window.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "take": In(1),
+                "new_word": In(isa.WORD_BITS),
+                "stride": In(32),
+                "windows": In(MemoryWindows(config)),
+                "done": Out(1),
+                "end": Out(max(config.host_address_width, config.weight_address_width) + 1),
+                "outside": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, new = self._config, self.new_word
+        low = ceil_log2(min(config.host_alignment, config.weight_alignment))
+        size, tile = ceil_log2(config.size), ceil_log2(config.tile_bytes)
+        width = len(self.end) - low
+        # Bits of the opcode tell apart the words that touch these memories.
+        reads_weights, is_alternate = Signal(reset_less=True), Signal()
+        new_reads_weights, new_is_alternate = new[5], new[4] & ~new[5] & new[0]
+        address = field_of(new, Opcode.READ_HOST_MEMORY, "host")
+        rows = field_of(new, Opcode.READ_HOST_MEMORY, "rows")[: config.unified_buffer_address_width + 1]
+        tiles = field_of(new, Opcode.READ_WEIGHTS, "tiles")
+        first_bytes = Mux(new_reads_weights, tiles << tile, Mux(new_is_alternate, config.size, rows << size))[low:]
+        beyond_host, beyond_weights = (
+            address[address_width:].any() for address_width in (config.host_address_width, config.weight_address_width)
+        )
+
+        # The end begins at the address; the first addend is the one of all words, the stride and its doubles follow.
+        end, addend = Signal(width, reset_less=True), Signal(width, reset_less=True)
+        beyond, lost = Signal(reset_less=True), Signal(reset_less=True)
+        is_first, has_more = Signal(), Signal()
+        left = Signal(len(rows), reset_less=True)
+        adds = is_first | (is_alternate & left[0])
+        total = chained_sum(
+            m,
+            platform,
+            "total",
+            [Cat(end, Const(0, 1)), adds, Cat(addend, Const(0, 1))],
+            first=lambda end, adds, addend: end,
+            second=lambda end, adds, addend: addend & adds,
+        )
+        m.d.sync += [is_first.eq(self.take), has_more.eq(is_first | left[1:].any())]
+        with m.If(self.take):
+            m.d.sync += [
+                reads_weights.eq(new_reads_weights),
+                is_alternate.eq(new_is_alternate),
+                end.eq(address[low:]),
+                addend.eq(first_bytes),
+                beyond.eq(Mux(new_reads_weights, beyond_weights, beyond_host) | first_bytes[width:].any()),
+                lost.eq(0),
+                left.eq(rows - 1),
+            ]
+        with m.Else():
+            m.d.sync += [end.eq(total), beyond.eq(beyond | total[width] | (adds & lost))]
+            with m.If(is_first):
+                m.d.sync += [addend.eq(self.stride[low:]), lost.eq(self.stride[low + width :].any())]
+            with m.Else():
+                m.d.sync += [addend.eq(addend << 1), lost.eq(lost | addend[-1]), left.eq(left >> 1)]
+        m.d.comb += [
+            self.done.eq(~is_alternate | ~has_more),
+            self.end.eq(Cat(Const(0, low), end)),
+        ]
+
+        # Whether the address is before the window is asked before anything is added to it.
+        windows = self.windows
+        bases, limits = (windows.host_base, windows.weight_base), (windows.host_limit, windows.weight_limit)
+        is_before = self._less(m, platform, "base", bases, reads_weights, carry=0)
+        is_behind = ~self._less(m, platform, "limit", limits, reads_weights, carry=1)
+        before = Signal(reset_less=True)
+        with m.If(is_first):
+            m.d.sync += before.eq(is_before)
+        m.d.comb += self.outside.eq(before | is_behind | beyond)
+        return m
+
+    def _less(
+        self, m: Module, platform: object, name: str, edges: tuple[Value, Value], reads_weights: Value, *, carry: int
+    ) -> Value:
+        """Whether the end is less than a window's edge, that of host memory or of weights; with a carry, less or
+        equal."""
+        width = len(self.end) + 1
+        host, weights = (Cat(edge, Const(0, width - len(edge))) for edge in edges)
+        difference = chained_sum(
+            m,
+            platform,
+            name,
+            [Cat(self.end, Const(0, 1)), reads_weights, host, weights],
+            first=lambda end, is_weight, host, weight: ~end,
+            second=lambda end, is_weight, host, weight: (host & ~is_weight) | (weight & is_weight),
+            carry=carry,
+        )
+        return ~difference[-1]
