@@ -103,6 +103,7 @@ class Memories(wiring.Component):
         return m
 
 
+@pytest.mark.slow
 def test_tools_take_the_places(tmp_path):
     netlist = synthesize(to_verilog(Memories(6), "memories", Target()), "memories", PART.family, tmp_path)
     blocks = netlist.types["DP16KD"]

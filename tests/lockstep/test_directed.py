@@ -16,6 +16,13 @@ from tb.lockstep import run_case
 
 CONFIGURATIONS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")
 
+# The smallest and the largest have all kinds of rows, banks and queues; what takes long is slow in between.
+ENDS = pytest.mark.parametrize(
+    "config",
+    [pytest.param(config, marks=pytest.mark.slow if config is DIRECTED[1] else ()) for config in DIRECTED],
+    ids=lambda config: f"S{config.size}",
+)
+
 
 def run(case):
     with VerilatedDevice(case.config) as device:
@@ -31,7 +38,7 @@ def test_every_bit_of_every_instruction(config):
     assert faults >= {FaultCode.UNKNOWN_OPCODE, FaultCode.RESERVED_BITS, FaultCode.ILLEGAL_VALUE, FaultCode.HOST_WINDOW}
 
 
-@CONFIGURATIONS
+@ENDS
 def test_directed_cases(config):
     for name, case in directed(config, 1):
         assert run(case) is None, name
@@ -47,7 +54,7 @@ def test_rows_far_apart_in_host_memory(config):
     check_strides(config, {})
 
 
-@CONFIGURATIONS
+@ENDS
 def test_waiting_does_not_depend_on_slots_and_addresses(config):
     check_slots(config, {})
 
