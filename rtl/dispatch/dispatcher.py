@@ -197,6 +197,8 @@ class Dispatcher(wiring.Component):
         event = Signal(EventKind)
         accept = Signal()
         take = Signal()
+        # From a word to its end, in one register; what ends by an event has nothing to execute.
+        dispatches = Signal()
         ends_program = Signal()
         # A cycle old, like what an instruction may do: units only get free while an instruction waits.
         drained = Signal()
@@ -209,6 +211,7 @@ class Dispatcher(wiring.Component):
         m.d.comb += [
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),
             take.eq(self.instructions.valid & self.instructions.ready & ~self.faulted),
+            check.load.eq(~dispatches),
             check.start.eq(take),
             self.events.p.kind.eq(event),
             self.events.p.fault.eq(Mux(event == EventKind.FAULT, check.fault, FaultCode.NONE)),
@@ -220,8 +223,6 @@ class Dispatcher(wiring.Component):
         with m.If(take):
             m.d.sync += self.running.eq(1)
 
-        # From a word to its end, in one register; what ends by an event has nothing to execute.
-        dispatches = Signal()
         self._execute(m, is_, dispatches, accept)
         told = Signal()
         m.d.sync += told.eq(self.events.valid & self.events.ready)
@@ -263,7 +264,7 @@ class Dispatcher(wiring.Component):
                 m.d.comb += self.events.valid.eq(~told)
                 with m.If(told):
                     m.d.comb += self.retired_other.eq(event != EventKind.FAULT)
-                    m.d.sync += index.eq(Mux(ends_program, 0, index + 1))
+                    m.d.sync += [index.eq(Mux(ends_program, 0, index + 1)), dispatches.eq(0)]
                     with m.If(event == EventKind.FAULT):
                         m.next = "FAULTED"
                     with m.Elif(event == EventKind.HOST_SYNCHRONIZE):

@@ -28,8 +28,11 @@ class InstructionCheck(wiring.Component):
 
     Members
     -------
-    start, new_word
-        Check ``new_word``; only before the first word or while ``done``.
+    load, new_word
+        Registers follow ``new_word``, so that ``start``, which comes late, need not select what they take. Only before
+        the first word or while ``done``; outputs but ``done`` and ``legal`` have no meaning after it.
+    start
+        Check ``new_word``; only with ``load``, which pauses until ``done``.
     word, opcode_is
         The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`, from the cycle after ``start``.
     configuration
@@ -60,6 +63,7 @@ class InstructionCheck(wiring.Component):
         self._config = config
         super().__init__(
             {
+                "load": In(1),
                 "start": In(1),
                 "new_word": In(isa.WORD_BITS),
                 "word": Out(isa.WORD_BITS),
@@ -97,7 +101,7 @@ class InstructionCheck(wiring.Component):
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
         sets = self.new_word[:8] == Opcode.SET_CONFIGURATION
         number = field_of(self.new_word, Opcode.SET_CONFIGURATION, "register")
-        with m.If(self.start):
+        with m.If(self.load):
             m.d.sync += [
                 self.word.eq(self.new_word),
                 self.loads_parameters.eq(sets & (number == Register.LOAD_PARAMETERS)),
@@ -112,8 +116,9 @@ class InstructionCheck(wiring.Component):
                 unit.configuration.eq(self.configuration),
             ]
         low = ceil_log2(self.config.host_alignment)
+        starts = Signal()
         for unit in (ranges, memory):
-            m.d.comb += [unit.take.eq(self.start), unit.new_word.eq(self.new_word)]
+            m.d.comb += [unit.load.eq(self.load), unit.new_word.eq(self.new_word), unit.start.eq(starts)]
         m.d.comb += [
             memory.stride.eq(self.configuration.host_stride.stride),
             memory.windows.eq(self.windows),
@@ -140,7 +145,7 @@ class InstructionCheck(wiring.Component):
                 with m.If(self.start):
                     m.next = "DECODE"
             with m.State("DECODE"):
-                m.d.comb += ranges.start.eq(1)
+                m.d.comb += starts.eq(1)
                 m.next = "EXTENT"
             with m.State("EXTENT"):
                 with m.If(ranges.done & memory.done):

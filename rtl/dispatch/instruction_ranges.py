@@ -96,11 +96,11 @@ class InstructionRanges(wiring.Component):
     -------
     word, opcode_is, configuration
         The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers.
-    take, new_word
-        The word comes in the next cycle; this is it.
+    load, new_word
+        Registers follow ``new_word``; the last one counts.
     start, done
-        The word is new; ``done``, from the next cycle on, tells that its ranges are there, but for ``origin``, which
-        follows two cycles later.
+        ``start`` in the first cycle without ``load``; ``done``, from the next cycle on, that the ranges are there,
+        but for ``origin``, which follows two cycles later.
     ranges
         See :func:`ranges_layout`.
     outside_buffer, outside_accumulators
@@ -115,7 +115,7 @@ class InstructionRanges(wiring.Component):
                 "word": In(isa.WORD_BITS),
                 "opcode_is": In(len(FORMATS)),
                 "configuration": In(configuration_layout()),
-                "take": In(1),
+                "load": In(1),
                 "new_word": In(isa.WORD_BITS),
                 "start": In(1),
                 "done": Out(1),
@@ -215,19 +215,19 @@ class InstructionRanges(wiring.Component):
         buffer_beyond, count_beyond, source_beyond, results_beyond = (
             Signal(name=f"{name}_is_beyond", reset_less=True) for name in ("first", "count", "outputs", "results")
         )
-        with m.If(self.take):
+        with m.If(self.load):
             m.d.sync += [
                 Cat(buffer.first[:row], buffer_beyond).eq(first),
                 buffer.wide.eq(Mux(activates, output[0], is_matrix & field_of(new, Opcode.CONVOLVE, "wide_input"))),
                 ranges.is_plane.eq(Mux(activates, field_of(new, Opcode.ACTIVATE, "pooling") != 0, is_matrix & new[0])),
                 results_beyond.eq(counts[2][-1]),
             ]
-        with m.If(self.take | (products.has_positions & self._convolves)):
+        with m.If(self.load | (products.has_positions & self._convolves)):
             chosen = Array(counts)[Cat(is_transfer_or_matrix, new[5] | new[6])]
-            m.d.sync += Cat(buffer.count, count_beyond).eq(Mux(self.take, chosen, product))
-        with m.If(self.take | Mux(self._convolves, products.has_outputs, products.has_positions)):
+            m.d.sync += Cat(buffer.count, count_beyond).eq(Mux(self.load, chosen, product))
+        with m.If(self.load | Mux(self._convolves, products.has_outputs, products.has_positions)):
             chosen = Mux(activates, parts(results, width), counts[3])
-            m.d.sync += Cat(source.count, source_beyond).eq(Mux(self.take, chosen, product))
+            m.d.sync += Cat(source.count, source_beyond).eq(Mux(self.load, chosen, product))
 
         # An accumulator row has the lower bits of a source.
         from_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")

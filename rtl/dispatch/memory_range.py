@@ -35,14 +35,16 @@ class MemoryRange(wiring.Component):
 
     Members
     -------
-    take, new_word
-        The word comes in the next cycle; this is it.
+    load, new_word
+        Registers follow ``new_word``; the last one counts.
+    start
+        In the first cycle without ``load``.
     stride
         Of the configuration registers.
     windows
         See :class:`MemoryWindows`.
     done
-        From two cycles after ``take`` on: in the next cycle the members below hold.
+        From the cycle after ``start`` on: in the next cycle the members below hold.
     end
         End of the bytes, if they lie in the address space.
     outside
@@ -53,8 +55,9 @@ class MemoryRange(wiring.Component):
         self._config = config
         super().__init__(
             {
-                "take": In(1),
+                "load": In(1),
                 "new_word": In(isa.WORD_BITS),
+                "start": In(1),
                 "stride": In(32),
                 "windows": In(MemoryWindows(config)),
                 "done": Out(1),
@@ -83,9 +86,9 @@ class MemoryRange(wiring.Component):
         # The end begins at the address; the first addend is the one of all words, the stride and its doubles follow.
         end, addend = Signal(width, reset_less=True), Signal(width, reset_less=True)
         beyond, lost = Signal(reset_less=True), Signal(reset_less=True)
-        is_first, has_more = Signal(), Signal()
+        has_more = Signal()
         left = Signal(len(rows), reset_less=True)
-        adds = is_first | (is_alternate & left[0])
+        adds = self.start | (is_alternate & left[0])
         total = chained_sum(
             m,
             platform,
@@ -94,8 +97,8 @@ class MemoryRange(wiring.Component):
             first=lambda end, adds, addend: end,
             second=lambda end, adds, addend: addend & adds,
         )
-        m.d.sync += [is_first.eq(self.take), has_more.eq(is_first | left[1:].any())]
-        with m.If(self.take):
+        m.d.sync += has_more.eq(self.start | left[1:].any())
+        with m.If(self.load):
             m.d.sync += [
                 reads_weights.eq(new_reads_weights),
                 is_alternate.eq(new_is_alternate),
@@ -107,7 +110,7 @@ class MemoryRange(wiring.Component):
             ]
         with m.Else():
             m.d.sync += [end.eq(total), beyond.eq(beyond | total[width] | (adds & lost))]
-            with m.If(is_first):
+            with m.If(self.start):
                 m.d.sync += [addend.eq(self.stride[low:]), lost.eq(self.stride[low + width :].any())]
             with m.Else():
                 m.d.sync += [addend.eq(addend << 1), lost.eq(lost | addend[-1]), left.eq(left >> 1)]
@@ -122,7 +125,7 @@ class MemoryRange(wiring.Component):
         is_before = self._less(m, platform, "base", bases, reads_weights, carry=0)
         is_behind = ~self._less(m, platform, "limit", limits, reads_weights, carry=1)
         before = Signal(reset_less=True)
-        with m.If(is_first):
+        with m.If(self.start):
             m.d.sync += before.eq(is_before)
         m.d.comb += self.outside.eq(before | is_behind | beyond)
         return m

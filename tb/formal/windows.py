@@ -60,7 +60,7 @@ class LegalAccesses(Proof):
         # One instruction, from reset on; what it is compared with stands still.
         first = Signal(init=1)
         m.d.sync += first.eq(0)
-        self.assume(m, unit.start == first)
+        self.assume(m, (unit.start == first) & (unit.load == first))
         for name in ("windows", "configuration"):
             before = Signal(Value.cast(getattr(unit, name)).shape(), name=f"{name}_before")
             m.d.sync += before.eq(Value.cast(getattr(unit, name)))

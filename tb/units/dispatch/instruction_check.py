@@ -58,7 +58,7 @@ async def faults_and_ranges(dut, form):
     inputs = {
         name: bench.port(name)
         for name in (
-            *("start", "new_word", "configuration", "windows"),
+            *("load", "start", "new_word", "configuration", "windows"),
             *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full"),
         )
     }
@@ -70,6 +70,8 @@ async def faults_and_ranges(dut, form):
 
     seen = set()
     for instruction, checker in words(random_generator()):
+        inputs["load"].value = 1
+        await bench.steps(random.randrange(3))
         shift = random.choice([0, 0, 0, CONFIG.host_alignment])  # windows need not begin at 0
         checker = copy(checker)
         if random.random() < 0.1:
@@ -90,9 +92,9 @@ async def faults_and_ranges(dut, form):
                 "weight_limit": checker.weights.limit,
             },
         )
-        inputs["start"].value = 1
+        inputs["load"].value = inputs["start"].value = 1
         await bench.step()
-        inputs["start"].value = 0
+        inputs["load"].value = inputs["start"].value = 0
         inputs["new_word"].value = random.getrandbits(WORD_BITS)
         begin = bench.cycle
         await bench.step()

@@ -33,7 +33,8 @@ def word_of(opcode, **values):
 @cocotb.parametrize(form=["memory_range", "memory_range_ecp5"])
 async def finds_what_is_outside(dut, form):
     bench = await Bench.start(dut, form)
-    take, new_word, stride_input = bench.port("take"), bench.port("new_word"), bench.port("stride")
+    load, start = bench.port("load"), bench.port("start")
+    new_word, stride_input = bench.port("new_word"), bench.port("stride")
     windows, done, end, outside = (bench.port(name) for name in ("windows", "done", "end", "outside"))
     seen = set()
     for _ in range(RUNS):
@@ -61,12 +62,14 @@ async def finds_what_is_outside(dut, form):
             MemoryWindows(CONFIG),
             {f"{name}_{edge}": each[edge] for name, each in (("host", host), ("weight", weights)) for edge in each},
         )
-        take.value = 1
+        load.value = 1
         await bench.step()
-        take.value = 0
+        load.value, start.value = 0, 1
         new_word.value = random.getrandbits(128)
         begin = bench.cycle
-        await bench.steps(2)
+        await bench.step()
+        start.value = 0
+        await bench.step()
         await bench.until(lambda: int(done.value), 40)
         assert bench.cycle - begin == 2 + ((count - 1).bit_length() or 1 if opcode in ALTERNATES else 0)
         await bench.step()
@@ -75,5 +78,6 @@ async def finds_what_is_outside(dut, form):
         if address + length <= 1 << width:
             assert int(end.value) == address + length
         seen.add((opcode, expected))
+        load.value = 1
         await bench.steps(random.randrange(3))
     assert seen == {(opcode, expected) for opcode in (*TRANSFERS, Opcode.READ_WEIGHTS) for expected in (False, True)}
