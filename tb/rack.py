@@ -34,15 +34,15 @@ from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.core import Core
+from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
+from openmxu.rtl.dispatch.check.instruction_ranges import source_width
+from openmxu.rtl.dispatch.check.memory_range import MemoryRange
+from openmxu.rtl.dispatch.check.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.command_queue import CommandQueue
 from openmxu.rtl.dispatch.command_queues import CommandQueues
 from openmxu.rtl.dispatch.commands import activation_walk, matrix_walk
 from openmxu.rtl.dispatch.dispatcher import Dispatcher
-from openmxu.rtl.dispatch.instruction_check import InstructionCheck
-from openmxu.rtl.dispatch.instruction_ranges import source_width
 from openmxu.rtl.dispatch.management import Management
-from openmxu.rtl.dispatch.memory_range import MemoryRange
-from openmxu.rtl.dispatch.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.scoreboard import Scoreboard
 from openmxu.rtl.dispatch.scrubber import Scrubber
 from openmxu.rtl.dispatch.tile_ledger import TileLedger
@@ -55,11 +55,11 @@ from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
 from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.lite.array import LiteArray
-from openmxu.rtl.lite.bus_errors import LiteBusErrors
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
-from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
-from openmxu.rtl.lite.register_file import LiteRegisterFile
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
+from openmxu.rtl.lite.shell.bus_errors import LiteBusErrors
+from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
+from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.accumulators import Accumulators

@@ -10,6 +10,8 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, UNITS, WORD_BITS, Opcode, Unit
 from openmxu.rtl.common.interfaces import EventLayout
 from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.command_queues import CommandQueues
 from openmxu.rtl.dispatch.commands import (
     activation_command,
@@ -19,10 +21,8 @@ from openmxu.rtl.dispatch.commands import (
     weight_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
-from openmxu.rtl.dispatch.instruction_check import InstructionCheck
 from openmxu.rtl.dispatch.instruction_decoder import InstructionDecoder
 from openmxu.rtl.dispatch.instruction_fields import field_of
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.dispatch.tile_ledger import TileLedger
 

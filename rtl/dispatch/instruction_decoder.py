@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import FORMATS, WORD_BITS, Opcode, Operand, Register
+from openmxu.rtl.dispatch.check.instruction_ranges import ranges_layout
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
     activation_command,
@@ -16,7 +17,6 @@ from openmxu.rtl.dispatch.commands import (
 )
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
-from openmxu.rtl.dispatch.instruction_ranges import ranges_layout
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
 
 __all__ = ["InstructionDecoder"]

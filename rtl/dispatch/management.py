@@ -9,8 +9,8 @@ from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Co
 from openmxu.arch.events import Management as Address
 from openmxu.arch.isa import UNITS
 from openmxu.rtl.common.interfaces import ManagementRequest
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.counters import WORD_BITS, Counters, increments_layout
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 
 __all__ = ["Management"]
 
@@ -28,7 +28,7 @@ class Management(wiring.Component):
     units_busy, running, faulted, waiting, scrubbing
         For the STATUS register.
     windows
-        See :class:`~openmxu.rtl.dispatch.instruction_check.MemoryWindows`; empty after reset.
+        See :class:`~openmxu.rtl.dispatch.check.instruction_check.MemoryWindows`; empty after reset.
     clear_fault, acknowledge, scrub
         Set for one cycle when the host writes them to the COMMAND register.
     """

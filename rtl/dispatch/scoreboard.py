@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.common.comparison import is_less
-from openmxu.rtl.dispatch.instruction_ranges import source_width
+from openmxu.rtl.dispatch.check.instruction_ranges import source_width
 
 __all__ = ["QueuedUnit", "Scoreboard", "access_layout", "ways"]
 

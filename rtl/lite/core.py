@@ -12,8 +12,8 @@ from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.lite.array import LiteArray
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.lite.dispatcher import LiteDispatcher
-from openmxu.rtl.lite.host_reader import LiteHostReader
-from openmxu.rtl.lite.host_writer import LiteHostWriter
+from openmxu.rtl.lite.host.host_reader import LiteHostReader
+from openmxu.rtl.lite.host.host_writer import LiteHostWriter
 from openmxu.rtl.lite.management import LiteManagement
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer

@@ -11,6 +11,7 @@ from openmxu.arch.events import EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import WORD_BITS, Opcode, Register, Unit
 from openmxu.rtl.common.interfaces import EventLayout
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
     activation_command,
@@ -19,7 +20,6 @@ from openmxu.rtl.dispatch.commands import (
     weight_command,
 )
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.lite.configuration import LiteConfiguration
 from openmxu.rtl.lite.instruction_check import LiteInstructionCheck

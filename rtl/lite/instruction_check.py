@@ -14,8 +14,8 @@ from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Format, Opcode, Register
 from openmxu.rtl.common.comparison import is_less
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 
 __all__ = ["LiteInstructionCheck"]
 
@@ -32,7 +32,7 @@ class LiteInstructionCheck(wiring.Component):
     opcode_is
         One bit for each of the profile's formats, a cycle after the word.
     windows
-        See :class:`~openmxu.rtl.dispatch.instruction_check.MemoryWindows`.
+        See :class:`~openmxu.rtl.dispatch.check.instruction_check.MemoryWindows`.
     has_tile, has_queued_tile, weight_queue_full
         A tile is in the array; one is queued; no further Read_Weights may be outstanding.
     enable, fault

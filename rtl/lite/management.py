@@ -9,7 +9,7 @@ from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, Co
 from openmxu.arch.events import Management as Address
 from openmxu.arch.isa import UNITS
 from openmxu.rtl.common.interfaces import ManagementRequest
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 
 __all__ = ["LiteManagement"]
 
@@ -24,7 +24,7 @@ class LiteManagement(wiring.Component):
     units_busy, running, faulted, waiting
         For the STATUS register; cycles are counted while ``running``.
     windows
-        See :class:`~openmxu.rtl.dispatch.instruction_check.MemoryWindows`; empty after reset.
+        See :class:`~openmxu.rtl.dispatch.check.instruction_check.MemoryWindows`; empty after reset.
     clear_fault, acknowledge
         Set for one cycle when the host writes them to the COMMAND register.
     """

@@ -11,10 +11,10 @@ from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, Interrupt, ShellKind
 from openmxu.rtl.common.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.cores import core_for
-from openmxu.rtl.lite.bus_errors import LiteBusErrors
-from openmxu.rtl.lite.event_queue import LiteEventQueue
-from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
-from openmxu.rtl.lite.register_file import LiteRegisterFile
+from openmxu.rtl.lite.shell.bus_errors import LiteBusErrors
+from openmxu.rtl.lite.shell.event_queue import LiteEventQueue
+from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
+from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.interfaces import REGISTER_WIDTH, access_layout, read_error_layout, write_error_layout

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import FORMATS, Opcode
-from openmxu.rtl.dispatch.instruction_check import InstructionCheck
+from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
 from openmxu.rtl.dispatch.instruction_fields import field_of
 from openmxu.rtl.host.burst_generator import BurstGenerator
 from openmxu.rtl.weights.weight_fetcher import WeightFetcher

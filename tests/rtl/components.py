@@ -37,11 +37,11 @@ from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.core import Core
+from openmxu.rtl.dispatch.check.instruction_ranges import source_width
+from openmxu.rtl.dispatch.check.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.command_queue import CommandQueue
 from openmxu.rtl.dispatch.commands import matrix_walk
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
-from openmxu.rtl.dispatch.instruction_ranges import source_width
-from openmxu.rtl.dispatch.plane_products import PlaneProducts
 from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.fpga.ice40_bank import Ice40Bank
@@ -54,12 +54,12 @@ from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
 from openmxu.rtl.lite.configuration import LiteConfiguration
 from openmxu.rtl.lite.core import LiteCore
-from openmxu.rtl.lite.event_queue import LiteEventQueue
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
-from openmxu.rtl.lite.program_fetcher import LiteProgramFetcher
-from openmxu.rtl.lite.register_file import LiteRegisterFile
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
+from openmxu.rtl.lite.shell.event_queue import LiteEventQueue
+from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
+from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.serial.link.checksum import Checksum

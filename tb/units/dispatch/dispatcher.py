@@ -10,6 +10,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import REGISTERS, Opcode, Operand, Pooling, Register
 from openmxu.arch.legality import Window
 from openmxu.rtl.common.interfaces import EventLayout
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
     activation_command,
@@ -19,7 +20,6 @@ from openmxu.rtl.dispatch.commands import (
     matrix_command,
     weight_command,
 )
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.lockstep import cases

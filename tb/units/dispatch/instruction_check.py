@@ -8,9 +8,9 @@ import cocotb
 from openmxu.arch.faults import CORE_FAULTS, FaultCode
 from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction
 from openmxu.arch.legality import LegalityChecker, Window
+from openmxu.rtl.dispatch.check.instruction_ranges import ranges_layout
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.instruction_ranges import ranges_layout
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from tb.bench import CONFIG, Bench, random_generator
 from tb.lockstep import cases
 from tb.lockstep.programs.faulting import faulting_instructions

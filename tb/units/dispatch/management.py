@@ -6,8 +6,8 @@ import numpy as np
 from openmxu.arch.events import IDENTIFICATION, STATUS_UNITS_OFFSET, Command, CoreStatus, Counter
 from openmxu.arch.events import Management as Address
 from openmxu.rtl.common.interfaces import ManagementRequest
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from openmxu.rtl.dispatch.counters import increments_layout
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.models.payloads import pack, unpack
 from tb.pulses import Pulses

@@ -6,7 +6,7 @@ import cocotb
 
 from openmxu.arch.effects import host_extent
 from openmxu.arch.isa import FORMATS, Opcode
-from openmxu.rtl.dispatch.memory_range import MemoryWindows
+from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
 from tb.bench import CONFIG, Bench
 from tb.models.payloads import pack
 

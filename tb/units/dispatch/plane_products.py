@@ -4,8 +4,8 @@ import random
 
 import cocotb
 
-from openmxu.rtl.dispatch.instruction_ranges import source_width
-from openmxu.rtl.dispatch.plane_products import PlaneFactors
+from openmxu.rtl.dispatch.check.instruction_ranges import source_width
+from openmxu.rtl.dispatch.check.plane_products import PlaneFactors
 from tb.bench import CONFIG, Bench
 from tb.models.payloads import pack
 

@@ -10,11 +10,11 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, Opcode, Operand, Register
 from openmxu.rtl.common.comparison import exceeds
 from openmxu.rtl.common.delayed import delayed
+from openmxu.rtl.dispatch.check.format_check import FormatCheck
+from openmxu.rtl.dispatch.check.instruction_ranges import InstructionRanges, ranges_layout
+from openmxu.rtl.dispatch.check.memory_range import MemoryRange, MemoryWindows
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.format_check import FormatCheck
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
-from openmxu.rtl.dispatch.instruction_ranges import InstructionRanges, ranges_layout
-from openmxu.rtl.dispatch.memory_range import MemoryRange, MemoryWindows
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["InstructionCheck"]
@@ -38,11 +38,11 @@ class InstructionCheck(wiring.Component):
     configuration
         The configuration registers.
     windows
-        See :class:`~openmxu.rtl.dispatch.memory_range.MemoryWindows`.
+        See :class:`~openmxu.rtl.dispatch.check.memory_range.MemoryWindows`.
     has_tile, has_queued_tile, has_two_queued_tiles, weight_queue_full
         A tile is in the array; one is queued; two are; no further Read_Weights may be outstanding.
     ranges
-        See :func:`~openmxu.rtl.dispatch.instruction_ranges.ranges_layout`: from two cycles before
+        See :func:`~openmxu.rtl.dispatch.check.instruction_ranges.ranges_layout`: from two cycles before
         ``done`` on, ``origin`` a cycle later.
         Meaningful if the instruction is legal and touches them.
     ranged

@@ -9,9 +9,9 @@ from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.isa import FORMATS, Opcode, OutputFormat, Register
 from openmxu.rtl.common.comparison import exceeds
+from openmxu.rtl.dispatch.check.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
-from openmxu.rtl.dispatch.plane_products import PlaneProducts
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["InstructionRanges", "ranges_layout", "source_width"]

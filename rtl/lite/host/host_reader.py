@@ -9,7 +9,7 @@ from openmxu.rtl.buffer import unified_buffer
 from openmxu.rtl.common.interfaces import ReadPortSignature
 from openmxu.rtl.dispatch.commands import host_command
 from openmxu.rtl.host.row_unpacker import RowUnpacker
-from openmxu.rtl.lite.bursts import burst_address, burst_beats, first_lane
+from openmxu.rtl.lite.host.bursts import burst_address, burst_beats, first_lane
 
 __all__ = ["LiteHostReader"]
 

@@ -1,0 +1,1 @@
+"""Rows between host memory and the unified buffer of the small core."""
