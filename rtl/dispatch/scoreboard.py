@@ -3,7 +3,7 @@
 import functools
 import operator
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -104,8 +104,11 @@ class _Unit:
             {other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}") for other in _WAITS_FOR[unit]}
             for slot in range(depth)
         ]
-        # Which are compared, and which were in the cycle before.
-        self.slots = [Signal(range(depth), name=f"slot_{name}_{way}") for way in range(ways(depth))]
+        # Which are compared, which will be in the next cycle, and which were in the one before.
+        self.slots = [
+            Signal(range(depth), name=f"slot_{name}_{way}", init=depth - 1 - way) for way in range(ways(depth))
+        ]
+        self.following = [Signal(range(depth), name=f"following_{name}_{way}") for way in range(ways(depth))]
         self.compared = [Signal(range(depth), name=f"compared_{name}_{way}") for way in range(ways(depth))]
 
     def step(self, m: Module, enters: Value, starts: Value, ends: Value) -> None:
@@ -136,7 +139,8 @@ class Scoreboard(wiring.Component):
     Members
     -------
     unit, access
-        The next instruction's unit and what it touches; held from ``compare`` until two cycles after ``allocate``.
+        The next instruction's unit and what it touches; held from ``compare`` until two cycles after ``allocate``, the
+        unit from a cycle before ``compare``.
     compare
         For one cycle: a new instruction has come. Four cycles after the last ``allocate`` or later; where an
         instruction got no slot, not before all units are idle.
@@ -237,9 +241,10 @@ class Scoreboard(wiring.Component):
         first = Signal()
         m.d.sync += [compares.eq(step), first.eq(step & (age == 0)), self._age.eq(age)]
         for state in units.values():
-            for way, (slot, compared) in enumerate(zip(state.slots, state.compared, strict=True)):
-                m.d.comb += slot.eq(state.newest - age - (way + 1))
-                m.d.sync += compared.eq(slot)
+            for way, slot in enumerate(state.slots):
+                following = state.following[way]
+                m.d.comb += following.eq(Mux(step & has_older, slot - ways(depth), state.newest - (way + 1)))
+                m.d.sync += [slot.eq(following), state.compared[way].eq(slot)]
         return compares, first
 
     def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
@@ -248,23 +253,31 @@ class Scoreboard(wiring.Component):
         read: list[dict[str, data.View]] = [{} for _ in range(ways(self.config.command_queue_depth))]
         for name, (kept, members) in _HELD.items():
             states = [self._units[unit] for unit in kept]
-            is_second = self._is[kept[-1]] if len(kept) == 2 else Const(0, 0)
             layout = data.StructLayout({member: len(self._new(member)) for member in members})
             memory = Memory(shape=layout, depth=len(kept) * states[0].depth, init=[])
             m.submodules[f"held_{name}"] = memory
             write = memory.write_port()
             has_room = [~state.in_flight[-1] & ~enters[state.unit.value] for state in states]
+            place: Value = states[0].newest
             if len(kept) == 2:
+                is_second = self._is[kept[-1]]
+                place = Cat(Mux(is_second, states[-1].newest, place), is_second)
                 has_room = [is_ & room for is_, room in zip((self._is[unit] for unit in kept), has_room, strict=True)]
             m.d.comb += [
-                write.addr.eq(Cat(Mux(is_second, states[-1].newest, states[0].newest), is_second)),
+                write.addr.eq(place),
                 write.en.eq(Cat(has_room).any()),
                 *(write.data[member].eq(self._new(member)) for member in members),
             ]
             for way, accesses in enumerate(read):
                 port = memory.read_port(domain="comb")
-                slot = Mux(is_second, states[0].slots[way], states[-1].slots[way])
-                m.d.comb += port.addr.eq(Cat(slot, ~is_second))
+                following: Value = states[-1].following[way]
+                if len(kept) == 2:
+                    following = Cat(Mux(is_second, states[0].following[way], following), ~is_second)
+                first = len(kept) * states[0].depth - 1 - way
+                # In a register: the comparison behind the memory is long.
+                address = Signal(len(port.addr), name=f"address_{name}_{way}", init=first)
+                m.d.sync += address.eq(following)
+                m.d.comb += port.addr.eq(address)
                 accesses[name] = port.data
         return read
 

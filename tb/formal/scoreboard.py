@@ -174,10 +174,11 @@ class Soundness(Proof):
         self._new_unit = Signal(2, name="new_unit")
         comparing, behind, free = Signal(name="comparing"), Signal(range(4), name="behind"), Signal(name="free")
         idle = Signal(range(5), name="idle")
+        unit_before = Signal(2, name="unit_before")
         self._has_new = comparing | pending.any()
 
         may_be_new = (~comparing & (behind == 0)) | (idle == 4)
-        self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access)))
+        self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access) & (number == unit_before)))
         is_kept = comparing | (behind == 1) | (behind == 2)
         self.assume(
             m, ~is_kept | unit.compare | ((Value.cast(access) == Value.cast(self._new)) & (number == self._new_unit))
@@ -188,6 +189,7 @@ class Soundness(Proof):
         self.assume(m, (unit.started & ~unit.startable) == 0)
 
         m.d.sync += [
+            unit_before.eq(number),
             idle.eq(Mux(unit.busy.any() | unit.allocate.any() | unit.compare, 0, Mux(idle == 4, 4, idle + 1))),
             free.eq((unit.compare | comparing) & ~unit.full.bit_select(number, 1)),
             behind.eq(Mux(unit.allocate.any(), 1, Mux(behind == 0, 0, behind + 1))),
@@ -203,6 +205,23 @@ class Soundness(Proof):
         self.lemma(m, ~active | comparing)
         self.lemma(m, ~compares | comparing | (behind == 1))
         self.lemma(m, active == (age == 1))
+        self.lemma(m, ~comparing | (unit_before == self._new_unit))
+        # What is read next: the youngest instructions, or those behind them.
+        slots = {}
+        for queued in QueuedUnit:
+            name = queued.name.lower()
+            slot, newest = self.inside(f"slot_{name}_0"), self.inside(f"newest_{name}")
+            slots[queued] = slot
+            self.lemma(m, (behind == 1) | (behind == 2) | (slot == (newest - age - 1)[0]))
+        for memory, queued in (("rows_host_read", 0), ("rows_host_write", 1), ("rows_matrix", 2), ("activations", 3)):
+            self.lemma(m, self.inside(f"address_{memory}_0") == slots[QueuedUnit(queued)])
+        for memory, one, other in (
+            ("sources", QueuedUnit.MATRIX, QueuedUnit.ACTIVATION),
+            ("host", QueuedUnit.HOST_READ, QueuedUnit.HOST_WRITE),
+        ):
+            is_other = unit_before == other
+            address = Cat(Mux(is_other, slots[one], slots[other]), ~is_other)
+            self.lemma(m, self.inside(f"address_{memory}_0") == address)
         self.lemma(m, (pending == 0) | ((pending == 1 << self._new_unit) & (behind == 1) & ~active))
         self.lemma(m, ~comparing | (behind == 0))
         self.lemma(m, ~(behind == 0) | comparing | ~compares)

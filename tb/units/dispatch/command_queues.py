@@ -34,7 +34,9 @@ async def order_and_hazards(dut, stall):
         access = random_access(rng)
         name = PORTS[access.unit]
         payload = random.getrandbits(len(ports[name]))
-        ports["unit"].value, ports["access"].value = access.unit.value, access.payload
+        ports["unit"].value = access.unit.value
+        await bench.step()
+        ports["access"].value = access.payload
         ports[name].value = payload
         ports["compare"].value = 1
         await bench.step()

@@ -85,16 +85,20 @@ async def waits_for_what_it_must(dut, eagerness):
     # The cycles of the last `allocate` and of the last `compare`, and since when there may be the next `allocate`.
     last, compared, free = -SETTLED, None, None
     late = stalls = allocated = 0
+    # The next instruction, and whether its unit was there in the cycle before.
+    coming, announced = random_access(rng), False
     for cycle in range(CYCLES):
         expected = model.outputs()
         done = [u for u in units if any(i.started for i in model.flying[u]) and random.random() < eagerness / 2]
         allocates = free is not None and cycle >= max(free, compared) + 2 and random.random() < 0.7
-        compares = compared is None and cycle >= last + SETTLED and random.random() < 0.6
+        compares = compared is None and cycle >= last + SETTLED and announced and random.random() < 0.6
         if compares:
-            model.compare(random_access(rng))
-            compared = cycle
+            model.compare(coming)
+            coming, announced, compared = random_access(rng), False, cycle
         if compared is None and cycle > last + 2:
-            ports["unit"].value = random.randrange(len(units))
+            unit = coming.unit if random.random() < 0.8 else random.choice(units)
+            announced = unit is coming.unit
+            ports["unit"].value = unit.value
             ports["access"].value = random.getrandbits(len(ports["access"]))
         elif compares:
             ports["unit"].value, ports["access"].value = model.new.access.unit.value, model.new.access.payload
