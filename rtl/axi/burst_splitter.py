@@ -75,30 +75,36 @@ class BurstSplitter(wiring.Component):
         active = Signal()
         base = Signal(self._address_width - first_block, reset_less=True)  # block of the first beat
         place = Signal(block_bits, reset_less=True)  # of the next beat in its block
-        # Behind the last beat; of the next beat: in beats and in blocks from the first block on.
-        end = Signal(max(self._beats_width, block_bits) + 1, reset_less=True)
-        block = Signal(len(end) - block_bits)
-        ends_within = Signal()
+        end_place = Signal(block_bits, reset_less=True)  # behind the last beat; of an end at the end of a block it is 0
+        # Of the next beat, from the first block on, and how many ends of blocks are before the end.
+        block = Signal(max(self._beats_width, block_bits) + 1 - block_bits, reset_less=True)
+        ends_left = Signal.like(block)
+        is_last = Signal()
         taken = Signal()
-        end_place, end_block = end[:block_bits], end[block_bits:]
         m.d.comb += [
             taken.eq(self.bursts.valid & self.bursts.ready),
-            self.requests.ready.eq(~active | (taken & burst.last)),
+            self.requests.ready.eq(~active | (taken & is_last)),
             self.bursts.valid.eq(active),
-            ends_within.eq(block == end_block),
             burst.addr.eq(Cat(Const(0, beat_bits), place, (base + block)[: len(base)])),
-            # An end at the end of a block has place 0, as all blocks before have.
-            burst.len.eq((Mux(ends_within, end_place, 0) + ~place)[:block_bits]),
-            burst.last.eq(ends_within | ((block + 1 == end_block) & (end_place == 0))),
+            burst.len.eq((Mux(is_last, end_place, 0) + ~place)[:block_bits]),
+            burst.last.eq(is_last),
         ]
+        beat = request.address[beat_bits:first_block]
+        first_end_place, first_ends_left = Signal.like(end_place), Signal.like(ends_left)
+        end = beat + request.beats[: self._beats_width]
+        m.d.comb += [first_end_place.eq(end[:block_bits]), first_ends_left.eq(end[block_bits:])]
         with m.If(self.requests.ready):
-            beat = request.address[beat_bits:first_block]
             m.d.sync += [
                 # Multiples of 4096 do not change the place in a block.
                 base.eq((request.address + self.offset)[first_block : self._address_width]),
-                end.eq(beat + request.beats[: self._beats_width]),
                 *(active.eq(self.requests.valid & ~self.flush), place.eq(beat), block.eq(0)),
+                *(end_place.eq(first_end_place), ends_left.eq(first_ends_left)),
+                # Known before it is asked for, because whoever sends a request waits for it.
+                is_last.eq((first_ends_left == 0) | ((first_ends_left == 1) & (first_end_place == 0))),
             ]
         with m.Elif(taken):
-            m.d.sync += [active.eq(~self.flush), place.eq(0), block.eq(block + 1)]
+            m.d.sync += [
+                *(active.eq(~self.flush), place.eq(0), block.eq(block + 1), ends_left.eq(ends_left - 1)),
+                is_last.eq((ends_left == 1) | ((ends_left == 2) & (end_place == 0))),
+            ]
         return m

@@ -104,12 +104,13 @@ class _Unit:
             {other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}") for other in _WAITS_FOR[unit]}
             for slot in range(depth)
         ]
-        # Which are compared, which will be in the next cycle, and which were in the one before.
+        # Which are compared, which will be in the next cycle, and the bits of those that were in the one before and are
+        # still in flight.
         self.slots = [
             Signal(range(depth), name=f"slot_{name}_{way}", init=depth - 1 - way) for way in range(ways(depth))
         ]
         self.following = [Signal(range(depth), name=f"following_{name}_{way}") for way in range(ways(depth))]
-        self.compared = [Signal(range(depth), name=f"compared_{name}_{way}") for way in range(ways(depth))]
+        self.compared = [Signal(depth, name=f"compared_{name}_{way}") for way in range(ways(depth))]
 
     def step(self, m: Module, enters: Value, starts: Value, ends: Value) -> None:
         """Let the next instruction enter, the oldest one that waits start, and the oldest one of all end."""
@@ -194,10 +195,10 @@ class Scoreboard(wiring.Component):
         enters = Signal(len(QueuedUnit))
         m.d.comb += enters.eq(Mux(active, 0, self.allocate | pending))
         m.d.sync += pending.eq(Mux(active, self.allocate | pending, 0))
-        compares, first = self._scan(m, active)
+        first = self._scan(m, active)
         read = self._remember(m, enters)
         conflicts = [self._compare(m, way, held) for way, held in enumerate(read)]
-        self._wait(m, compares, first, conflicts, enters)
+        self._wait(m, first, conflicts, enters)
         for unit, state in units.items():
             place = unit.value
             state.step(m, enters[place], self.started[place], self.done[place])
@@ -212,13 +213,12 @@ class Scoreboard(wiring.Component):
             m.d.comb += self.matrix_waits[other.value].eq(matrix.waiting[0] & blocked.any())
         return m
 
-    def _scan(self, m: Module, active: Signal) -> tuple[Signal, Signal]:
-        """Go through the older instructions, from the youngest to the oldest; returns whether there was such a step in
-        the cycle before, and whether it was the first one."""
+    def _scan(self, m: Module, active: Signal) -> Signal:
+        """Go through the older instructions, from the youngest to the oldest; returns whether the first step was in the
+        cycle before."""
         units, depth = self._units, self.config.command_queue_depth
         step = Signal()
         age = Signal(range(max(2, depth)), name="age")
-        self._age = Signal.like(age, name="compared_age", reset_less=True)
         has_older = Signal()
         # Many instructions of a unit that is not in question must not hold up the new one.
         is_host_read, is_host_write, is_matrix, _ = self._is.values()
@@ -237,15 +237,19 @@ class Scoreboard(wiring.Component):
         ]
         with m.If(step):
             m.d.sync += [active.eq(has_older), age.eq(Mux(has_older, age + ways(depth), 0))]
-        compares = Signal()
         first = Signal()
-        m.d.sync += [compares.eq(step), first.eq(step & (age == 0)), self._age.eq(age)]
+        m.d.sync += first.eq(step & (age == 0))
         for state in units.values():
             for way, slot in enumerate(state.slots):
                 following = state.following[way]
                 m.d.comb += following.eq(Mux(step & has_older, slot - ways(depth), state.newest - (way + 1)))
-                m.d.sync += [slot.eq(following), state.compared[way].eq(slot)]
-        return compares, first
+                # No instruction enters its slot in a cycle with a step.
+                is_there = step & state.in_flight[way:].bit_select(age, 1)
+                m.d.sync += [
+                    slot.eq(following),
+                    state.compared[way].eq(Mux(is_there, 1 << slot, 0) & ~state.finishing),
+                ]
+        return first
 
     def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
         """What the instructions touch that are compared, for each way; places of none are written until an instruction
@@ -344,9 +348,7 @@ class Scoreboard(wiring.Component):
             | (with_operand & meet("operand", rows, old("activations", "operand"))),
         }
 
-    def _wait(
-        self, m: Module, compares: Signal, first: Signal, conflicts: list[dict[QueuedUnit, Value]], enters: Value
-    ) -> None:
+    def _wait(self, m: Module, first: Signal, conflicts: list[dict[QueuedUnit, Value]], enters: Value) -> None:
         """Find for which instructions the new one waits, and keep it in its slot until they have finished."""
         units, depth = self._units, self.config.command_queue_depth
         found = {}
@@ -356,9 +358,8 @@ class Scoreboard(wiring.Component):
             found[unit] = Signal(depth, name=f"finds_{name}")
             hits = [Signal(depth, name=f"hits_{name}_{way}") for way in range(ways(depth))]
             m.d.comb += found[unit].eq(Mux(first, 0, before) | functools.reduce(operator.or_, hits))
-            for way, (hit, slot) in enumerate(zip(hits, state.compared, strict=True)):
-                is_there = state.in_flight[way:].bit_select(self._age, 1)
-                m.d.comb += hit.eq(Mux(compares & is_there & conflicts[way][unit], 1 << slot, 0))
+            for way, (hit, compared) in enumerate(zip(hits, state.compared, strict=True)):
+                m.d.comb += hit.eq(Mux(conflicts[way][unit], compared, 0))
             m.d.sync += before.eq(found[unit])
             for slot in range(depth):
                 with m.If(state.finishing[slot]):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openmxu.rtl.fpga.target import Family
+from scripts.fpga.ecp5.carry_chains import leave_open, shorten_carry_chains
 from scripts.fpga.ecp5.floorplan import Sites, fix_array
 from scripts.fpga.ecp5.output_registers import merge_output_registers
 from scripts.fpga.errors import NetlistError, ToolError
@@ -139,9 +140,13 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
         ran = _run(f"{top}.synthesis", [*commands, "check -assert", f"write_json {mapped}"], folder, f"{top}.v", mapped)
         netlist = json.loads((folder / mapped).read_text())
         merge_output_registers(netlist, top)
+        shorten_carry_chains(netlist, top)
         fix_array(netlist, top, array_sites)
         (folder / merged).write_text(json.dumps(netlist))
         ran |= _run(f"{top}.netlist", [f"read_json {merged}", *writes], folder, merged, product)
+        netlist = json.loads((folder / product).read_text())
+        leave_open(netlist, top)
+        (folder / product).write_text(json.dumps(netlist))
     else:
         ran = _run(f"{top}.synthesis", [*commands, *writes], folder, f"{top}.v", product)
     cells = json.loads((folder / product).read_text())["modules"][top]["cells"]

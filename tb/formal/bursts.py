@@ -31,17 +31,19 @@ def left_to_split(proof: Proof, prefix: str) -> Value:
     prefix
         The splitter's name with a dot, or nothing where it is the unit itself.
     """
-    place = Cat(proof.inside(f"{prefix}place"), proof.inside(f"{prefix}block"))
-    return (proof.inside(f"{prefix}end") - place)[: len(place)]
+    end = Cat(proof.inside(f"{prefix}end_place"), proof.inside(f"{prefix}ends_left"))
+    return (end - proof.inside(f"{prefix}place"))[: len(end)]
 
 
 def know_splitter(proof: Proof, m: Module, prefix: str) -> None:
     """Lemmas about a burst splitter in a unit: it is not at the end of its request, and behind the first block it is at
     the beginning of another one. Parameters are those of :func:`left_to_split`."""
-    place, block, end = (proof.inside(f"{prefix}{name}") for name in ("place", "block", "end"))
+    place, block = (proof.inside(f"{prefix}{name}") for name in ("place", "block"))
+    end_place, ends_left = (proof.inside(f"{prefix}{name}") for name in ("end_place", "ends_left"))
     with m.If(proof.inside(f"{prefix}active")):
-        proof.lemma(m, Cat(place, block) < end)
+        proof.lemma(m, place < Cat(end_place, ends_left))
         proof.lemma(m, (block == 0) | (place == 0))
+        proof.lemma(m, proof.inside(f"{prefix}is_last") == (Cat(end_place, ends_left) <= (1 << len(place))))
 
 
 class Splitting(Proof):

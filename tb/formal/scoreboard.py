@@ -199,8 +199,10 @@ class Soundness(Proof):
         with m.Elif(unit.allocate.any()):
             m.d.sync += comparing.eq(0)
 
-        compares, first = self.inside("compares"), self.inside("first")
-        age = self.inside("age")
+        age, first = self.inside("age"), self.inside("first")
+        # Whether there was a step in the cycle before, and of which age.
+        compares, age_before = Signal(name="compares"), Signal.like(age, name="age_before")
+        m.d.sync += [compares.eq(unit.compare | active), age_before.eq(age)]
         self.lemma(m, ~first | compares)
         self.lemma(m, ~active | comparing)
         self.lemma(m, ~compares | comparing | (behind == 1))
@@ -213,6 +215,9 @@ class Soundness(Proof):
             slot, newest = self.inside(f"slot_{name}_0"), self.inside(f"newest_{name}")
             slots[queued] = slot
             self.lemma(m, (behind == 1) | (behind == 2) | (slot == (newest - age - 1)[0]))
+            is_there = compares & self.inside(f"in_flight_{name}").bit_select(age_before, 1)
+            place = (newest - age_before - 1)[0]
+            self.lemma(m, self.inside(f"compared_{name}_0") == Mux(is_there, 1 << place, 0))
         for memory, queued in (("rows_host_read", 0), ("rows_host_write", 1), ("rows_matrix", 2), ("activations", 3)):
             self.lemma(m, self.inside(f"address_{memory}_0") == slots[QueuedUnit(queued)])
         for memory, one, other in (
