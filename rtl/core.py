@@ -111,10 +111,10 @@ class Core(wiring.Component):
         m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
 
     def _slice_requests(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface, beats: int) -> None:
-        """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with a register
-        between."""
+        """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with a slice
+        between: neither side waits for the other within a cycle."""
         layout = data.StructLayout({"address": unit.p.address.shape(), "beats": range(beats + 1)})
-        m.submodules[f"{name}_request"] = slice_ = StreamRegister(layout)
+        m.submodules[f"{name}_request"] = slice_ = RegisterSlice(layout)
         m.d.comb += [
             slice_.input.valid.eq(unit.valid),
             slice_.input.p.address.eq(unit.p.address),

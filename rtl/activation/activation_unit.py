@@ -95,7 +95,8 @@ class ActivationUnit(wiring.Component):
         in_flight = Signal(range(config.command_queue_depth + 1))
         is_activate = Signal()
         loads = Signal()
-        loaded = self._loaded = Signal()
+        loaded = Signal()
+        has_loaded = self._has_loaded = Signal()
         m.d.comb += [
             is_activate.eq(command.kind == ActivationKind.ACTIVATE),
             walker.walks.valid.eq(self.commands.valid & is_activate),
@@ -107,6 +108,7 @@ class ActivationUnit(wiring.Component):
         m.d.sync += [
             in_flight.eq(tally(in_flight, walker.walks.valid & walker.walks.ready, writer.done)),
             loads.eq(self.commands.valid & ~is_activate & (in_flight == 0) & ~loaded),
+            has_loaded.eq(loaded),
         ]
         first, address = self._distribute(m, fetcher, sequencer, datapath, writer)
 
@@ -188,7 +190,7 @@ class ActivationUnit(wiring.Component):
         m.d.comb += [
             Value.cast(queue.command).eq(Value.cast(queued)),
             queue.push.eq(self.queued),
-            queue.take.eq(output.ready | self._loaded),
+            queue.take.eq(output.ready | self._has_loaded),
             Value.cast(output.payload).eq(Value.cast(queue.oldest)),
             output.valid.eq(1),
         ]

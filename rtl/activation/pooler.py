@@ -1,13 +1,14 @@
 """Pooler: the values of a window become one, column by column."""
 
 import numpy as np
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.numerics import pool
 from openmxu.rtl.activation.column_state import ColumnState
+from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["PoolOperation", "Pooler"]
@@ -66,8 +67,10 @@ class Pooler(wiring.Component):
         value = Signal(signed(32), reset_less=True)
         takes_value = Signal(reset_less=True)
         takes_state = Signal(reset_less=True)
+        # Of numbers whose signs are inverted, which of them is larger is what it is of unsigned ones.
+        new_value, old_value = (Cat(value[:-1], ~value[-1]) for value in (self.value, state.coming))
         keeps = (self.operation == PoolOperation.HOLD) | (
-            (self.operation == PoolOperation.MAXIMUM) & (self.value < state.coming)
+            (self.operation == PoolOperation.MAXIMUM) & is_less(new_value, old_value)
         )
         with m.If(self.enable):
             m.d.sync += [

@@ -75,7 +75,6 @@ class BurstQueue(wiring.Component):
             self.bursts.ready.eq(has_room),
             *(write.addr.eq(produce), write.data.eq(stored), write.en.eq(pushes)),
             *(write_tag.addr.eq(produce), write_tag.data.eq(burst.tag), write_tag.en.eq(pushes)),
-            *(read_tag.addr.eq(consume), self.tag.eq(read_tag.data)),
             read.addr.eq(Mux(self.look_up, consume, send)),
             self.address.eq(Cat(low, read.data[8:])),
         ]
@@ -83,13 +82,19 @@ class BurstQueue(wiring.Component):
         def following(place: Value) -> Value:
             return Mux(place == self._depth - 1, 0, place + 1)[: len(place)]
 
+        # The oldest tag stands in a register: whether a beat is taken depends on it.
+        has_next = Signal()
+        m.d.comb += [read_tag.addr.eq(following(consume)), has_next.eq(self.valid & (following(consume) != produce))]
+        with m.If(self.pop | ~self.valid):
+            m.d.sync += self.tag.eq(Mux(has_next, read_tag.data, burst.tag))
+
         for place, moves in ((produce, pushes), (send, sends), (consume, self.pop)):
             with m.If(moves):
                 m.d.sync += place.eq(following(place))
         m.d.sync += [
             has_room.eq(self.pop | (has_room & ~(pushes & (following(produce) == consume)))),
             has_unsent.eq(pushes | (has_unsent & ~(sends & (following(send) == produce)))),
-            self.valid.eq(pushes | (self.valid & ~(self.pop & (following(consume) == produce)))),
+            self.valid.eq(pushes | (self.valid & ~self.pop) | has_next),
         ]
         with m.If(~self.addresses.valid | self.addresses.ready):
             m.d.sync += [

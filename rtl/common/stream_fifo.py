@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -55,24 +55,29 @@ class StreamFIFO(wiring.Component):
         shape = Shape.cast(self.input.p.shape())
         m.submodules.storage = storage = Memory(shape=shape, depth=self.depth, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
-        # One bit for each payload that is held, from the lowest one on: it costs less than a count that is compared.
-        occupied = Signal(self.depth)
+        # Both flags are registers: what is pushed and popped is known late in a cycle.
+        is_full = Signal()
+        has_payload = Signal()
         pushes, pops = Signal(), Signal()
+        produce, consume = (Signal.like(port.addr, name=name) for port, name in ((write, "produce"), (read, "consume")))
+
+        def following(place: Value) -> Value:
+            return Mux(place == self.depth - 1, 0, place + 1)[: len(place)]
+
         m.d.comb += [
-            pushes.eq(self.input.valid & self.input.ready),
-            pops.eq(self.output.valid & self.output.ready),
-            self.input.ready.eq(~occupied[-1]),
-            self.output.valid.eq(occupied[0]),
-            write.data.eq(Value.cast(self.input.payload)),
-            write.en.eq(pushes),
-            Value.cast(self.output.payload).eq(read.data),
+            pushes.eq(self.input.valid & ~is_full),
+            pops.eq(has_payload & self.output.ready),
+            self.input.ready.eq(~is_full),
+            self.output.valid.eq(has_payload),
+            *(write.addr.eq(produce), write.data.eq(Value.cast(self.input.payload)), write.en.eq(pushes)),
+            *(read.addr.eq(consume), Value.cast(self.output.payload).eq(read.data)),
         ]
-        m.d.sync += self.level.eq(tally(self.level, pushes, pops))
-        with m.If(pushes != pops):
-            m.d.sync += occupied.eq(Mux(pushes, Cat(1, occupied), occupied[1:]))
-        for port, moves in ((write, pushes), (read, pops)):
-            place = Signal.like(port.addr, name="produce" if port is write else "consume")
-            m.d.comb += port.addr.eq(place)
+        m.d.sync += [
+            self.level.eq(tally(self.level, pushes, pops)),
+            is_full.eq(~pops & (is_full | (pushes & (following(produce) == consume)))),
+            has_payload.eq(pushes | (has_payload & ~(pops & (following(consume) == produce)))),
+        ]
+        for place, moves in ((produce, pushes), (consume, pops)):
             with m.If(moves):
-                m.d.sync += place.eq(Mux(place == self.depth - 1, 0, place + 1))
+                m.d.sync += place.eq(following(place))
         return m

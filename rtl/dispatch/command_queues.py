@@ -80,9 +80,10 @@ class CommandQueues(wiring.Component):
             m.d.comb += [
                 queue.command.eq(command),
                 queue.push.eq(self.push[unit.value]),
-                queue.take.eq(output.valid & output.ready),
                 output.payload.eq(queue.oldest),
             ]
+            # No command is offered in the cycle after one was taken, and that it was is known late in a cycle.
+            m.d.sync += queue.take.eq(output.valid & output.ready)
             starts = Signal(name=f"starts_{name}")
             m.d.comb += starts.eq(scoreboard.startable[unit.value] & ~output.valid)
             with m.If(starts):

@@ -64,7 +64,8 @@ class Counters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         assert self.round_cycles < 1 << _RECENT_BITS
         m = Module()
-        recent = [Signal(_RECENT_BITS, name=f"recent_{counter.name.lower()}") for counter in Counter]
+        # A reset is a clear as well, which keeps it apart from what is counted.
+        recent = [Signal(_RECENT_BITS, name=f"recent_{counter.name.lower()}", reset_less=True) for counter in Counter]
         for counter, value in zip(Counter, recent, strict=True):
             with m.If(self.increments[counter.name.lower()]):
                 m.d.sync += value.eq(value + 1)
@@ -72,8 +73,8 @@ class Counters(wiring.Component):
                 m.d.sync += value.eq(0)
 
         # Where the round is: a total, and its half. The first round zeroes what memory holds.
-        place = Signal(range(2 * len(Counter)))
-        clears = Signal(init=1)
+        place = Signal(range(2 * len(Counter)), reset_less=True)
+        clears = Signal(init=1, reset_less=True)
         m.d.sync += place.eq(place + 1)
         with m.If(place == self.round_cycles - 1):
             m.d.sync += [place.eq(0), clears.eq(0)]

@@ -1,6 +1,6 @@
 """Management: counters, windows, status and commands in 64-bit registers."""
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -81,7 +81,7 @@ class Management(wiring.Component):
             ]
 
         is_command = write & (request.address == Address.COMMAND)
-        clears, clear = Signal(), Signal()
+        clears, clear = Signal(), Signal(init=1)
         was_scrubbing = Signal()
         # In registers, because they go far.
         m.d.sync += [
@@ -110,11 +110,12 @@ class Management(wiring.Component):
         flags = (self.running, self.faulted, self.waiting, self.scrubbing)
         status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), self.units_busy)
         registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
-        chosen = Signal(64)
-        with m.Switch(request.address):
-            for address, register in registers.items():
-                with m.Case(address):
-                    m.d.comb += chosen.eq(register)
+        # Which one it is stands in registers, because theirs are far from each other.
+        chosen: Value = Const(0, 64)
+        for address, register in registers.items():
+            is_chosen = Signal(name=f"is_{address.name.lower()}", reset_less=True)
+            m.d.sync += is_chosen.eq(request.address == address)
+            chosen |= Mux(is_chosen, register, 0)
 
         # A counter's halves come one after the other.
         is_counter, has_low = Signal(), Signal()

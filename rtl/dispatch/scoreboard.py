@@ -242,7 +242,7 @@ class Scoreboard(wiring.Component):
         for state in units.values():
             for way, slot in enumerate(state.slots):
                 following = state.following[way]
-                m.d.comb += following.eq(Mux(step & has_older, slot - ways(depth), state.newest - (way + 1)))
+                m.d.comb += following.eq(Mux(step, slot - ways(depth), state.newest - (way + 1)))
                 # No instruction enters its slot in a cycle with a step.
                 is_there = step & state.in_flight[way:].bit_select(age, 1)
                 m.d.sync += [
@@ -306,46 +306,43 @@ class Scoreboard(wiring.Component):
         def old(memory: str, name: str) -> tuple[Value, Value]:
             return Value.cast(read[memory][name]), Value.cast(read[memory][f"{name}_end"])
 
-        def meet(name: str, one: tuple[Value, Value], other: tuple[Value, Value]) -> Value:
-            """Whether two ranges had something in common in the cycle before."""
-            begins = before(f"{name}_begins", is_less(one[0], other[1]))
+        def meet(name: str, one: tuple[Value, Value], other: tuple[Value, Value], counts: Value) -> Value:
+            """Whether two ranges had something in common in the cycle before, and whether that counts."""
+            begins = before(f"{name}_begins", is_less(one[0], other[1]) & counts)
             return begins & before(f"{name}_ends", is_less(other[0], one[1]))
 
         rows, source, operand, host = (
             (self._new(name), self._new(f"{name}_end")) for name in ("unified_buffer", "source", "operand", "host")
         )
         activation = read["activations"]
-        results = old("activations", "unified_buffer")
+        written = old("rows_host_read", "unified_buffer")
+        written_back, multiplied = old("rows_host_write", "unified_buffer"), old("rows_matrix", "unified_buffer")
+        transfers = (host, old("host", "host"))
         # An Activate compares what it reads with results of older ones, others their rows with all that those touch.
-        meets_results = meet("results", choose(activates, source, rows), results)
-        meets_other = meet(
-            "other",
-            choose(is_host_read, rows, choose(is_matrix, source, operand)),
-            choose(is_activation, results, old("sources", "source")),
-        )
-        with_results = before("with_results", is_host_read | (activation.writes & (~activates | new.reads_source)))
-        with_other = before(
-            "with_other",
+        results = old("activations", "unified_buffer")
+        with_results = is_host_read | (activation.writes & (~activates | new.reads_source))
+        with_other = (
             (is_host_read & activation.reads_source)
             | (is_matrix & activation.uses_accumulators)
-            | (is_activation & new.reads_operand & activation.writes),
+            | (is_activation & new.reads_operand & activation.writes)
         )
-        with_operand = before("with_operand", is_host_read & activation.reads_operand)
-        written = old("rows_host_read", "unified_buffer")
-        meets_host = meet("host", host, old("host", "host"))
-        # The new instruction is still there.
         return {
-            _HOST_READ: (~is_host_read & meet("host_read", rows, written))
-            | (new.reads_source & meet("host_read_source", source, written))
-            | (new.reads_operand & meet("host_read_operand", operand, written))
-            | (is_host_write & meets_host),
-            _HOST_WRITE: (new.writes & meet("host_write", rows, old("rows_host_write", "unified_buffer")))
-            | (is_host_read & meets_host),
-            _MATRIX: (new.writes & meet("matrix", rows, old("rows_matrix", "unified_buffer")))
-            | (is_activation & new.uses_accumulators & meet("sums", source, old("sources", "source"))),
-            _ACTIVATION: (with_results & meets_results)
-            | (with_other & meets_other)
-            | (with_operand & meet("operand", rows, old("activations", "operand"))),
+            _HOST_READ: meet("host_read", rows, written, ~is_host_read)
+            | meet("host_read_source", source, written, new.reads_source)
+            | meet("host_read_operand", operand, written, new.reads_operand)
+            | meet("host_read_host", *transfers, is_host_write),
+            _HOST_WRITE: meet("host_write", rows, written_back, new.writes)
+            | meet("host_write_host", *transfers, is_host_read),
+            _MATRIX: meet("matrix", rows, multiplied, new.writes)
+            | meet("sums", source, old("sources", "source"), is_activation & new.uses_accumulators),
+            _ACTIVATION: meet("results", choose(activates, source, rows), results, with_results)
+            | meet(
+                "other",
+                choose(is_host_read, rows, choose(is_matrix, source, operand)),
+                choose(is_activation, results, old("sources", "source")),
+                with_other,
+            )
+            | meet("operand", rows, old("activations", "operand"), is_host_read & activation.reads_operand),
         }
 
     def _wait(self, m: Module, first: Signal, conflicts: list[dict[QueuedUnit, Value]], enters: Value) -> None:

@@ -226,6 +226,8 @@ class ProgramFetcher(wiring.Component):
         m.d.sync += visible.eq(self._produce)
         is_full = Signal()  # all of an instruction has been read
         reads = Signal()
+        leaves = Signal()
+        ends = Signal()
         comes = Signal()
         is_last = Signal()
         waits = Signal()
@@ -242,13 +244,16 @@ class ProgramFetcher(wiring.Component):
             with m.If(ends_word):
                 m.d.sync += is_full.eq(1)
         whole = (comes & is_last) | waits
+        # A block of memory shows what was read within a cycle only where that goes no further.
+        read_before = Signal.like(read.data, reset_less=True)
         m.d.sync += [
-            *(comes.eq(reads), is_last.eq(ends_word)),
+            *(leaves.eq(reads), ends.eq(ends_word), read_before.eq(read.data)),
+            *(comes.eq(leaves), is_last.eq(ends)),
             waits.eq(whole & self.hold),
-            holds.eq((self._produce != self._consume) | comes | is_full | self._arrives),
+            holds.eq((self._produce != self._consume) | leaves | comes | is_full | self._arrives),
         ]
         with m.If(comes):
-            m.d.sync += shown.eq(Cat(shown, read.data)[len(read.data) :])
+            m.d.sync += shown.eq(Cat(shown, read_before)[len(read_before) :])
         with m.If(~instructions.valid):
             m.d.sync += instructions.valid.eq(whole & ~self.hold)
         with m.Elif(instructions.ready):

@@ -195,8 +195,10 @@ class Fetching(Proof):
         has_room = self.inside("has_room")
         free = level + arrives <= places - _CHUNK * parts
         self.lemma(m, ~(asks | (looks & has_room)) | free)
-        comes, is_last, waits, is_full = (self.inside(name) for name in ("comes", "is_last", "waits", "is_full"))
-        whole, valid = comes & is_last, self.unit.instructions.valid
-        self.lemma(m, is_full == (whole | waits | valid))
-        self.lemma(m, whole + waits + valid <= 1)
+        leaves, ends, comes, is_last = (self.inside(name) for name in ("leaves", "ends", "comes", "is_last"))
+        waits, is_full = (self.inside(name) for name in ("waits", "is_full"))
+        half, whole, valid = leaves & ends, comes & is_last, self.unit.instructions.valid
+        self.lemma(m, is_full == (half | whole | waits | valid))
+        self.lemma(m, half + whole + waits + valid <= 1)
+        self.lemma(m, ~(whole | waits | valid) | ~leaves)
         self.lemma(m, ~(waits | valid) | ~comes)

@@ -214,7 +214,9 @@ class Soundness(Proof):
             name = queued.name.lower()
             slot, newest = self.inside(f"slot_{name}_0"), self.inside(f"newest_{name}")
             slots[queued] = slot
-            self.lemma(m, (behind == 1) | (behind == 2) | (slot == (newest - age - 1)[0]))
+            # A step goes to the next place also where nothing is left to be compared.
+            moves = (behind == 1) | (behind == 2) | (compares & ~active)
+            self.lemma(m, moves | (slot == (newest - age - 1)[0]))
             is_there = compares & self.inside(f"in_flight_{name}").bit_select(age_before, 1)
             place = (newest - age_before - 1)[0]
             self.lemma(m, self.inside(f"compared_{name}_0") == Mux(is_there, 1 << place, 0))

@@ -35,7 +35,8 @@ def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
     level = proof.inside(f"{prefix}level")
     begin, end = proof.inside(f"{prefix}consume"), proof.inside(f"{prefix}produce")
     proof.lemma(m, level <= depth)
-    proof.lemma(m, proof.inside(f"{prefix}occupied") == (1 << level) - 1)
+    proof.lemma(m, proof.inside(f"{prefix}has_payload") == (level != 0))
+    proof.lemma(m, proof.inside(f"{prefix}is_full") == (level == depth))
     proof.lemma(m, begin < depth)
     proof.lemma(m, end == Mux(begin + level < depth, begin + level, begin + level - depth))
 

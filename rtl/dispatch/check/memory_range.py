@@ -88,7 +88,7 @@ class MemoryRange(wiring.Component):
         beyond, lost = Signal(reset_less=True), Signal(reset_less=True)
         has_more = Signal()
         left = Signal(len(rows), reset_less=True)
-        adds = self.start | (is_alternate & left[0])
+        adds = Signal(reset_less=True)
         total = chained_sum(
             m,
             platform,
@@ -98,6 +98,7 @@ class MemoryRange(wiring.Component):
             second=lambda end, adds, addend: addend & adds,
         )
         m.d.sync += has_more.eq(self.start | left[1:].any())
+        m.d.sync += adds.eq(self.load | (is_alternate & Mux(self.start, left[0], left[1])))
         with m.If(self.load):
             m.d.sync += [
                 reads_weights.eq(new_reads_weights),
