@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _builds(item.path):
             item.add_marker("build")
+    # First what takes longest: at the end of a run no worker has much left that the others could not take.
+    items.sort(key=lambda item: not _builds(item.path))
 
 
 _GARBAGE = 1_000_000
