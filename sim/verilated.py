@@ -82,7 +82,7 @@ class VerilatedDevice(Device):
         there on.
     watchdog
         Cycles without a transfer on any stream and without progress in the counters after which the device hangs;
-        by default more than the longest instruction needs.
+        by default more than the longest instruction needs. A hang is found after that, and before twice as many.
     build_progress
         Called while the model is built, with what is being done and the part that is done, from 0 to 1; by default a
         bar when standard error is a terminal.
@@ -185,10 +185,9 @@ class VerilatedDevice(Device):
         self._set_windows(host_memory.size, weight_memory.size)
         opcodes = np.array([instruction.word & 0xFF for instruction in instructions], np.uint8)
         halts = np.flatnonzero(opcodes == Opcode.HALT)
-        progress = self._progress()  # before the program begins, whose cycles these reads would share
         model.feed(encode_program(instructions), len(halts))
         first_cycle, start = model.status().cycle, time.perf_counter()
-        result = self._run_to_end(progress)
+        result = self._run_to_end()
         seconds = time.perf_counter() - start
         self._cycles_per_second = (model.status().cycle - first_cycle) / seconds
         events = [
@@ -251,7 +250,7 @@ class VerilatedDevice(Device):
         model = self._ready_model()
         self._command(Command.SCRUB)
         deadline = model.status().cycle + len(scrub_program(self.config)) * self._watchdog
-        while self._read(Management.STATUS) >> CoreStatus.SCRUBBING & 1:
+        while self._read_status() >> CoreStatus.SCRUBBING & 1:
             if model.run(_SLICE_OF_SCRUB, self._watchdog) is Result.FAILED:
                 self._check(Result.FAILED)
             if model.status().cycle > deadline:
@@ -313,8 +312,9 @@ class VerilatedDevice(Device):
         """The counters that move as long as a program gets on."""
         return self._read_counters(counter for counter in _PROGRESS if counter in self.config.features.counters)
 
-    def _run_to_end(self, progress: dict[Counter, int]) -> Result:
+    def _run_to_end(self) -> Result:
         model = self._open_model()
+        progress = None  # unknown as long as there are transfers
         while True:
             result = model.run(_SLICE, self._watchdog)
             if result in (Result.ENDED, Result.FAULTED):
@@ -330,7 +330,7 @@ class VerilatedDevice(Device):
         """Let the units finish what they had begun when the fault came."""
         model = self._open_model()
         deadline = model.status().cycle + 2 * self._watchdog
-        while self._read(Management.STATUS) >> STATUS_UNITS_OFFSET or not model.status().quiet:
+        while self._read_status() >> STATUS_UNITS_OFFSET or not model.status().quiet:
             if model.run(16, self._watchdog) is Result.FAILED:
                 self._check(Result.FAILED)
             if model.status().cycle > deadline:
@@ -351,12 +351,17 @@ class VerilatedDevice(Device):
         return fault
 
     def _read_counters(self, counters: Iterable[Counter]) -> dict[Counter, int]:
-        return {counter: self._read(Management.COUNTERS + counter) for counter in counters}
+        counters = tuple(counters)
+        return dict(zip(counters, self._read(*(Management.COUNTERS + counter for counter in counters)), strict=True))
 
-    def _read(self, address: int) -> int:
-        result, value = self._open_model().read_register(address, self._watchdog)
+    def _read(self, *addresses: int) -> list[int]:
+        result, values = self._open_model().read_registers(addresses, self._watchdog)
         self._check(result)
-        return value
+        return values
+
+    def _read_status(self) -> int:
+        (status,) = self._read(Management.STATUS)
+        return status
 
     def _check(self, result: Result) -> None:
         """Turn what went wrong into an exception, after which only a reset helps."""
@@ -372,7 +377,7 @@ class VerilatedDevice(Device):
             raise BusError(f"{port.name.lower()}: {_PROTOCOL_ERRORS[error]}{burst}, in cycle {status.cycle}")
 
     def _hang(self) -> DeviceHang:
-        units = self._read(Management.STATUS) >> STATUS_UNITS_OFFSET
+        units = self._read_status() >> STATUS_UNITS_OFFSET
         busy = [unit.name.lower() for unit in Unit if units >> unit & 1]
         names = f"busy units: {', '.join(busy)}" if busy else "no unit is busy"
         self._broken = "the device hung"

@@ -65,6 +65,8 @@ def run(kind: str, config: Config, modules: Sequence[str], directory: Path) -> i
                 extra_env={
                     CONFIG_VARIABLE: json.dumps(config.as_dict()),
                     "COCOTB_LOG_LEVEL": "INFO",
+                    # pytest shows the values in failed assertions of these files; to prepare others takes seconds.
+                    "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py",
                     "PYTHONWARNINGS": "error",
                 },
                 log_file=log,

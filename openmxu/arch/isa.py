@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +119,7 @@ class Field:
     choices: type[IntEnum] | None = None
     implemented: tuple[int, ...] | None = None
 
-    @property
+    @cached_property
     def mask(self) -> int:
         """The bits of the word that belong to the field."""
         return ((1 << self.width) - 1) << self.offset
@@ -167,13 +168,17 @@ class _Fields:
     fields: tuple[Field, ...]
 
     def field(self, name: str) -> Field:
-        for field in self.fields:
-            if field.name == name:
-                return field
-        known = ", ".join(field.name for field in self.fields) or "none"
-        raise ValueError(f"{self.name} has no field {name!r}; its fields: {known}")
+        try:
+            return self._by_name[name]
+        except KeyError:
+            known = ", ".join(self._by_name) or "none"
+            raise ValueError(f"{self.name} has no field {name!r}; its fields: {known}") from None
 
-    @property
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {field.name: field for field in self.fields}
+
+    @cached_property
     def used_mask(self) -> int:
         """Every bit that belongs to a field."""
         mask = 0
@@ -218,7 +223,7 @@ class Format(_Fields):
         """The name in assembly."""
         return self.name.lower()
 
-    @property
+    @cached_property
     def defined_mask(self) -> int:
         """Opcode and fields; every other bit is reserved and 0."""
         return 0xFF | self.used_mask
@@ -600,7 +605,7 @@ class Instruction:
         if not 0 <= self.word < 1 << WORD_BITS:
             raise ValueError(f"an instruction word must be from 0 to 2**{WORD_BITS} - 1, not {self.word}")
 
-    @property
+    @cached_property
     def format(self) -> Format | None:
         """The format with this opcode, ``None`` when the opcode is unknown."""
         return _BY_OPCODE.get(self.word & 0xFF)
@@ -628,8 +633,8 @@ class Instruction:
             raise IllegalWordError(f"unknown opcode {self.word & 0xFF:#04x}")
         return format.field(name).extract(self.word)
 
-    @property
-    def values(self) -> dict[str, int]:
+    @cached_property
+    def values(self) -> Mapping[str, int]:
         """Every field's value."""
         return {} if self.format is None else self.format.unpack(self.word)
 

@@ -7,6 +7,7 @@ instructions before it. The RTL's dispatcher makes the same checks in the same o
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
@@ -61,9 +62,9 @@ class LegalityChecker:
 
     def check(self, instruction: Instruction) -> FaultCode:
         """The fault that the next instruction raises; ``NONE`` takes it as executed and updates the state."""
-        fault = self._fault(instruction)
+        fault = self.fault(instruction)
         if fault is FaultCode.NONE:
-            self._advance(instruction)
+            self.advance(instruction)
         return fault
 
     def begin_program(self) -> None:
@@ -75,7 +76,8 @@ class LegalityChecker:
         """The fields of a configuration register as the program has set it."""
         return REGISTERS[register].unpack(self.registers[register])
 
-    def _fault(self, instruction: Instruction) -> FaultCode:
+    def fault(self, instruction: Instruction) -> FaultCode:
+        """The fault that the next instruction would raise; the state stays."""
         format = self.config.features.format(instruction.word & 0xFF)
         if format is None:
             return FaultCode.UNKNOWN_OPCODE
@@ -100,7 +102,7 @@ class LegalityChecker:
             return FaultCode.UNIFIED_BUFFER_OVERLAP
         return FaultCode.NONE
 
-    def _has_legal_values(self, opcode: Opcode, values: dict[str, int]) -> bool:
+    def _has_legal_values(self, opcode: Opcode, values: Mapping[str, int]) -> bool:
         """Whether the fields are legal by themselves and with the configuration registers."""
         match opcode:
             case Opcode.SYNCHRONIZE:
@@ -126,7 +128,7 @@ class LegalityChecker:
                 return self._is_legal_activation(values)
         return True
 
-    def _is_legal_configuration(self, values: dict[str, int]) -> bool:
+    def _is_legal_configuration(self, values: Mapping[str, int]) -> bool:
         register = self.config.features.register(values["register"])
         if register is None or values["value"] & ~register.used_mask:
             return False
@@ -143,7 +145,7 @@ class LegalityChecker:
                 return fields["count"] > 0
         return True
 
-    def _is_legal_activation(self, values: dict[str, int]) -> bool:
+    def _is_legal_activation(self, values: Mapping[str, int]) -> bool:
         output = values["output"]
         if values["pooling"] != Pooling.NONE:
             window, plane = self.register(Register.POOLING_WINDOW), self.register(Register.POOLING_PLANE)
@@ -155,26 +157,32 @@ class LegalityChecker:
 
     def _range_fault(self, touched: list[Access]) -> FaultCode:
         """The first fault of ranges that do not fit, in the order of :data:`_RANGE_FAULTS`."""
-        windows = {
-            Memory.UNIFIED_BUFFER: Window(0, self.config.unified_buffer_rows),
-            Memory.ACCUMULATORS: Window(0, self.config.accumulator_rows),
-            Memory.PARAMETERS: Window(0, self.config.parameter_sets),
-            Memory.HOST: self.host,
-            Memory.WEIGHTS: self.weights,
-        }
-        for memory, fault in _RANGE_FAULTS.items():
-            window = windows[memory]
-            ranges = [access for access in touched if access.memory is memory]
-            if window is not None and not all(window.contains(item.first, item.end - item.first) for item in ranges):
-                return fault
-        return FaultCode.NONE
+        outside = {access.memory for access in touched if not self._contains(access)}
+        return next((fault for memory, fault in _RANGE_FAULTS.items() if memory in outside), FaultCode.NONE)
 
-    def _has_tiles(self, values: dict[str, int]) -> bool:
+    def _contains(self, access: Access) -> bool:
+        """Whether a range lies in its memory."""
+        match access.memory:
+            case Memory.HOST | Memory.WEIGHTS:
+                window = self.host if access.memory is Memory.HOST else self.weights
+                return window is None or window.contains(access.first, access.end - access.first)
+            case Memory.UNIFIED_BUFFER:
+                limit = self.config.unified_buffer_rows
+            case Memory.ACCUMULATORS:
+                limit = self.config.accumulator_rows
+            case Memory.PARAMETERS:
+                limit = self.config.parameter_sets
+            case Memory.TABLE:
+                return True  # always all of it
+        return access.first >= 0 and access.end <= limit
+
+    def _has_tiles(self, values: Mapping[str, int]) -> bool:
         if values["next_tile"]:
             return sum(self.outstanding) >= 1 + values["wide_weights"]
         return self.tile_in_array
 
-    def _advance(self, instruction: Instruction) -> None:
+    def advance(self, instruction: Instruction) -> None:
+        """Update the state by an instruction that raises no fault."""
         values = instruction.values
         match instruction.opcode:
             case Opcode.HALT:

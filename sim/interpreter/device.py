@@ -123,7 +123,7 @@ class Interpreter(Device):
         """Copies of the unified buffer and the accumulators."""
         return Snapshot(self.unified_buffer.copy(), self.accumulators.copy())
 
-    def _execute(self, opcode: Opcode | None, values: dict[str, int]) -> None:
+    def _execute(self, opcode: Opcode | None, values: Mapping[str, int]) -> None:
         match opcode:
             case Opcode.READ_HOST_MEMORY:
                 self._read_host_memory(values, self.config.size)
@@ -155,16 +155,16 @@ class Interpreter(Device):
     def _unified_buffer_rows(self, first: int, rows: int) -> NDArray[np.uint8]:
         return self.unified_buffer[first : first + rows]
 
-    def _host_rows(self, values: dict[str, int], stride: int) -> NDArray[np.uint8]:
+    def _host_rows(self, values: Mapping[str, int], stride: int) -> NDArray[np.uint8]:
         """The rows of a transfer as a view of host memory, (rows, S); they may overlap."""
         rows, size, first = values["rows"], self.config.size, values["host"]
         return np.lib.stride_tricks.as_strided(self._host[first : first + size], (rows, size), (stride, 1))
 
-    def _read_host_memory(self, values: dict[str, int], stride: int) -> None:
+    def _read_host_memory(self, values: Mapping[str, int], stride: int) -> None:
         target = self._unified_buffer_rows(values["unified_buffer"], values["rows"])
         target[:] = self._host_rows(values, stride)
 
-    def _write_host_memory(self, values: dict[str, int], stride: int) -> None:
+    def _write_host_memory(self, values: Mapping[str, int], stride: int) -> None:
         source = self._unified_buffer_rows(values["unified_buffer"], values["rows"])
         target = self._host_rows(values, stride)
         if stride >= self.config.size:
@@ -173,7 +173,7 @@ class Interpreter(Device):
         for row, bytes_ in zip(target, source, strict=True):  # in order, so that the later row stays
             row[:] = bytes_
 
-    def _read_weights(self, values: dict[str, int]) -> None:
+    def _read_weights(self, values: Mapping[str, int]) -> None:
         format = self._checker.register(Register.WEIGHT_FORMAT)
         tile_bytes = self.config.tile_bytes
         for tile in range(values["tiles"]):
@@ -190,17 +190,17 @@ class Interpreter(Device):
         self._checker.begin_program()
         self._queued.clear()
 
-    def _matrix_multiply(self, values: dict[str, int]) -> None:
+    def _matrix_multiply(self, values: Mapping[str, int]) -> None:
         self._multiply(values, self._inputs(values, values["rows"]))
 
-    def _convolve(self, values: dict[str, int]) -> None:
+    def _convolve(self, values: Mapping[str, int]) -> None:
         plane = self._checker.register(Register.CONVOLUTION_PLANE)
         shape = (values[name] for name in ("height", "width", "dy", "dx"))
         positions, inside = convolved_positions(plane, *shape)
         inputs = self._inputs(values, plane["height"] * plane["width"])
         self._multiply(values, np.where(inside[:, np.newaxis], inputs[positions], np.int32(0)))
 
-    def _inputs(self, values: dict[str, int], rows: int) -> NDArray[np.int32]:
+    def _inputs(self, values: Mapping[str, int], rows: int) -> NDArray[np.int32]:
         """Operands of the array, (rows, S)."""
         wide = bool(values["wide_input"])
         bytes_ = self._unified_buffer_rows(values["unified_buffer"], rows << wide)
@@ -209,7 +209,7 @@ class Interpreter(Device):
         format = self._checker.register(Register.INPUT_FORMAT)
         return operand(bytes_, format["zero_point"], bool(format["signed"]))
 
-    def _multiply(self, values: dict[str, int], inputs: NDArray[np.int32]) -> None:
+    def _multiply(self, values: Mapping[str, int], inputs: NDArray[np.int32]) -> None:
         """Inputs times one tile, or two, into as many accumulator rows as there are inputs."""
         weights = self._tile
         if values["next_tile"]:
@@ -225,7 +225,7 @@ class Interpreter(Device):
         accumulators = self.accumulators[first : first + len(sums)]
         accumulators[:] = accumulators + sums if values["accumulate"] else sums
 
-    def _activate(self, values: dict[str, int]) -> None:
+    def _activate(self, values: Mapping[str, int]) -> None:
         # int32 arrays wrap where they are added and multiplied, as the hardware does.
         total = self._activation_source(values) + self.biases[values["parameters"]]
         if values["operand"] == Operand.MULTIPLY:
@@ -235,7 +235,7 @@ class Interpreter(Device):
             result = self.table[result & 0xFF]
         self._write_results(values, result)
 
-    def _activation_source(self, values: dict[str, int]) -> NDArray[np.int32]:
+    def _activation_source(self, values: Mapping[str, int]) -> NDArray[np.int32]:
         """What the bias is added to, (rows, S)."""
         window = self._checker.register(Register.POOLING_WINDOW)
         plane = self._checker.register(Register.POOLING_PLANE)
@@ -258,7 +258,7 @@ class Interpreter(Device):
         bytes_ = self._unified_buffer_rows(first, count << wide)
         return elements(bytes_, format["zero_point"], bool(format["signed"]), wide)
 
-    def _scaled(self, values: dict[str, int], total: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _scaled(self, values: Mapping[str, int], total: NDArray[np.int32]) -> NDArray[np.int32]:
         scale = self.scales[values["parameters"]]
         format = self._checker.register(Register.OUTPUT_FORMAT)
         limits = format["zero_point"], format["minimum"], format["maximum"]
@@ -268,7 +268,7 @@ class Interpreter(Device):
         second_scale = np.array(bits, np.uint32).view(np.float32)
         return add_scaled(total, scale, self._second_operand(values["rows"]), second_scale, *limits)
 
-    def _write_results(self, values: dict[str, int], result: NDArray[np.integer]) -> None:
+    def _write_results(self, values: Mapping[str, int], result: NDArray[np.integer]) -> None:
         count = OUTPUT_BYTES[OutputFormat(values["output"])]
         bytes_ = result.astype("<i4").view(np.uint8).reshape(*result.shape, 4)[:, :, :count]
         written = self._unified_buffer_rows(values["unified_buffer"], count * len(result))

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from openmxu.arch.config import Config
@@ -17,9 +17,12 @@ from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
 
-__all__ = ["COVERAGE", "LIBRARY_NAME", "TRACES", "build_library"]
+__all__ = ["COVERAGE", "LIBRARY_NAME", "RUNTIME_NAME", "TRACES", "build_library", "build_runtime"]
 
 LIBRARY_NAME = "libopenmxu.so"
+
+RUNTIME_NAME = "libverilated.a"
+"""Verilator's own library, which every model is linked with."""
 
 TRACES = ("vcd", "fst")
 """Waveform formats."""
@@ -29,7 +32,7 @@ COVERAGE = "coverage"
 
 _VERILATOR_OPTIONS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing", "-Wno-fatal"),
-    # Files of bounded size: the compiler's time grows faster than a file, and several compile at once.
+    # Files and functions of bounded size, because the compiler's time grows faster than a function.
     *("--output-split", "10000", "--output-split-cfuncs", "2000"),
 )
 _TRACE_OPTIONS = {
@@ -41,6 +44,16 @@ _TRACE_OPTIONS = {
 _TRACE_LIBRARIES = {None: (), "vcd": (), "fst": ("-llz4", "-lz"), COVERAGE: ()}
 _HARNESSES = Path(__file__).with_name("harness")
 
+_MAKEFILE = """\
+include Vopenmxu_core.mk
+fast_%.o: OPT_FAST = -O2
+slow_%.o: OPT_FAST = -O0
+"""
+
+_UNIT_BYTES = 1_500_000
+"""C++ that is compiled at once. Each time the compiler spends a second on headers, and several units compile in
+parallel."""
+
 # No -march=native: home directories, and the caches in them, are shared between machines. Hidden symbols, and no
 # unique ones, keep the models of several configurations apart when one process loads them.
 _CXX_FLAGS = "-std=c++20 -fPIC -fvisibility=hidden -fno-gnu-unique -w"
@@ -49,9 +62,17 @@ _FIRST_ERROR = re.compile(r"%Error|\berror:|\*\*\*|Traceback|undefined reference
 
 
 def build_library(
-    design: Design, config: Config, trace: str | None, tools: Toolchain, directory: Path, progress: ProgressHook
+    design: Design,
+    config: Config,
+    trace: str | None,
+    tools: Toolchain,
+    runtime: Callable[[], Path],
+    directory: Path,
+    progress: ProgressHook,
 ) -> Path:
     """Build in ``directory``, which must be empty and without spaces in its path, and return the library's path.
+
+    ``runtime`` returns what :func:`build_runtime` has built for the same trace and tools.
 
     Raises
     ------
@@ -62,10 +83,28 @@ def build_library(
     _write_sources(design, config, directory)
     build = _Build(directory, tools)
     progress("verilating", 0.1)
-    build.verilate(design, trace)
+    build.verilate(trace, "memories.vlt", "core.v", design.harness[-1])
     build.compile(progress)
     progress("linking", 0.98)
-    return build.link(trace)
+    return build.link(trace, runtime())
+
+
+def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress: ProgressHook) -> Path:
+    """Build Verilator's own library in the empty ``directory``, and return its path.
+
+    It takes longer to compile than a small model does, and depends on nothing but the waveform format and the tools.
+
+    Raises
+    ------
+    BuildError
+        A tool failed; ``directory / "build.log"`` has its messages.
+    """
+    progress("compiling Verilator's library", 0.0)
+    (directory / "empty.v").write_text("module openmxu_core(input clk); endmodule\n")
+    build = _Build(directory, tools)
+    build.verilate(trace, "empty.v")
+    build.make([RUNTIME_NAME])
+    return directory / RUNTIME_NAME
 
 
 def _write_sources(design: Design, config: Config, directory: Path) -> None:
@@ -91,41 +130,61 @@ class _Build:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         self.environment |= {"VERILATOR_ROOT": str(tools.verilator_root), "LC_ALL": "C"}
 
-    def verilate(self, design: Design, trace: str | None) -> None:
+    def verilate(self, trace: str | None, *sources: str) -> None:
         top = ("--top-module", "openmxu_core", "--prefix", "Vopenmxu_core", "--Mdir", ".")
         options = (*_VERILATOR_OPTIONS, *_TRACE_OPTIONS[trace], *top)
-        self._run("Verilator", [self.tools.verilator, *options, "memories.vlt", "core.v", design.harness[-1]])
+        self._run("Verilator", [self.tools.verilator, *options, *sources])
 
     def compile(self, progress: ProgressHook) -> None:
-        total = len(list(self.directory.glob("*.cpp"))) + 4  # Verilator's own library and two precompiled headers
-        done = 0
+        sources = sorted(self.directory.glob("*.cpp"))
+        slow = [path for path in sources if path.stem.endswith("__Slow")]
+        units = [*self._write_units("fast", set(sources) - set(slow)), *self._write_units("slow", slow)]
+        total, done = len(units), 0
 
         def count(line: str) -> None:
             nonlocal done
-            done += " -c " in line or ".gch" in line
+            done += " -c " in line
             progress(f"compiling {min(done, total)}/{total}", 0.2 + 0.78 * min(1.0, done / total))
 
+        self.make([f"{unit}.o" for unit in units], count)
+
+    def _write_units(self, kind: str, sources: Iterable[Path]) -> list[str]:
+        """Files that include ``sources``; their names without suffix."""
+        units: list[list[Path]] = []
+        room = 0
+        for source in sorted(sources):
+            size = source.stat().st_size
+            if size > room:
+                units.append([])
+                room = _UNIT_BYTES
+            units[-1].append(source)
+            room -= size
+        names = [f"{kind}_{number}" for number in range(len(units))]
+        for name, members in zip(names, units, strict=True):
+            text = "".join(f'#include "{path.name}"\n' for path in members)
+            (self.directory / f"{name}.cpp").write_text(text)
+        return names
+
+    def make(self, targets: Sequence[str], on_line: Callable[[str], None] | None = None) -> None:
         # The makefile's own values are those of the machine on which the package was built.
         variables = {
             "CXX": self.tools.gxx,
             "LINK": self.tools.gxx,
             "AR": "ar",
             "PYTHON3": sys.executable,
-            "CFG_CXXFLAGS_PCH_I": "-include",
             "CFG_CXXFLAGS_STD": _CXX_FLAGS,
-            "OPT_FAST": "-O2",
-            "OPT_SLOW": "-O0",
             "OPT_GLOBAL": "-O2",
             "VM_PARALLEL_BUILDS": "1",
         }
-        command = [self.tools.make, "-f", "Vopenmxu_core.mk", f"-j{os.cpu_count() or 1}", "libVopenmxu_core"]
-        self._run("compiling the model", command + [f"{name}={value}" for name, value in variables.items()], count)
+        (self.directory / "units.mk").write_text(_MAKEFILE)
+        command = [self.tools.make, "-f", "units.mk", f"-j{os.cpu_count() or 1}", *targets]
+        self._run("compiling the model", command + [f"{name}={value}" for name, value in variables.items()], on_line)
 
-    def link(self, trace: str | None) -> Path:
+    def link(self, trace: str | None, runtime: Path) -> Path:
         library = self.directory / LIBRARY_NAME
         objects = sorted(path.name for path in self.directory.glob("*.o"))
         command = [self.tools.gxx, "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o", library.name, *objects]
-        self._run("linking the model", [*command, "-pthread", *_TRACE_LIBRARIES[trace]])
+        self._run("linking the model", [*command, str(runtime), "-pthread", *_TRACE_LIBRARIES[trace]])
         return library
 
     def _run(self, step: str, command: list[str], on_line: Callable[[str], None] | None = None) -> None:

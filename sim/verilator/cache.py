@@ -6,14 +6,14 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import platformdirs
 from filelock import FileLock, Timeout
 
 from openmxu.arch.config import Config
-from openmxu.sim.verilator.build import LIBRARY_NAME, build_library
+from openmxu.sim.verilator.build import LIBRARY_NAME, RUNTIME_NAME, build_library, build_runtime
 from openmxu.sim.verilator.design import CORE, Design
 from openmxu.sim.verilator.errors import BuildError
 from openmxu.sim.verilator.progress import ProgressHook, showing_progress
@@ -64,29 +64,50 @@ def library_path(
     if library.exists():
         return library
     with showing_progress(f"Building the S = {config.size} simulation model", progress) as report:
-        lock = FileLock(entry.with_suffix(".lock"))
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            report("waiting for another process that builds it", 0.0)
-            lock.acquire()
-        try:
-            if not library.exists():
-                _build_entry(entry, config, design, trace, tools, report)
-        finally:
-            lock.release()
+
+        def build_it(directory: Path) -> Path:
+            def runtime() -> Path:
+                return _runtime(root, trace, tools, report)
+
+            return build_library(design, config, trace, tools, runtime, directory, report)
+
+        _build_once(library, build_it, report)
         report("done", 1.0)
     return library
 
 
-def _build_entry(
-    entry: Path, config: Config, design: Design, trace: str | None, tools: Toolchain, report: ProgressHook
-) -> None:
+def _runtime(root: Path, trace: str | None, tools: Toolchain, report: ProgressHook) -> Path:
+    """Verilator's own library for models with or without waveforms."""
+    digest = hashlib.sha256(tools.versions.encode())
+    for path in _files((Path(__file__).parent,)):
+        digest.update(path.read_bytes())
+    archive = root / f"runtime-{digest.hexdigest()[:16]}-{trace or 'plain'}" / RUNTIME_NAME
+    if not archive.exists():
+        _build_once(archive, lambda directory: build_runtime(trace, tools, directory, report), report)
+    return archive
+
+
+def _build_once(file: Path, build: Callable[[Path], Path], report: ProgressHook) -> None:
+    """Let ``build`` make ``file``, whose folder is an entry of the cache, unless another process does so meanwhile."""
+    lock = FileLock(file.parent.with_suffix(".lock"))
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        report("waiting for another process that builds it", 0.0)
+        lock.acquire()
+    try:
+        if not file.exists():
+            _build_entry(file.parent, build)
+    finally:
+        lock.release()
+
+
+def _build_entry(entry: Path, build: Callable[[Path], Path]) -> None:
     # Built elsewhere because make cannot work in a folder with a space in its name; and an entry appears with one
     # rename, so that nobody ever loads half a library.
     with tempfile.TemporaryDirectory(prefix="openmxu-") as directory:
         try:
-            library = build_library(design, config, trace, tools, Path(directory), report)
+            library = build(Path(directory))
         except BuildError as error:
             log = Path(shutil.copy(error.log, entry.with_suffix(".log")))
             raise BuildError(error.step, error.reason, log) from None

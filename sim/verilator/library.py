@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
 from enum import IntEnum
 from pathlib import Path
@@ -103,7 +104,7 @@ _FUNCTIONS = {
     "run": (c_uint32, c_void_p, c_uint64, c_uint64),
     "write_register": (None, c_void_p, c_uint32, c_uint64),
     "flush": (c_uint32, c_void_p, c_uint64),
-    "read_register": (c_uint32, c_void_p, c_uint32, POINTER(c_uint64), c_uint64),
+    "read_registers": (c_uint32, c_void_p, POINTER(c_uint32), POINTER(c_uint64), c_uint64, c_uint64),
     "events": (c_uint64, c_void_p, POINTER(POINTER(_Event))),
     "status": (None, c_void_p, POINTER(Status)),
     "memory": (c_bool, c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_uint64), POINTER(c_uint64)),
@@ -169,9 +170,15 @@ class Model:
 
     def read_register(self, address: int, cycles: int) -> tuple[Result, int]:
         """Read a management register; the result is ``ENDED`` unless something was wrong."""
-        value = c_uint64()
-        result = self._call("read_register", address, byref(value), cycles)
-        return Result(result), value.value
+        result, (value,) = self.read_registers([address], cycles)
+        return result, value
+
+    def read_registers(self, addresses: Sequence[int], cycles: int) -> tuple[Result, list[int]]:
+        """Read management registers one right after the other."""
+        count = len(addresses)
+        values = (c_uint64 * count)()
+        result = self._call("read_registers", (c_uint32 * count)(*addresses), values, count, cycles)
+        return Result(result), list(values)
 
     def events(self) -> list[_Event]:
         """Events since the last ``feed``."""

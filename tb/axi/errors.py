@@ -15,7 +15,7 @@ from openmxu.sim.interpreter import Interpreter
 from tb.axi.system import AxiSystem
 from tb.bench import CONFIG
 
-RESETS = 25
+RESETS = 15
 
 _HALT = format_named("Halt")()
 

@@ -144,7 +144,7 @@ def _use(config: Config, checker: LegalityChecker, rng: np.random.Generator) -> 
             instruction = format(**{field.name: _any_value(field, rng) for field in format.fields})
             instruction = _nearly_legal(config, checker, instruction, rng)
         wanted = FaultCode.NONE if rng.random() < 0.9 else None
-        if _is_quick(config, checker, instruction) and wanted in (None, checker._fault(instruction)):
+        if _is_quick(config, checker, instruction) and wanted in (None, checker.fault(instruction)):
             break
     return instruction if _is_quick(config, checker, instruction) else HALT
 

@@ -1,4 +1,4 @@
-"""Runs the real command in a process of its own."""
+"""Runs the real command, each time in a new process."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.cli.fork_server import Command, ForkServer
+
+_PATIENCE = 300
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,28 +47,50 @@ class Result:
             assert part in self.stderr
 
 
-Command = Callable[..., Result]
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """What starts the commands of a session."""
+    server = ForkServer(_PATIENCE)
+    yield server
+    server.close()
 
 
 @pytest.fixture
-def openmxu(tmp_path: Path) -> Command:
-    """``openmxu(*arguments, stdin="", environment={...})`` runs the command in ``tmp_path``."""
+def openmxu(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Callable[..., Result]:
+    """``openmxu(*arguments, stdin="", environment={...})`` runs the command in ``tmp_path``.
+
+    Its process is forked from one that has imported the command, unless the environment has a say in imports.
+    """
+    streams = tmp_path_factory.mktemp("streams")
 
     def run(*arguments: object, stdin: str | bytes = b"", environment: Mapping[str, str] | None = None) -> Result:
-        process = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "openmxu.cli",
-                *(argument if isinstance(argument, bytes) else str(argument) for argument in arguments),
-            ],
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            check=False,
-            cwd=tmp_path,
-            env={**os.environ, **(environment or {})},
-            timeout=300,
-        )
-        return Result(process.returncode, process.stdout.decode(), process.stderr.decode())
+        words = [os.fsdecode(argument) if isinstance(argument, bytes) else str(argument) for argument in arguments]
+        files = tuple(streams / name for name in ("stdin", "stdout", "stderr"))
+        for path, contents in zip(files, (stdin.encode() if isinstance(stdin, str) else stdin, b"", b""), strict=True):
+            path.write_bytes(contents)
+        variables = {**os.environ, **(environment or {})}
+        if any(name.startswith("PYTHON") for name in environment or {}):
+            status = _start(words, tmp_path, variables, *files)
+        else:
+            status = fork_server.run(Command(tuple(words), str(tmp_path), variables, tuple(map(str, files))))
+        return Result(status, *(path.read_bytes().decode() for path in files[1:]))
 
     return run
+
+
+def _start(
+    words: list[str], folder: Path, variables: Mapping[str, str], stdin: Path, stdout: Path, stderr: Path
+) -> int:
+    with stdin.open("rb") as source, stdout.open("wb") as output, stderr.open("wb") as errors:
+        command = [sys.executable, "-m", "openmxu.cli", *words]
+        process = subprocess.run(
+            command,
+            stdin=source,
+            stdout=output,
+            stderr=errors,
+            check=False,
+            cwd=folder,
+            env=variables,
+            timeout=_PATIENCE,
+        )
+    return process.returncode

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
-from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter, Management
+from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter
 from openmxu.arch.isa import Opcode, OutputFormat, Register, encode_program, format_named
 from openmxu.arch.numerics import operand
 from openmxu.assembler import assemble
@@ -247,7 +247,7 @@ def test_a_reset_in_the_middle_of_a_program_leaves_a_working_core():
         words = encode_program(case.instructions)
         model.feed(words, halts=len(words))
         model.run(20 + 13 * case.seed % 300, patience=10_000)
-        busy += device._read(Management.STATUS) >> STATUS_UNITS_OFFSET != 0
+        busy += device._read_status() >> STATUS_UNITS_OFFSET != 0
         device.reset()
         before, reference = device.snapshot(), Interpreter(config)
         reference.unified_buffer[:], reference.accumulators[:] = before.unified_buffer, before.accumulators

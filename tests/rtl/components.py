@@ -87,7 +87,7 @@ from openmxu.rtl.shell.register_file import RegisterFile
 from openmxu.rtl.shell.shell_core import ShellCore
 from openmxu.rtl.shell.watchdog import Watchdog
 
-__all__ = ["ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
+__all__ = ["ADDRESSES", "ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
     BurstQueue: lambda config: BurstQueue(config.host_address_width, config.host_data_bytes, 16),
@@ -168,6 +168,12 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
 }
 """How to make those components that need more, or less, than a configuration."""
 
+
+ADDRESSES = {
+    "narrow": {"host_address_width": 16, "weight_address_width": 17, "command_queue_depth": 16},
+    "wide": {"host_address_width": 64, "weight_address_width": 64, "unified_buffer_rows": 1 << 15},
+}
+"""Widths that the full core is elaborated with inside of shells."""
 
 ON_BLOCKS = (Ecp5LogicMultiplier, Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
 """Those that are made of blocks of an FPGA, which no simulator knows."""

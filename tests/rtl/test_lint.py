@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from amaranth.hdl import Module
 from amaranth.lib import wiring
+from amaranth.lib.wiring import Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
@@ -15,7 +17,7 @@ from openmxu.rtl.core import Core
 from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.rtl.serial.top import Top as SerialTop
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
-from tests.rtl.components import ON_BLOCKS, SYSTEMS, component_classes, make
+from tests.rtl.components import ADDRESSES, ON_BLOCKS, SYSTEMS, component_classes, make
 
 BAD_DESIGN = """
 module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:0] y, output z, output w,
@@ -42,7 +44,7 @@ BAD_DESIGN_RULES = {"UNDRIVEN", "UNOPTFLAT", "LATCH", "WIDTHTRUNC", "BLKSEQ", "I
     ("size", "lanes", "host_data_bytes", "weight_data_bytes"),
     [
         (2, 2, 4, 64),
-        (4, 2, 8, 16),
+        (4, 1, 8, 16),
         (8, 8, 16, 8),
         pytest.param(16, 8, 8, 64, marks=pytest.mark.slow),
         pytest.param(32, 1, 64, 16, marks=pytest.mark.slow),
@@ -58,20 +60,42 @@ def test_core(size, lanes, host_data_bytes, weight_data_bytes):
     assert lint_component(Core(config)) == ""
 
 
-@pytest.mark.parametrize(("host_data_bytes", "weight_data_bytes"), [(4, 64), (64, 8)])
-def test_axi(host_data_bytes, weight_data_bytes):
-    config = Config(size=2, activation_lanes=1, host_data_bytes=host_data_bytes, weight_data_bytes=weight_data_bytes)
-    assert lint_component(Top(config)) == ""
+@pytest.mark.parametrize(("addresses", "host_data_bytes", "weight_data_bytes"), [("narrow", 4, 64), ("wide", 64, 8)])
+def test_axi(addresses, host_data_bytes, weight_data_bytes):
+    widths = {"host_data_bytes": host_data_bytes, "weight_data_bytes": weight_data_bytes}
+    assert lint_component(Top(Config(size=2, activation_lanes=1, **ADDRESSES[addresses], **widths))) == ""
 
 
 def test_serial():
-    config = Config(size=2, activation_lanes=1, host_data_bytes=16, weight_data_bytes=4)
+    config = Config(size=2, activation_lanes=1, **ADDRESSES["wide"], host_data_bytes=64, weight_data_bytes=4)
     assert lint_component(SerialTop(config, clock=12_000_000, baud=1_000_000)) == ""
 
 
-@pytest.mark.parametrize("component", [item for item in component_classes() if item not in SYSTEMS + ON_BLOCKS])
-def test_unit(component: type[wiring.Component]):
-    assert lint_component(make(component, Config(size=4, activation_lanes=2, host_data_bytes=4))) == ""
+class Folder(wiring.Component):
+    """Components side by side; to lint them in one go saves many starts of Yosys and Verilator."""
+
+    def __init__(self, components: dict[str, wiring.Component]) -> None:
+        self._components = components
+        super().__init__({name: Out(component.signature) for name, component in components.items()})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for name, component in self._components.items():
+            m.submodules[name] = component
+            connect(m, flipped(getattr(self, name)), component)
+        return m
+
+
+FOLDERS: dict[str, list[type[wiring.Component]]] = {}
+for _component in component_classes():
+    if _component not in SYSTEMS + ON_BLOCKS:
+        FOLDERS.setdefault(_component.__module__.split(".")[2], []).append(_component)
+
+
+@pytest.mark.parametrize("components", FOLDERS.values(), ids=FOLDERS)
+def test_units(components: list[type[wiring.Component]]):
+    config = Config(size=8, activation_lanes=2, host_data_bytes=4)
+    assert lint_component(Folder({component.__name__: make(component, config) for component in components})) == ""
 
 
 def test_bad_design_is_found():

@@ -215,7 +215,7 @@ def _write(m, name, memory, enable, row, number, banks, value) -> None:
 
 DESIGN = Design(
     make=StandIn,
-    sources=(Path(__file__),),
+    sources=(*CORE.sources, Path(__file__)),
     unified_buffer=CORE.unified_buffer,
     accumulators=CORE.accumulators,
 )

@@ -42,7 +42,7 @@ def builds(monkeypatch) -> list[tuple]:
     """Replace the build by one that takes no time; the result lists what was built."""
     done = []
 
-    def build_library(design, config, trace, tools, directory, progress):
+    def build_library(design, config, trace, tools, runtime, directory, progress):
         done.append((config, trace))
         (directory / "build.log").write_text("built\n")
         (directory / LIBRARY_NAME).write_text(f"library {len(done)}")
@@ -130,7 +130,7 @@ def test_the_user_cache_is_the_default(monkeypatch):
 
 
 def _request(record: Path, start: multiprocessing.Barrier, answers: multiprocessing.Queue) -> None:
-    def slow_build(design, config, trace, tools, directory, progress):
+    def slow_build(design, config, trace, tools, runtime, directory, progress):
         with record.open("a") as file:
             file.write("build\n")
         time.sleep(1)

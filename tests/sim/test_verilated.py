@@ -11,7 +11,6 @@ from openmxu.arch.isa import Instruction, format_named
 from openmxu.device import DeviceError, DeviceFault, DeviceHang
 from openmxu.sim.verilated import VerilatedDevice
 from openmxu.sim.verilator import BusError
-from openmxu.sim.verilator.cache import CACHE_VARIABLE
 from openmxu.sim.verilator.library import Port
 from tests.sim.stand_in import CONFIG, DESIGN
 
@@ -38,13 +37,6 @@ def tagged(name: str, tag: int) -> Instruction:
 def memories(seed: int = 0, host: int = 1024, weights: int = 256) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     return random.integers(0, 256, host, np.uint8), random.integers(0, 256, weights, np.uint8)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ class Unreachable(Proof):
 
 
 QUICK = [run for run in RUNS if run.mode == "cover" or not any(proof.takes_minutes for proof in run.proofs)]
-SLOW = ("control", "managers", "windows")
+SLOW = ("control", "managers", "scoreboard", "windows")
 """Modules of proofs that take the solver half a minute and more."""
 
 

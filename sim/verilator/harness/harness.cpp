@@ -26,8 +26,9 @@ EXPORT void mxu_write_register(Harness* harness, uint32_t address, uint64_t valu
     harness->write_register(address, value);
 }
 EXPORT uint32_t mxu_flush(Harness* harness, uint64_t cycles) { return harness->flush(cycles); }
-EXPORT uint32_t mxu_read_register(Harness* harness, uint32_t address, uint64_t* value, uint64_t cycles) {
-    return harness->read_register(address, *value, cycles);
+EXPORT uint32_t mxu_read_registers(Harness* harness, const uint32_t* addresses, uint64_t* values, uint64_t count,
+                                   uint64_t cycles) {
+    return harness->read_registers(addresses, values, count, cycles);
 }
 EXPORT uint64_t mxu_events(Harness* harness, const Event** events) {
     *events = harness->events().data();

@@ -164,15 +164,18 @@ public:
         return ENDED;
     }
 
-    Result read_register(uint32_t address, uint64_t& value, uint64_t cycles) {
-        m_requests.push_back({address, false, 0});
-        for (; m_responses.empty(); --cycles) {
-            if (cycles == 0) return NO_TRANSFERS;
-            step();
-            if (m_world.error != NO_ERROR) return FAILED;
+    // One request behind the other, and at most so many cycles between two answers.
+    Result read_registers(const uint32_t* addresses, uint64_t* values, uint64_t count, uint64_t cycles) {
+        for (uint64_t i = 0; i != count; ++i) m_requests.push_back({addresses[i], false, 0});
+        for (uint64_t i = 0; i != count; ++i) {
+            for (uint64_t left = cycles; m_responses.empty(); --left) {
+                if (left == 0) return NO_TRANSFERS;
+                step();
+                if (m_world.error != NO_ERROR) return FAILED;
+            }
+            values[i] = m_responses.front();
+            m_responses.pop_front();
         }
-        value = m_responses.front();
-        m_responses.pop_front();
         return ENDED;
     }
 

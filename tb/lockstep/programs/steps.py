@@ -50,7 +50,7 @@ class Step:
 
 def steps(case: Case) -> Iterator[Step]:
     """Every instruction of a case but those that a fault drops."""
-    state, lookahead = case.checker(), case.checker()
+    state = case.checker()
     faulted = False
     execution = 0
     for instruction in case.instructions:
@@ -58,11 +58,11 @@ def steps(case: Case) -> Iterator[Step]:
             faulted = instruction != HALT
             execution += not faulted
             continue
-        fault = lookahead.check(instruction)
+        fault = state.fault(instruction)
         yield Step(instruction, state, fault, execution)
-        state.check(instruction)
         execution += case.separate and instruction == HALT
-        if fault is not FaultCode.NONE:
+        if fault is FaultCode.NONE:
+            state.advance(instruction)
+        else:
             faulted = True
-            for checker in (state, lookahead):
-                checker.begin_program()
+            state.begin_program()
