@@ -84,26 +84,30 @@ class Counters(wiring.Component):
         m.submodules.totals = totals = Memory(shape=WORD_BITS, depth=2 * len(Counter), init=[])
         read, write = totals.read_port(), totals.write_port()
         stage_shape = data.StructLayout({"place": place.shape(), "clears": 1})
-        stages = [Signal(stage_shape, name=f"stage_{number}", reset_less=True) for number in range(1, 3)]
+        stages = [Signal(stage_shape, name=f"stage_{number}", reset_less=True) for number in range(1, 4)]
         written = Signal.like(place, reset_less=True)
         m.d.comb += read.addr.eq(place)
         m.d.sync += [stages[0].place.eq(place), stages[0].clears.eq(clears)]
-        m.d.sync += [stages[1].eq(stages[0]), written.eq(stages[1].place)]
+        m.d.sync += [stages[1].eq(stages[0]), stages[2].eq(stages[1]), written.eq(stages[2].place)]
 
-        # The word leaves the memory into a register; the short counter is chosen beside it.
+        # The word leaves the memory into a register; the short counter is chosen beside it. The next cycle compares
+        # them, and the one behind it adds.
+        left, chosen = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
         old, low = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
-        m.d.sync += [old.eq(read.data), low.eq(Array(recent)[stages[0].place[1:]])]
-
-        is_high = stages[1].place[0]
-        wraps, carry = Signal(), Signal(reset_less=True)
-        m.d.comb += wraps.eq(~is_high & is_less(low, old[:_RECENT_BITS]))
+        wraps, carry = Signal(reset_less=True), Signal(reset_less=True)
+        m.d.sync += [
+            *(left.eq(read.data), chosen.eq(Array(recent)[stages[0].place[1:]])),
+            *(old.eq(left), low.eq(chosen)),
+            wraps.eq(~stages[1].place[0] & is_less(chosen, left[:_RECENT_BITS])),
+        ]
+        is_high = stages[2].place[0]
         total = Signal(WORD_BITS + 1)
         new = Signal(WORD_BITS, reset_less=True)
         m.d.comb += total.eq(old + Cat(is_high & carry, Const(0, _RECENT_BITS - 1), wraps))
         m.d.sync += [carry.eq(total[WORD_BITS]), new.eq(total)]
         with m.If(~is_high):
             m.d.sync += new[:_RECENT_BITS].eq(low)
-        with m.If(stages[1].clears):
+        with m.If(stages[2].clears):
             m.d.sync += [carry.eq(0), new[_RECENT_BITS:].eq(0)]
             with m.If(is_high):
                 m.d.sync += new[:_RECENT_BITS].eq(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.fpga.verilog import to_verilog
 from scripts.fpga.ecp5.block_places import scarce_sites
+from scripts.fpga.ecp5.small_memories import in_distributed_ram, smallest_memories
 from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for
 from scripts.fpga.nextpnr import Placement, place, with_matched_blocks
@@ -127,11 +128,11 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     report_path = folder / "report.json"
     report_path.unlink(missing_ok=True)
     say("synthesis")
-    netlist = synthesize(source.verilog, source.top, source.part.family, folder, source.part.array_sites)
+    netlist = _synthesize(source, folder, say)
     constraints = None
     if source.constraints is not None:
         constraints, text = source.constraints
-        (folder / constraints).write_text(text)
+        (netlist.folder / constraints).write_text(text)
     placements = []
     try:
         if scarce := scarce_sites(netlist.types, source.part.block_sites):
@@ -147,3 +148,18 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     report = make_report(source.target, source.config, source.part, netlist, placements, usage)
     write_report(report, report_path)
     return Implementation(netlist, tuple(placements), report)
+
+
+def _synthesize(source: Source, folder: Path, say: Say) -> Netlist:
+    """The netlist, with as many memories in blocks as the part has blocks."""
+    part, top = source.part, source.top
+    netlist = synthesize(source.verilog, top, part.family, folder, part.array_sites)
+    places = sum(len(part.block_sites.get(kind, ())) for kind in part.block_rams)
+    blocks = [name for name, kind in netlist.cells.items() if kind in part.block_rams]
+    if not places or len(blocks) <= places:
+        return netlist
+    small = smallest_memories(source.verilog, top, blocks, len(blocks) - places)
+    say(f"synthesis with {', '.join(small)} in distributed RAM")
+    verilog = in_distributed_ram(source.verilog, top, small)
+    netlist = synthesize(verilog, top, part.family, folder / "distributed", part.array_sites)
+    return replace(netlist, distributed=tuple(small))

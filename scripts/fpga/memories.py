@@ -20,7 +20,8 @@ MEMORIES = {
 
 
 def blocks_of_memories(netlist: Netlist, part: Part, profile: str) -> dict[str, int]:
-    """How many blocks each memory of the core is made of; nothing where there is no core."""
+    """How many blocks each memory of the core is made of, of those that are to be in any; nothing where there is no
+    core."""
     core = core_of(netlist.modules)
     if f"{core}unified_buffer" not in netlist.modules:
         return {}
@@ -29,7 +30,12 @@ def blocks_of_memories(netlist: Netlist, part: Part, profile: str) -> dict[str, 
         for name, kind in netlist.cells.items()
         if kind in part.block_rams
     ]
-    return {memory: sum(name.startswith(memory) for name in blocks) for memory in MEMORIES[profile]}
+    elsewhere = tuple(name.removeprefix(core) for name in netlist.distributed)
+    return {
+        memory: sum(name.startswith(memory) for name in blocks)
+        for memory in MEMORIES[profile]
+        if not any(name.startswith(memory) for name in elsewhere)
+    }
 
 
 def errors_of_memories(blocks: dict[str, int]) -> list[str]:

@@ -78,6 +78,8 @@ class Netlist:
         The file for place and route.
     ran
         Whether it was made now.
+    distributed
+        Memories that are in distributed RAM because the part has too few blocks.
     """
 
     folder: Path
@@ -86,6 +88,7 @@ class Netlist:
     modules: frozenset[str]
     json: str
     ran: bool
+    distributed: tuple[str, ...] = ()
 
     @property
     def types(self) -> Counter[str]:
