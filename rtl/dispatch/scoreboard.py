@@ -308,7 +308,8 @@ class Scoreboard(wiring.Component):
 
         def meet(name: str, one: tuple[Value, Value], other: tuple[Value, Value], counts: Value) -> Value:
             """Whether two ranges had something in common in the cycle before, and whether that counts."""
-            begins = before(f"{name}_begins", is_less(one[0], other[1]) & counts)
+            # As a reset of the register, which takes no time behind the comparison.
+            begins = before(f"{name}_begins", Mux(counts, is_less(one[0], other[1]), 0))
             return begins & before(f"{name}_ends", is_less(other[0], one[1]))
 
         rows, source, operand, host = (

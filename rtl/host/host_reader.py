@@ -69,6 +69,7 @@ class HostReader(wiring.Component):
             bursts.commands.valid.eq(self.commands.valid & destinations.input.ready),
             destinations.input.p.address.eq(self.commands.p.unified_buffer),
             destinations.input.p.rows.eq(self.commands.p.rows),
+            destinations.input.p.is_one.eq(self.commands.p.rows == 1),
             destinations.input.valid.eq(self.commands.valid & bursts.commands.ready),
             self.commands.ready.eq(bursts.commands.ready & destinations.input.ready),
         ]

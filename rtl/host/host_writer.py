@@ -83,6 +83,7 @@ class HostWriter(wiring.Component):
             bursts.commands.payload.eq(self.commands.payload),
             to_read.input.p.address.eq(self.commands.p.unified_buffer),
             to_read.input.p.rows.eq(self.commands.p.rows),
+            to_read.input.p.is_one.eq(self.commands.p.rows == 1),
             self.commands.ready.eq(bursts.commands.ready & to_read.input.ready & to_acknowledge.input.ready),
         ]
         with m.If(self.commands.p.alternate):

@@ -8,8 +8,8 @@ __all__ = ["RowWalker", "range_layout"]
 
 
 def range_layout(address_width: int, rows: ShapeLike) -> data.StructLayout:
-    """``rows`` consecutive rows from ``address`` on; at least one."""
-    return data.StructLayout({"address": address_width, "rows": rows})
+    """``rows`` consecutive rows from ``address`` on, at least one; ``is_one`` tells that it is one."""
+    return data.StructLayout({"address": address_width, "rows": rows, "is_one": 1})
 
 
 class RowWalker(wiring.Component):
@@ -57,7 +57,7 @@ class RowWalker(wiring.Component):
                 m.d.sync += [
                     self.rows.valid.eq(self.ranges.valid),
                     self.rows.p.address.eq(self.ranges.p.address),
-                    self.rows.p.last.eq(self.ranges.p.rows == 1),
+                    self.rows.p.last.eq(self.ranges.p.is_one),
                     left.eq(self.ranges.p.rows),
                 ]
         return m

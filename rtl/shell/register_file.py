@@ -244,14 +244,16 @@ class RegisterFile(wiring.Component):
                 highs.append(self.requests.p.word == word + 1)
                 highs_of_lows.append(Mux(is_[word], content[REGISTER_WIDTH : len(value)], 0))
         # One of each few neighbours is chosen first, and the others become 0; no two of them are left.
+        is_high = Signal(reset_less=True)
         kept = Signal(REGISTER_WIDTH, reset_less=True)
-        m.d.sync += kept.eq(Mux(Cat(highs).any(), high_half, 0))
+        m.d.sync += [is_high.eq(Cat(highs).any()), kept.eq(Mux(is_high, high_half, 0))]
         groups = [kept]
-        for first in range(0, max(contents) + 1, _GROUP):
+        for first in sorted({word // _GROUP * _GROUP for word in contents}):
             group = Signal(REGISTER_WIDTH, name=f"group_{first}", reset_less=True)
             words = Array(contents.get(first + place, Const(0, REGISTER_WIDTH)) for place in range(_GROUP))
-            place, is_here = self.requests.p.word[: ceil_log2(_GROUP)], Signal(name=f"is_in_{first}")
-            m.d.comb += is_here.eq(self.requests.p.word[ceil_log2(_GROUP) :] == first // _GROUP)
+            place = self.requests.p.word[: ceil_log2(_GROUP)]
+            is_here = Signal(name=f"is_in_{first}", reset_less=True)
+            m.d.sync += is_here.eq(self.requests.p.word[ceil_log2(_GROUP) :] == first // _GROUP)
             m.d.sync += group.eq(Mux(is_here, words[place], 0))
             groups.append(group)
         m.d.comb += [

@@ -71,24 +71,23 @@ class WeightShifter(wiring.Component):
         row = Signal(range(size), init=size - 1)
         is_second_last_row, is_last_row = Signal(init=size == 2), Signal()
         last = Signal()
+        # A tile once begun is read to its end, so that only its first row may be waited for.
+        loads = is_second_last_row if size > 2 else is_second_last_row & reading
         m.d.comb += [
             last.eq(reading & is_last_row),
             self.read_enable.eq(reading),
             self.read_row.eq(row),
             self.drop.eq(last),
             self.shifting.eq(reading),
-            self.tile_coming.eq(self.loaded | (reading & is_second_last_row)),
+            self.tile_coming.eq(self.loaded | loads),
         ]
         # After the last row of a tile comes the first one of the next, however much later.
         with m.If(reading):
             m.d.sync += [row.eq(row - 1), is_second_last_row.eq(row == 2 % size), is_last_row.eq(row == 1)]
         # The row that swaps is a few cycles away from the array: it may start while the tile's last row is read.
-        with m.If(reading & is_second_last_row):
-            m.d.sync += self.loaded.eq(1)
+        m.d.sync += self.loaded.eq(self.tile_coming & ~(self.take | self.discard))
         with m.If(last):
             m.d.sync += reading.eq(0)
-        with m.If(self.take | self.discard):
-            m.d.sync += self.loaded.eq(0)
 
         # `tiles` still counts the tile that leaves in this cycle.
         another = Signal()

@@ -23,7 +23,7 @@ async def rows_of_ranges(dut, idle, backpressure):
     for _ in range(RANGES):
         count = int(rng.choice([1, 1, 2, 3, rng.integers(1, 20)]))
         first = int(rng.integers(0, places - count + 1))
-        ranges.send(pack(layout, {"address": first, "rows": count}))
+        ranges.send(pack(layout, {"address": first, "rows": count, "is_one": count == 1}))
         expected += [first + row | (row == count - 1) << width for row in range(count)]
     await bench.until(lambda: len(rows.received) == len(expected))
     await bench.steps(4)
