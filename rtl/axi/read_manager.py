@@ -152,14 +152,16 @@ class ReadManager(wiring.Component):
         return waits
 
     def _deliver(self, m: Module, queue: BurstQueue, beats: stream.Interface, arrives: Signal) -> None:
-        """Give the beat that has come to the client of its burst."""
+        """Give the beat that has come to the client of its burst; one that nobody asked for to none."""
         for number, name in enumerate(self._clients):
             port = getattr(self, f"client_{name}").data
             m.d.comb += port.payload.eq(beats.p.data)
             with m.If((queue.tag == number) & queue.valid & ~self.flush):
-                m.d.comb += [port.valid.eq(beats.valid), beats.ready.eq(port.ready)]
+                m.d.comb += port.valid.eq(beats.valid)
+            with m.If(queue.tag == number):
+                m.d.comb += beats.ready.eq(port.ready)
         with m.If(self.flush):
-            m.d.comb += beats.ready.eq(queue.valid)
+            m.d.comb += beats.ready.eq(1)
         # Whoever looks at them may be far away.
         m.d.sync += [
             self.errors.valid.eq(arrives & beats.p.resp[1]),

@@ -86,10 +86,7 @@ class CommandQueues(wiring.Component):
             m.d.sync += queue.take.eq(output.valid & output.ready)
             starts = Signal(name=f"starts_{name}")
             m.d.comb += starts.eq(scoreboard.startable[unit.value] & ~output.valid)
-            with m.If(starts):
-                m.d.sync += output.valid.eq(1)
-            with m.Elif(output.ready):
-                m.d.sync += output.valid.eq(0)
+            m.d.sync += output.valid.eq(starts | (output.valid & ~output.ready))
             started.append(starts)
         m.d.comb += scoreboard.started.eq(Cat(started))
         return m

@@ -100,12 +100,12 @@ class _Unit:
         self.next = Signal(depth, init=1, name=f"next_{name}")
         self.oldest = Signal(depth, init=1, name=f"oldest_{name}")
         self.finishing = Signal(depth, name=f"finishing_{name}")
+        self.finished = Signal(depth, name=f"finished_{name}")
         self.waits = [
             {other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}") for other in _WAITS_FOR[unit]}
             for slot in range(depth)
         ]
-        # Which are compared, which will be in the next cycle, and the bits of those that were in the one before and are
-        # still in flight.
+        # Which are compared, which will be in the next cycle, and the bits of those that were in the one before.
         self.slots = [
             Signal(range(depth), name=f"slot_{name}_{way}", init=depth - 1 - way) for way in range(ways(depth))
         ]
@@ -124,6 +124,7 @@ class _Unit:
         with m.If(ends):
             m.d.sync += self.oldest.eq(self.oldest.rotate_left(1))
         m.d.comb += self.finishing.eq(Mux(ends, self.oldest, 0))
+        m.d.sync += self.finished.eq(self.finishing)
 
 
 class Scoreboard(wiring.Component):
@@ -245,10 +246,7 @@ class Scoreboard(wiring.Component):
                 m.d.comb += following.eq(Mux(step, slot - ways(depth), state.newest - (way + 1)))
                 # No instruction enters its slot in a cycle with a step.
                 is_there = step & state.in_flight[way:].bit_select(age, 1)
-                m.d.sync += [
-                    slot.eq(following),
-                    state.compared[way].eq(Mux(is_there, 1 << slot, 0) & ~state.finishing),
-                ]
+                m.d.sync += [slot.eq(following), state.compared[way].eq(Mux(is_there, 1 << slot, 0))]
         return first
 
     def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
@@ -357,7 +355,8 @@ class Scoreboard(wiring.Component):
             hits = [Signal(depth, name=f"hits_{name}_{way}") for way in range(ways(depth))]
             m.d.comb += found[unit].eq(Mux(first, 0, before) | functools.reduce(operator.or_, hits))
             for way, (hit, compared) in enumerate(zip(hits, state.compared, strict=True)):
-                m.d.comb += hit.eq(Mux(conflicts[way][unit], compared, 0))
+                # What finished in the cycle of the comparison is known late in it.
+                m.d.comb += hit.eq(Mux(conflicts[way][unit], compared & ~state.finished, 0))
             m.d.sync += before.eq(found[unit])
             for slot in range(depth):
                 with m.If(state.finishing[slot]):

@@ -219,7 +219,8 @@ class Soundness(Proof):
             self.lemma(m, moves | (slot == (newest - age - 1)[0]))
             is_there = compares & self.inside(f"in_flight_{name}").bit_select(age_before, 1)
             place = (newest - age_before - 1)[0]
-            self.lemma(m, self.inside(f"compared_{name}_0") == Mux(is_there, 1 << place, 0))
+            left = self.inside(f"compared_{name}_0") & ~self.inside(f"finished_{name}")
+            self.lemma(m, left == Mux(is_there, 1 << place, 0))
         for memory, queued in (("rows_host_read", 0), ("rows_host_write", 1), ("rows_matrix", 2), ("activations", 3)):
             self.lemma(m, self.inside(f"address_{memory}_0") == slots[QueuedUnit(queued)])
         for memory, one, other in (
