@@ -91,7 +91,8 @@ class Core(wiring.Component):
         connect(m, dispatcher.host_read, self._host_reader.commands)
         host_beats = most_host_beats(self.config)
         self._slice_requests(m, "host_read", self._host_reader.memory.request, self.host_read.request, host_beats)
-        self._slice_data(m, "host_read", self._host_reader.memory.data, self.host_read.data)
+        # The unified buffer may hold a row up: a slice, so that the memory learns of it a cycle later.
+        self._slice_data(m, "host_read", RegisterSlice, self._host_reader.memory.data, self.host_read.data)
         connect(m, self._host_reader.rows, buffer.write_host)
 
         connect(m, dispatcher.host_write, self._host_writer.commands)
@@ -126,9 +127,16 @@ class Core(wiring.Component):
             slice_.output.ready.eq(port.ready),
         ]
 
-    def _slice_data(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface) -> None:
-        """Connect a memory port's beats with a unit, with a register between."""
-        m.submodules[f"{name}_data"] = slice_ = StreamRegister(port.p.shape())
+    @staticmethod
+    def _slice_data(
+        m: Module,
+        name: str,
+        between: type[RegisterSlice | StreamRegister],
+        unit: stream.Interface,
+        port: stream.Interface,
+    ) -> None:
+        """Connect a memory port's beats with a unit, with registers between."""
+        m.submodules[f"{name}_data"] = slice_ = between(port.p.shape())
         connect(m, flipped(port), slice_.input)
         connect(m, slice_.output, unit)
 
@@ -137,7 +145,7 @@ class Core(wiring.Component):
         connect(m, self._dispatcher.weights, fetcher.commands)
         weight_beats = most_weight_beats(self.config)
         self._slice_requests(m, "weights", fetcher.memory.request, self.weights.request, weight_beats)
-        self._slice_data(m, "weights", fetcher.memory.data, self.weights.data)
+        self._slice_data(m, "weights", StreamRegister, fetcher.memory.data, self.weights.data)
         connect(m, fetcher.rows, fifo.rows)
         m.d.comb += [
             shifter.tiles.eq(fifo.tiles),
