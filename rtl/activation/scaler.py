@@ -100,7 +100,8 @@ class Scaler(wiring.Component):
         rest_is_zero = (normalized[:5] == negative.replicate(5)) & (~is_high | (normalized[5] == negative))
         increment = Mux(negative, half | (rest_is_zero & lowest), half & (~rest_is_zero | lowest))
         total = rounded("rounded_total", normalized[7:], normalized[6:30], is_high, increment)
-        mantissa = register("total_mantissa", Cat(total[:23], total[23] | total[24]))
+        # Its leading one, which 0 has not, stays where it is or becomes a carry.
+        mantissa = register("total_mantissa", Cat(total[:23], normalized[29:].any()))
         carry = register("total_carry", total[24])
         negative = register("negative_4", negative)
         zeros = register("zeros_4", Cat(~is_high, zeros))

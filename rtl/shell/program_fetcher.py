@@ -92,7 +92,7 @@ class ProgramFetcher(wiring.Component):
         self._produce, self._consume = (Signal(range(2 * self._places), name=name) for name in ("produce", "consume"))
         self._arrives = Signal(name="arrives")
         self._left = Signal(range(self._chunk * self._parts + 1), name="left")  # parts that have been asked for
-        self._comes_more = self._left != 0
+        self._comes_more = Signal(name="comes_more")  # a register: whether a beat is taken depends on it
         self._lane = Signal(len(self._unpacker.places.p.lane), name="lane")
         self._ask(m)
         self._receive(m)
@@ -171,7 +171,7 @@ class ProgramFetcher(wiring.Component):
             with m.State("ASK"):
                 m.d.comb += [request.valid.eq(1), advances.eq(request.ready)]
                 with m.If(request.ready):
-                    m.d.sync += [self._left.eq(asked * self._parts), self._lane.eq(lane)]
+                    m.d.sync += [self._left.eq(asked * self._parts), self._comes_more.eq(1), self._lane.eq(lane)]
                     m.next = "RECEIVE"
             with m.State("RECEIVE"):
                 with m.If(~self._comes_more):
@@ -210,7 +210,10 @@ class ProgramFetcher(wiring.Component):
             *(write.en.eq(self._arrives), write.addr.eq(self._produce), write.data.eq(arrived)),
         ]
         with m.If(unpacker.rows.valid):
-            m.d.sync += [self._left.eq(self._left - 1), self._lane.eq(self._lane + 1)]
+            m.d.sync += [
+                *(self._left.eq(self._left - 1), self._comes_more.eq(self._left != 1)),
+                self._lane.eq(self._lane + 1),
+            ]
         with m.If(self._arrives):
             m.d.sync += self._produce.eq(self._produce + 1)
 

@@ -192,6 +192,7 @@ class Fetching(Proof):
         self.lemma(m, (seen == level) | (seen + 1 == level))
         self.claim(m, "what was asked for is always taken", level + arrives + left <= places)
         self.lemma(m, ~(looks | asks) | (left == 0))
+        self.lemma(m, self.inside("comes_more") == (left != 0))
         has_room = self.inside("has_room")
         free = level + arrives <= places - _CHUNK * parts
         self.lemma(m, ~(asks | (looks & has_room)) | free)
