@@ -96,13 +96,16 @@ class _Unit:
         self.in_flight = Signal(depth, name=f"in_flight_{name}")
         self.waiting = Signal(depth, name=f"waiting_{name}")
         self.newest = Signal(range(depth), name=f"newest_{name}")
-        # One bit for each slot.
+        # One bit for each slot. What an instruction waits for is there when it enters, and counts only then.
         self.next = Signal(depth, init=1, name=f"next_{name}")
         self.oldest = Signal(depth, init=1, name=f"oldest_{name}")
         self.finishing = Signal(depth, name=f"finishing_{name}")
-        self.finished = Signal(depth, name=f"finished_{name}")
+        self.finished = Signal(depth, name=f"finished_{name}", reset_less=True)
         self.waits = [
-            {other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}") for other in _WAITS_FOR[unit]}
+            {
+                other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}", reset_less=True)
+                for other in _WAITS_FOR[unit]
+            }
             for slot in range(depth)
         ]
         # Which are compared, which will be in the next cycle, and the bits of those that were in the one before.
@@ -353,7 +356,7 @@ class Scoreboard(wiring.Component):
         found = {}
         for unit, state in units.items():
             name = unit.name.lower()
-            before = Signal(depth, name=f"found_{name}")
+            before = Signal(depth, name=f"found_{name}", reset_less=True)
             found[unit] = Signal(depth, name=f"finds_{name}")
             hits = [Signal(depth, name=f"hits_{name}_{way}") for way in range(ways(depth))]
             m.d.comb += found[unit].eq(Mux(first, 0, before) | functools.reduce(operator.or_, hits))
