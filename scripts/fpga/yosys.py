@@ -12,6 +12,7 @@ from openmxu.rtl.fpga.target import Family
 from scripts.fpga.ecp5.carry_chains import leave_open, shorten_carry_chains
 from scripts.fpga.ecp5.floorplan import Sites, fix_array
 from scripts.fpga.ecp5.output_registers import merge_output_registers
+from scripts.fpga.ecp5.reset_copies import copy_resets
 from scripts.fpga.errors import NetlistError, ToolError
 from scripts.fpga.tools import run_tool
 
@@ -148,6 +149,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
         netlist = json.loads((folder / mapped).read_text())
         merge_output_registers(netlist, top)
         shorten_carry_chains(netlist, top)
+        copy_resets(netlist, top)
         fix_array(netlist, top, array_sites)
         (folder / merged).write_text(json.dumps(netlist))
         ran |= _run(f"{top}.netlist", [f"read_json {merged}", *writes], folder, merged, product)
