@@ -96,11 +96,12 @@ class _Unit:
         self.in_flight = Signal(depth, name=f"in_flight_{name}")
         self.waiting = Signal(depth, name=f"waiting_{name}")
         self.newest = Signal(range(depth), name=f"newest_{name}")
-        # One bit for each slot. What an instruction waits for is there when it enters, and counts only then.
+        # One bit for each slot.
         self.next = Signal(depth, init=1, name=f"next_{name}")
         self.oldest = Signal(depth, init=1, name=f"oldest_{name}")
         self.finishing = Signal(depth, name=f"finishing_{name}")
         self.finished = Signal(depth, name=f"finished_{name}", reset_less=True)
+        # Without a reset: written when an instruction enters its slot, and read only from then on.
         self.waits = [
             {
                 other: Signal(depth, name=f"waits_{name}_{slot}_{other.name.lower()}", reset_less=True)

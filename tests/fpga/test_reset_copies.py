@@ -29,7 +29,7 @@ def design(sizes):
             bit = FIRST + len(cells)
             cells[f"{unit}.register_{index}"] = flip_flop(bit, RESET, CLOCK, bit)
     ports = {"rst": {"direction": "input", "bits": [PORT]}, "next": {"direction": "input", "bits": [NEXT]}}
-    return {"modules": {"top": {"ports": ports, "cells": cells}}}
+    return {"modules": {"top": {"ports": ports, "cells": cells, "netnames": {}}}}
 
 
 def drivers(cells):

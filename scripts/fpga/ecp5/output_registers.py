@@ -6,8 +6,9 @@ time for routing. Tools of vendors do the same.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
+
+from scripts.fpga.ecp5.connections import readers
 
 __all__ = ["merge_output_registers"]
 
@@ -39,7 +40,7 @@ def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
     """
     module = netlist["modules"][top]
     cells = module["cells"]
-    readers = _readers(module)
+    reads = readers(module)
     merged = 0
     for block in [cell for cell in cells.values() if cell["type"] == _BLOCK]:
         parameters = block["parameters"]
@@ -48,9 +49,9 @@ def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
             outputs = [
                 name
                 for name in (f"DO{port}{index}" for port in ports for index in range(_OUTPUTS))
-                if readers[_bit(block, name)]
+                if reads[_bit(block, name)]
             ]
-            registers = [_register(cells, readers[_bit(block, name)], _clock(block, ports[-1])) for name in outputs]
+            registers = [_register(cells, reads[_bit(block, name)], _clock(block, ports[-1])) for name in outputs]
             if not outputs or None in registers or any(parameters[f"REGMODE_{port}"] != "NOREG" for port in ports):
                 continue
             for port in ports:
@@ -63,24 +64,9 @@ def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
     return merged
 
 
-def _readers(module: dict[str, Any]) -> defaultdict[Any, list[tuple[str, str]]]:
-    """Cell and port of each that reads a bit; a port of the module is one without a cell."""
-    readers: defaultdict[Any, list[tuple[str, str]]] = defaultdict(list)
-    for name, cell in module["cells"].items():
-        for port, bits in cell["connections"].items():
-            if cell["port_directions"][port] != "output":
-                for bit in bits:
-                    readers[bit].append((name, port))
-    for name, port in module["ports"].items():
-        if port["direction"] != "input":
-            for bit in port["bits"]:
-                readers[bit].append(("", name))
-    return readers
-
-
-def _register(cells: dict[str, Any], readers: list[tuple[str, str]], clock: tuple[Any, str]) -> str | None:
+def _register(cells: dict[str, Any], pins: list[tuple[str, str]], clock: tuple[Any, str]) -> str | None:
     """The one flip-flop that reads a bit, if the block can do the same."""
-    (name, port), *others = readers
+    (name, port), *others = pins
     if others or port not in ("DI", "M") or cells[name]["type"] != _REGISTER:
         return None
     register = cells[name]

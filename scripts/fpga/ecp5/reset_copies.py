@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
+
+from scripts.fpga.ecp5.connections import Pin, drivers, readers
 
 __all__ = ["copy_resets"]
 
@@ -24,12 +25,6 @@ _FEW = 20
 """A register with fewer readers is copied with the logic behind it: it is there for that."""
 
 _RESET, _REGISTER, _LOGIC = "LSR", "TRELLIS_FF", "LUT4"
-
-
-class _Pin(NamedTuple):
-    cell: str
-    port: str
-    place: int
 
 
 def copy_resets(netlist: dict[str, Any], top: str) -> int:
@@ -49,48 +44,52 @@ def copy_resets(netlist: dict[str, Any], top: str) -> int:
     """
     module = netlist["modules"][top]
     cells = module["cells"]
-    drivers, readers = _connections(cells)
-    free = 1 + max(bit for bit in (*drivers, *readers, *_port_bits(module)) if isinstance(bit, int))
+    driven_by, read_by = drivers(module), readers(module)
+    named = (bit for net in module["netnames"].values() for bit in net["bits"])
+    fresh = max(bit for bit in (*driven_by, *read_by, *named) if isinstance(bit, int))
     added = 0
-    for bit, pins in list(readers.items()):
-        driver = drivers.get(bit)
-        if driver is None or sum(pin.port == _RESET for pin in pins) < _MANY:
+
+    def add(name: str, port: str) -> dict[str, Any]:
+        """A copy of a cell that drives a new bit."""
+        nonlocal fresh
+        fresh += 1
+        made: dict[str, Any] = copy.deepcopy(cells[name])
+        made["connections"][port] = [fresh]
+        cells[f"{name}$copy{added}"] = made
+        return made
+
+    for bit, pins in list(read_by.items()):
+        if bit not in driven_by or sum(port == _RESET for _, port in pins) < _MANY:
             continue
-        logic = cells[driver.cell]
-        if logic["type"] not in (_LOGIC, _REGISTER):
+        name, output = driven_by[bit]
+        if cells[name]["type"] not in (_LOGIC, _REGISTER):
             continue
-        for group in _near_each_other(pins)[1:]:
+        for group in _near_each_other([pin for pin in pins if pin[0]])[1:]:
             added += 1
-            made = copy.deepcopy(logic)
-            cells[f"{driver.cell}$copy{added}"] = made
-            made["connections"][driver.port] = [free]
-            for pin in group:
-                cells[pin.cell]["connections"][pin.port][pin.place] = free
-            free += 1
-            if logic["type"] == _REGISTER:
+            made = add(name, output)
+            for cell, port in group:
+                inputs = cells[cell]["connections"]
+                inputs[port] = [made["connections"][output][0] if one == bit else one for one in inputs[port]]
+            if made["type"] == _REGISTER:
                 continue
-            for port, bits in made["connections"].items():
-                source = drivers.get(bits[0])
-                if port == driver.port or source is None or len(readers[bits[0]]) >= _FEW:
+            for port, (source,) in made["connections"].items():
+                if port == output or source not in driven_by or len(read_by[source]) >= _FEW:
                     continue
-                if cells[source.cell]["type"] == _REGISTER:
-                    register = copy.deepcopy(cells[source.cell])
-                    register["connections"][source.port] = [free]
-                    cells[f"{source.cell}$copy{added}"] = register
-                    made["connections"][port] = [free]
-                    free += 1
+                register, q = driven_by[source]
+                if cells[register]["type"] == _REGISTER:
+                    made["connections"][port] = add(register, q)["connections"][q]
     return added
 
 
-def _near_each_other(pins: Iterable[_Pin]) -> list[list[_Pin]]:
-    """Pins by the units of their cells, the small ones together; all of them at the end of the list, if not alone."""
-    groups, rest = _by_unit([(pin.cell.split(".")[:-1], pin) for pin in pins], 1)
+def _near_each_other(pins: list[Pin]) -> list[list[Pin]]:
+    """Groups of pins whose cells are in one unit; the first group has those of units with few of them."""
+    groups, rest = _by_unit([(cell.split(".")[:-1], (cell, port)) for cell, port in pins], 1)
     return [*([rest] if rest else []), *groups]
 
 
-def _by_unit(pins: list[tuple[list[str], _Pin]], depth: int) -> tuple[list[list[_Pin]], list[_Pin]]:
+def _by_unit(pins: list[tuple[list[str], Pin]], depth: int) -> tuple[list[list[Pin]], list[Pin]]:
     """Groups of pins whose paths begin alike for ``depth`` names or more, and those that are in none."""
-    units: defaultdict[tuple[str, ...], list[tuple[list[str], _Pin]]] = defaultdict(list)
+    units: defaultdict[tuple[str, ...], list[tuple[list[str], Pin]]] = defaultdict(list)
     for path, pin in pins:
         units[tuple(path[:depth])].append((path, pin))
     groups, rest = [], []
@@ -107,22 +106,3 @@ def _by_unit(pins: list[tuple[list[str], _Pin]], depth: int) -> tuple[list[list[
         else:
             groups.append([pin for _, pin in unit])
     return groups, rest
-
-
-def _connections(cells: dict[str, Any]) -> tuple[dict[Any, _Pin], defaultdict[Any, list[_Pin]]]:
-    """What drives each bit, and what reads it."""
-    drivers: dict[Any, _Pin] = {}
-    readers: defaultdict[Any, list[_Pin]] = defaultdict(list)
-    for name, cell in cells.items():
-        for port, bits in cell["connections"].items():
-            is_output = cell["port_directions"][port] == "output"
-            for place, bit in enumerate(bits):
-                if is_output:
-                    drivers[bit] = _Pin(name, port, place)
-                else:
-                    readers[bit].append(_Pin(name, port, place))
-    return drivers, readers
-
-
-def _port_bits(module: dict[str, Any]) -> list[Any]:
-    return [bit for port in module["ports"].values() for bit in port["bits"]]

@@ -1,0 +1,38 @@
+"""What drives and what reads the bits of a flat netlist, as Yosys writes it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+__all__ = ["drivers", "readers"]
+
+Pin = tuple[str, str]
+"""A cell and its port; a port of the module is one without a cell."""
+
+
+def drivers(module: dict[str, Any]) -> dict[int, Pin]:
+    """The cell and port that drives each bit; bits that come from outside have none."""
+    return {
+        bit: (name, port)
+        for name, cell in module["cells"].items()
+        for port, bits in cell["connections"].items()
+        if cell["port_directions"][port] == "output"
+        for bit in bits
+        if isinstance(bit, int)
+    }
+
+
+def readers(module: dict[str, Any]) -> defaultdict[Any, list[Pin]]:
+    """Cell and port of each that reads a bit or a constant."""
+    found: defaultdict[Any, list[Pin]] = defaultdict(list)
+    for name, cell in module["cells"].items():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] != "output":
+                for bit in bits:
+                    found[bit].append((name, port))
+    for name, port in module["ports"].items():
+        if port["direction"] != "input":
+            for bit in port["bits"]:
+                found[bit].append(("", name))
+    return found
