@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from scripts.fpga.ecp5.connections import Pin, last_net, readers
+
 __all__ = ["leave_open", "shorten_carry_chains"]
 
 _CELL = "CCU2C"
@@ -69,9 +71,9 @@ def shorten_carry_chains(netlist: dict[str, Any], top: str) -> int:
     """
     module = netlist["modules"][top]
     cells = module["cells"]
-    reads = _reads(module)
+    reads = readers(module)
     saved = 0
-    fresh = max(bit for net in module["netnames"].values() for bit in net["bits"] if isinstance(bit, int))
+    fresh = last_net(module)
     for names in list(_chains(cells, reads)):
         chain = [cells[name] for name in names]
         *between, last = [cell["connections"]["COUT"][0] for cell in chain]
@@ -83,7 +85,7 @@ def shorten_carry_chains(netlist: dict[str, Any], top: str) -> int:
         halves, lookup = _with_carry(halves, chain[0]["connections"]["CIN"][0], reads)
         needed = (len(halves) + 1) // 2
         is_plain = all(cell["parameters"][f"INJECT1_{half}"].strip() == "NO" for cell in chain for half in (0, 1))
-        if needed > len(chain) + 1 or any(reads[carry] > 1 for carry in between) or not is_plain:
+        if needed > len(chain) + 1 or any(len(reads[carry]) > 1 for carry in between) or not is_plain:
             if not reads[last]:
                 del chain[-1]["connections"]["COUT"]
                 saved += 2
@@ -113,7 +115,7 @@ def leave_open(netlist: dict[str, Any], top: str) -> None:
 
 
 def _with_carry(
-    halves: list[_Half], carry: Bit, reads: defaultdict[Bit, int]
+    halves: list[_Half], carry: Bit, reads: defaultdict[Any, list[Pin]]
 ) -> tuple[list[_Half], dict[str, Any] | None]:
     """The halves of a chain into which no carry comes from outside, and a LUT that adds the first bit where the first
     half only carries."""
@@ -162,7 +164,7 @@ def _fill(chain: list[dict[str, Any]], halves: list[_Half]) -> None:
     del chain[-1]["connections"]["COUT"]
 
 
-def _chains(cells: dict[str, Any], reads: defaultdict[Bit, int]) -> Iterator[list[str]]:
+def _chains(cells: dict[str, Any], reads: defaultdict[Any, list[Pin]]) -> Iterator[list[str]]:
     """Names of the cells of each chain, in order."""
     chained = {name: cell["connections"] for name, cell in cells.items() if cell["type"] == _CELL}
     of_carry = {ports["CIN"][0]: name for name, ports in chained.items()}
@@ -174,18 +176,3 @@ def _chains(cells: dict[str, Any], reads: defaultdict[Bit, int]) -> Iterator[lis
         while (carry := chained[chain[-1]]["COUT"][0]) in of_carry and reads[carry]:
             chain.append(of_carry[carry])
         yield chain
-
-
-def _reads(module: dict[str, Any]) -> defaultdict[Bit, int]:
-    """How many inputs and ports read a net."""
-    reads: defaultdict[Bit, int] = defaultdict(int)
-    for cell in module["cells"].values():
-        for port, bits in cell["connections"].items():
-            if cell["port_directions"][port] != "output":
-                for bit in bits:
-                    reads[bit] += isinstance(bit, int)
-    for port in module["ports"].values():
-        if port["direction"] != "input":
-            for bit in port["bits"]:
-                reads[bit] += isinstance(bit, int)
-    return reads

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-__all__ = ["drivers", "readers"]
+__all__ = ["drivers", "last_net", "readers"]
 
 Pin = tuple[str, str]
 """A cell and its port; a port of the module is one without a cell."""
@@ -24,15 +24,23 @@ def drivers(module: dict[str, Any]) -> dict[int, Pin]:
 
 
 def readers(module: dict[str, Any]) -> defaultdict[Any, list[Pin]]:
-    """Cell and port of each that reads a bit or a constant."""
+    """Cell and port of each that reads a bit; constants have none."""
     found: defaultdict[Any, list[Pin]] = defaultdict(list)
     for name, cell in module["cells"].items():
         for port, bits in cell["connections"].items():
             if cell["port_directions"][port] != "output":
                 for bit in bits:
-                    found[bit].append((name, port))
+                    if isinstance(bit, int):
+                        found[bit].append((name, port))
     for name, port in module["ports"].items():
         if port["direction"] != "input":
             for bit in port["bits"]:
-                found[bit].append(("", name))
+                if isinstance(bit, int):
+                    found[bit].append(("", name))
     return found
+
+
+def last_net(module: dict[str, Any]) -> int:
+    """The highest number of a net: those above it are free for new ones."""
+    named = (bit for net in module["netnames"].values() for bit in net["bits"] if isinstance(bit, int))
+    return max((*drivers(module), *readers(module), *named))

@@ -11,7 +11,7 @@ import copy
 from collections import defaultdict
 from typing import Any
 
-from scripts.fpga.ecp5.connections import Pin, drivers, readers
+from scripts.fpga.ecp5.connections import Pin, drivers, last_net, readers
 
 __all__ = ["copy_resets"]
 
@@ -45,8 +45,7 @@ def copy_resets(netlist: dict[str, Any], top: str) -> int:
     module = netlist["modules"][top]
     cells = module["cells"]
     driven_by, read_by = drivers(module), readers(module)
-    named = (bit for net in module["netnames"].values() for bit in net["bits"])
-    fresh = max(bit for bit in (*driven_by, *read_by, *named) if isinstance(bit, int))
+    fresh = last_net(module)
     added = 0
 
     def add(name: str, port: str) -> dict[str, Any]:
