@@ -127,14 +127,15 @@ def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
     with _generating(config):
         from openmxu.rtl.fpga.verilog import to_verilog
         from openmxu.rtl.serial.link.uart import uart_divisor
-        from openmxu.rtl.serial.top import TOP as SERIAL_TOP
-        from openmxu.rtl.serial.top import Top
+        from openmxu.rtl.serial.uart_shell import TOP as SERIAL_TOP
+        from openmxu.rtl.serial.uart_shell import UartShell
+        from openmxu.rtl.shell.clocked import Clocked
 
         try:
             uart_divisor(clock, baud)
         except ValueError as error:
             raise InputError(str(error)) from None
-        return to_verilog(Top(config, clock=clock, baud=baud), SERIAL_TOP)
+        return to_verilog(Clocked(UartShell(config, clock=clock, baud=baud)), SERIAL_TOP)
 
 
 def _generating(config: Config) -> AbstractContextManager[None]:

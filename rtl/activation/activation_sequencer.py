@@ -128,6 +128,8 @@ class ActivationSequencer(wiring.Component):
         takes = Signal()
         running = Signal()
         group = Signal(range(groups))
+        # Whether it is the last one, of which whoever offers passes has to know early in a cycle.
+        ends_pass = Signal(init=groups == 1)
         m.d.comb += [
             running.eq(group != 0),
             may_start.eq(self.passes.valid & self.sequences.valid & room.is_left & ~running),
@@ -136,14 +138,15 @@ class ActivationSequencer(wiring.Component):
             starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
             takes.eq(starts & pass_.completes),
             # The last of several beats does not wait for anything.
-            self.passes.ready.eq(beat.ends_pass & (starts if groups == 1 else 1)),
+            self.passes.ready.eq(ends_pass & (starts if groups == 1 else 1)),
             self.sequences.ready.eq(beat.active & beat.ends_walk),
         ]
         m.d.sync += room.step(takes, self.written)
         with m.If(beat.active):
-            m.d.sync += group.eq(group + 1)
-            with m.If(beat.ends_pass):
-                m.d.sync += group.eq(0)
+            m.d.sync += [
+                group.eq(Mux(ends_pass, 0, group + 1)),
+                ends_pass.eq((group == (groups - 2) % groups) | (groups == 1)),
+            ]
 
         m.d.comb += [
             beat.active.eq(starts | running),
@@ -157,8 +160,8 @@ class ActivationSequencer(wiring.Component):
             beat.is_int32.eq(sequence.is_int32),
             beat.parameters.eq((sequence.parameters << ceil_log2(groups)) | group),
             beat.completes.eq(pass_.completes),
-            beat.ends_pass.eq(group == groups - 1),
-            beat.ends_walk.eq(beat.ends_pass & pass_.last),
+            beat.ends_pass.eq(ends_pass),
+            beat.ends_walk.eq(ends_pass & pass_.last),
         ]
         with m.If(pass_.operand == Operand.MULTIPLY):
             m.d.comb += beat.operation.eq(PoolOperation.HOLD)

@@ -105,9 +105,12 @@ class ActivationUnit(wiring.Component):
             self.commands.ready.eq((is_activate & walker.walks.ready) | loaded),
             self.done.eq(writer.done | loaded),
         ]
+        # Counted a cycle later, for it is known late in a cycle.
+        begun = Signal()
         m.d.sync += [
-            in_flight.eq(tally(in_flight, walker.walks.valid & walker.walks.ready, writer.done)),
-            loads.eq(self.commands.valid & ~is_activate & (in_flight == 0) & ~loaded),
+            begun.eq(walker.walks.valid & walker.walks.ready),
+            in_flight.eq(tally(in_flight, begun, writer.done)),
+            loads.eq(self.commands.valid & ~is_activate & (in_flight == 0) & ~begun & ~loaded),
             has_loaded.eq(loaded),
         ]
         first, address = self._distribute(m, fetcher, sequencer, datapath, writer)

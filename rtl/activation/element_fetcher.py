@@ -105,6 +105,8 @@ class ElementFetcher(wiring.Component):
         waiting = data.StructLayout({"content": pass_layout(config), "is_wide": 1})
         m.submodules.queue = queue = StreamFIFO(waiting, self.passes_ahead(config))
         m.submodules.fetched = fetched = StreamFIFO(row_layout(config), 2 * self.passes_ahead(config))
+        # What the pass that was made last waits for: nothing, if it has gone.
+        self._needs = Signal(data.StructLayout({"place": 1, "request": 1, "another": 1}))
         self._fetch(m, self._make_passes(m, waiting), queue)
         m.d.comb += [
             fetched.input.payload.eq(self.rows.response.payload),
@@ -154,26 +156,29 @@ class ElementFetcher(wiring.Component):
         step, command = self.steps.p, self.commands.p
         made = Signal(passes.p.shape(), reset_less=True)
         content = made.content
-        is_made = Signal()
         has_operand = Signal()
         is_operand = Signal()
         is_free = Signal()
         comes = Signal()
         offset = Signal(width)
         from_elements = Signal()
+        is_wide = Signal()
         m.d.comb += [
             passes.payload.eq(made),
-            passes.valid.eq(is_made),
-            is_free.eq(~is_made | passes.ready),
+            passes.valid.eq(self._needs.place | self._needs.request),
+            is_free.eq(passes.ready),
             has_operand.eq(step.ends & (command.operand != Operand.NONE)),
             comes.eq(self.steps.valid & self.commands.valid),
             self.steps.ready.eq(is_free & self.commands.valid & (is_operand | ~has_operand)),
             self.commands.ready.eq(self.steps.valid & self.steps.ready & step.last),
             from_elements.eq(is_operand | (step.inside & command.from_unified_buffer)),
+            is_wide.eq(Mux(is_operand, command.operand_wide, command.source_wide)),
         ]
         with m.If(is_free):
             m.d.sync += [
-                is_made.eq(comes),
+                self._needs.place.eq(comes),
+                self._needs.request.eq(comes & from_elements),
+                self._needs.another.eq(comes & from_elements & is_wide),
                 content.row.eq(step.address),
                 content.from_accumulators.eq(step.inside & ~command.from_unified_buffer & ~is_operand),
                 content.from_elements.eq(from_elements),
@@ -182,7 +187,7 @@ class ElementFetcher(wiring.Component):
                 content.completes.eq(step.ends & (is_operand | ~has_operand)),
                 content.last.eq(step.last & (is_operand | ~has_operand)),
                 content.repeat.eq(step.repeat),
-                made.is_wide.eq(from_elements & Mux(is_operand, command.operand_wide, command.source_wide)),
+                made.is_wide.eq(from_elements & is_wide),
                 made.address.eq(Mux(is_operand, command.operand_address + offset, step.address)),
             ]
         with m.If(is_free & comes):
@@ -196,22 +201,17 @@ class ElementFetcher(wiring.Component):
 
     def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> None:
         """Request the rows of each pass, which is queued together with its first request."""
-        request = self.rows.request
-        content = passes.p.content
-        is_second = Signal()
+        request, needs = self.rows.request, self._needs
         m.d.comb += [
-            queue.input.p.content.eq(content),
+            queue.input.p.content.eq(passes.p.content),
             queue.input.p.is_wide.eq(passes.p.is_wide),
-            queue.input.valid.eq(passes.valid & ~is_second & (request.ready | ~content.from_elements)),
-            request.payload.eq(passes.p.address + is_second),
-            request.valid.eq(passes.valid & content.from_elements & (queue.input.ready | is_second)),
+            queue.input.valid.eq(needs.place & (request.ready | ~needs.request)),
+            # The second request comes when the pass has its place.
+            request.payload.eq(passes.p.address + ~needs.place),
+            request.valid.eq(needs.request & (queue.input.ready | ~needs.place)),
             passes.ready.eq(
-                Mux(
-                    is_second,
-                    request.ready,
-                    queue.input.ready & ~passes.p.is_wide & (request.ready | ~content.from_elements),
-                )
+                ~needs.another & (request.ready | ~needs.request) & (queue.input.ready | ~needs.place),
             ),
         ]
-        with m.If(request.valid & request.ready):
-            m.d.sync += is_second.eq(passes.p.is_wide & ~is_second)
+        with m.If(request.valid & request.ready & needs.another):
+            m.d.sync += [needs.place.eq(0), needs.another.eq(0)]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from openmxu.arch.numerics import FRACTION_BITS, add_scaled, requantize
 from openmxu.rtl.activation.column_state import ColumnState
 from openmxu.rtl.activation.scaler import MAGNITUDE_WIDTH, Scaler
+from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.dispatch.commands import OutputLayout
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
@@ -16,6 +17,9 @@ __all__ = ["Requantizer"]
 
 _SUM_WIDTH = MAGNITUDE_WIDTH + 2
 """Bits of a signed sum of two scaled operands."""
+
+_PART = 4
+"""Bits that a logic cell takes."""
 
 
 class Requantizer(wiring.Component):
@@ -115,24 +119,42 @@ class Requantizer(wiring.Component):
         ]
         fixed = first.newest
 
-        # 2: round half to even, which in two's complement is the same for negative numbers; zero point.
-        increment = fixed[FRACTION_BITS - 1] & (fixed[: FRACTION_BITS - 1].any() | fixed[FRACTION_BITS])
-        shifted = chained_sum(
+        # 2: round half to even, which in two's complement is the same for negative numbers; zero point. The carry chain
+        # rounds as well: a bit that is added to 1 passes a carry on or makes one, so that a carry comes out of
+        # `any_bit` if one of the parts has a bit, and out of `half` if that is set as well.
+        below_half = Cat(fixed[FRACTION_BITS], fixed[: FRACTION_BITS - 1])
+        any_bit = Cat(below_half[start : start + _PART].any() for start in range(0, len(below_half), _PART))
+        half = fixed[FRACTION_BITS - 1]
+        zero_point = Cat(self.output.zero_point, self.output.zero_point[-1].replicate(3))
+        total = chained_sum(
             m,
             platform,
             "shifted_sum",
-            [fixed[FRACTION_BITS:], Cat(self.output.zero_point, self.output.zero_point[-1].replicate(3))],
-            first=lambda integer, zero_point: integer,
-            second=lambda integer, zero_point: zero_point,
-            carry=increment,
+            [Cat(any_bit, half, fixed[FRACTION_BITS:]), Cat(Const(-1, len(any_bit)), Const(0, 1), zero_point)],
+            first=lambda fixed, added: fixed,
+            second=lambda fixed, added: added,
         )
-        shifted = register("shifted", shifted.as_signed(), signed(_SUM_WIDTH - FRACTION_BITS))
+        shifted = register("shifted", total[len(any_bit) + 1 :].as_signed(), signed(_SUM_WIDTH - FRACTION_BITS))
 
         # 3 and 4: lower limit, upper limit. What is beyond every limit is cut to as many bits.
         minimum = register("minimum", self.output.minimum, signed(18))
         maximum = register("maximum_3", register("maximum_2", self.output.maximum, signed(18)), signed(18))
         is_beyond = ~shifted[-1] & shifted[17:-1].any()
-        raised = Mux(shifted < minimum, minimum, Cat(shifted[:17] | is_beyond.replicate(17), shifted[-1]).as_signed())
+        raised = Mux(
+            _is_less(shifted, minimum), minimum, Cat(shifted[:17] | is_beyond.replicate(17), shifted[-1]).as_signed()
+        )
         raised = register("raised", raised, signed(18))
-        m.d.sync += self.value.eq(Mux(raised > maximum, maximum, raised))
+        m.d.sync += self.value.eq(Mux(_is_less(maximum, raised), maximum, raised))
         return m
+
+
+def _is_less(first: Value, second: Value) -> Value:
+    """Whether ``first < second``, signed: with their signs inverted both count from the least value on."""
+    width = max(len(first), len(second))
+    sign = 1 << (width - 1)
+    return is_less(*(_extended(value, width) ^ sign for value in (first, second)))
+
+
+def _extended(value: Value, width: int) -> Value:
+    """A signed value's bits, with copies of its sign above them."""
+    return Cat(value, value[-1].replicate(width - len(value)))

@@ -19,6 +19,9 @@ MAGNITUDE_WIDTH = REQUANTIZED_LIMIT.bit_length() + FRACTION_BITS
 _SPLIT = 18
 """Bits of the lower part of a mantissa: a DSP block takes as many."""
 
+_ROUNDED = 5
+"""Bits of a normalized total below all that are kept or are half of what is kept."""
+
 _PLACE_BIAS = 14
 """What makes the sum of exponents the place of a product: 128 to 159 where it is from 2**-14 to 2**18."""
 
@@ -85,23 +88,27 @@ class Scaler(wiring.Component):
 
         # 2 and 3: the leading one moves to bit 30, or to bit 29.
         negative = total[31]
-        normalized = register("normalized_2", _shift_left(total[:31], zero_bytes, 8) ^ negative.replicate(31))
-        negative = register("negative_2", negative)
+        before = register("normalized_2", _shift_left(total[:31], zero_bytes, 8) ^ negative.replicate(31))
+        negative_2 = register("negative_2", negative)
         zero_bytes = register("zero_bytes_2", zero_bytes)
-        zero_pairs = _leading_zeros(normalized[29:], normalized[27:29], normalized[25:27])
-        normalized = register("normalized_3", _shift_left(normalized, zero_pairs, 2, negative))
-        negative = register("negative_3", negative)
+        zero_pairs = _leading_zeros(before[29:], before[27:29], before[25:27])
+        normalized = register("normalized_3", _shift_left(before, zero_pairs, 2, negative_2)[_ROUNDED:])
+        negative = register("negative_3", negative_2)
         zeros = register("zeros_3", Cat(zero_pairs, zero_bytes))
+        # Whether all bits below are zero; what the shift lets in is.
+        low_5, low_3, low_1 = (low == negative_2.replicate(len(low)) for low in (before[:5], before[:3], before[:1]))
+        low_is_zero = Mux(zero_pairs[1], zero_pairs[0] | low_1, Mux(zero_pairs[0], low_3, low_5))
+        low_is_zero = register("low_is_zero", low_is_zero)
 
         # 4: float32(total). Its exponent is 30 - zeros, or one more if it carries.
-        is_high = normalized[30]
-        lowest = Mux(is_high, normalized[7], normalized[6])
-        half = Mux(is_high, normalized[6], normalized[5])
-        rest_is_zero = (normalized[:5] == negative.replicate(5)) & (~is_high | (normalized[5] == negative))
+        is_high = normalized[-1]
+        lowest = Mux(is_high, normalized[2], normalized[1])
+        half = Mux(is_high, normalized[1], normalized[0])
+        rest_is_zero = low_is_zero & (~is_high | (normalized[0] == negative))
         increment = Mux(negative, half | (rest_is_zero & lowest), half & (~rest_is_zero | lowest))
-        total = rounded("rounded_total", normalized[7:], normalized[6:30], is_high, increment)
+        total = rounded("rounded_total", normalized[2:], normalized[1:-1], is_high, increment)
         # Its leading one, which 0 has not, stays where it is or becomes a carry.
-        mantissa = register("total_mantissa", Cat(total[:23], normalized[29:].any()))
+        mantissa = register("total_mantissa", Cat(total[:23], normalized[-2:].any()))
         carry = register("total_carry", total[24])
         negative = register("negative_4", negative)
         zeros = register("zeros_4", Cat(~is_high, zeros))

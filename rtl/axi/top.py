@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from amaranth.hdl import ClockDomain, Module
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.axi.shell import Shell
+from openmxu.rtl.shell.clocked import make_domains
 
 __all__ = ["TOP", "Top"]
 
@@ -95,7 +96,7 @@ class Top(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.domains.sync = domain = ClockDomain()
+        domain = make_domains(m)
         m.submodules.shell = shell = self._shell
         m.d.comb += [domain.clk.eq(self.aclk), domain.rst.eq(~self.aresetn), self.irq.eq(shell.interrupt)]
         for prefix, channel, is_output in self._channels():

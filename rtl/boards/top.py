@@ -10,6 +10,7 @@ from openmxu.rtl.boards.board import Board
 from openmxu.rtl.boards.pll import Pll, pll_factors
 from openmxu.rtl.serial.link.uart import uart_divisor
 from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.shell.clocked import make_domains
 
 __all__ = ["TOP", "BoardTop"]
 
@@ -63,7 +64,7 @@ class BoardTop(Elaboratable):
         board = self._board
         pin = platform.request(platform.default_clk, dir="-")
         m.submodules.pll = pll = Pll(board.family, self._factors, pin, self._input)
-        m.domains.sync = domain = ClockDomain()
+        domain = make_domains(m)
         m.d.comb += domain.clk.eq(pll.clk)
         m.submodules.button = button = io.Buffer("i", platform.request("button", 0, dir="-"))
         # The synchronizer stays beside the pins; the register behind it may go where the core is.

@@ -205,8 +205,8 @@ class PlaneWalker(wiring.Component):
         rows_left = Signal.like(new.rows, reset_less=True)
         column = Signal.like(new.width, init=_COUNTS_FROM, reset_less=True)
         has_one_column = Signal(reset_less=True)
-        is_last_column = Signal(reset_less=True)
-        ends_row = Signal()
+        # Whether the plane's row of outputs ends with this one.
+        ends_row = Signal(reset_less=True)
         row_address = Signal.like(new.address, name="row_address", reset_less=True)
         column_offset = Signal.like(new.address, name="column_offset", reset_less=True)
         m.d.comb += [
@@ -215,7 +215,6 @@ class PlaneWalker(wiring.Component):
             moves.eq(~valid | outputs.ready),
             # One look at four registers, which a great many registers wait for.
             self.walks.ready.eq(moves & begins),
-            ends_row.eq(walk.is_plane & is_last_column),
         ]
         with m.If(self.walks.ready):
             m.d.sync += [
@@ -237,15 +236,15 @@ class PlaneWalker(wiring.Component):
             m.d.sync += [
                 rows_left.eq(left),
                 begins.eq((left == 0) | (begins & ~self.walks.valid)),
-                is_last_column.eq(column == walk.width),
+                ends_row.eq(walk.is_plane & (column == walk.width)),
             ]
             with m.If(ends_row):
                 m.d.sync += [
-                    is_last_column.eq(has_one_column),
+                    ends_row.eq(has_one_column),
                     row_address.eq(self._add_rows(m, platform, "next_row", row_address, walk.pitch, walk.wide)),
                 ]
             with m.If(begins):
-                m.d.sync += [is_last_column.eq(new.width == 1), row_address.eq(new.address)]
+                m.d.sync += [ends_row.eq(new.is_plane & (new.width == 1)), row_address.eq(new.address)]
             with m.If(begins | ends_row):
                 m.d.sync += [column.eq(_COUNTS_FROM), column_offset.eq(0)]
             with m.Else():

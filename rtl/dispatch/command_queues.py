@@ -88,5 +88,6 @@ class CommandQueues(wiring.Component):
             m.d.comb += starts.eq(scoreboard.startable[unit.value] & ~output.valid)
             m.d.sync += output.valid.eq(starts | (output.valid & ~output.ready))
             started.append(starts)
-        m.d.comb += scoreboard.started.eq(Cat(started))
+        # A cycle later: a unit is offered no other command in that cycle, and this takes the choice out of the path.
+        m.d.sync += scoreboard.started.eq(Cat(started))
         return m

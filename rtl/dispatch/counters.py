@@ -17,6 +17,10 @@ WORD_BITS = 32
 _RECENT_BITS = 6
 """Of the counters in flip-flops: they must not come round between two visits of their total."""
 
+_NEIGHBOUR_BITS = 2
+_NEIGHBOURS = 1 << _NEIGHBOUR_BITS
+"""Counters among which one is chosen in a cycle."""
+
 
 def increments_layout() -> data.StructLayout:
     """Whether each counter grows in this cycle; those of bytes by a beat."""
@@ -90,13 +94,18 @@ class Counters(wiring.Component):
         m.d.sync += [stages[0].place.eq(place), stages[0].clears.eq(clears)]
         m.d.sync += [stages[1].eq(stages[0]), stages[2].eq(stages[1]), written.eq(stages[2].place)]
 
-        # The word leaves the memory into a register; the short counter is chosen beside it. The next cycle compares
-        # them, and the one behind it adds.
+        # The word leaves the memory into a register; the short counter is chosen beside it, among its neighbours first.
+        # The next cycle compares them, and the one behind it adds.
         left, chosen = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
         old, low = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
         wraps, carry = Signal(reset_less=True), Signal(reset_less=True)
+        neighbours = []
+        for first in range(0, len(recent), _NEIGHBOURS):
+            one = Signal(_RECENT_BITS, name=f"recent_from_{first}", reset_less=True)
+            m.d.sync += one.eq(Array(recent[first : first + _NEIGHBOURS])[place[1:][:_NEIGHBOUR_BITS]])
+            neighbours.append(one)
         m.d.sync += [
-            *(left.eq(read.data), chosen.eq(Array(recent)[stages[0].place[1:]])),
+            *(left.eq(read.data), chosen.eq(Array(neighbours)[stages[0].place[1 + _NEIGHBOUR_BITS :]])),
             *(old.eq(left), low.eq(chosen)),
             wraps.eq(~stages[1].place[0] & is_less(chosen, left[:_RECENT_BITS])),
         ]

@@ -108,7 +108,10 @@ class Management(wiring.Component):
                 m.d.sync += register.eq(request.data)
 
         flags = (self.running, self.faulted, self.waiting, self.scrubbing)
-        status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), self.units_busy)
+        # A cycle old, because the units are far.
+        busy = Signal.like(self.units_busy)
+        m.d.sync += busy.eq(self.units_busy)
+        status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), busy)
         registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
         # Which one it is stands in registers, because theirs are far from each other.
         chosen: Value = Const(0, 64)

@@ -146,7 +146,7 @@ class Scoreboard(wiring.Component):
     -------
     unit, access
         The next instruction's unit and what it touches; held from ``compare`` until two cycles after ``allocate``, the
-        unit from a cycle before ``compare``.
+        unit and the members of a single bit from a cycle before ``compare``.
     compare
         For one cycle: a new instruction has come. Four cycles after the last ``allocate`` or later; where an
         instruction got no slot, not before all units are idle.
@@ -234,7 +234,11 @@ class Scoreboard(wiring.Component):
             _MATRIX: is_host_read | self._activates,
             _ACTIVATION: is_host_read | is_host_write | is_matrix | reads_rows,
         }
-        older = (state.in_flight[ways(depth) :].bit_select(age, 1) & in_question[unit] for unit, state in units.items())
+        older = []
+        for unit, state in units.items():
+            matters = Signal(name=f"matters_{unit.name.lower()}", reset_less=True)
+            m.d.sync += matters.eq(in_question[unit])
+            older.append(state.in_flight[ways(depth) :].bit_select(age, 1) & matters)
         m.d.comb += [
             step.eq(self.compare | active),
             has_older.eq(Cat(older).any()),

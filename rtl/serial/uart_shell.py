@@ -9,7 +9,10 @@ from openmxu.arch.serial import MESSAGE_BYTES
 from openmxu.rtl.serial.link.uart import UartReceiver, UartTransmitter, uart_divisor
 from openmxu.rtl.serial.shell import Shell
 
-__all__ = ["UartShell"]
+__all__ = ["TOP", "UartShell"]
+
+TOP = "openmxu_serial"
+"""Name of the top module of Verilog that has nothing else."""
 
 _BITS_PER_BYTE = 10
 _PATIENCE_SECONDS = 0.05

@@ -139,12 +139,15 @@ class RegisterFile(wiring.Component):
         # What is answered is known before it is known when.
         from_core = Signal()
         answers = Signal()
+        # Whether the answer has a high word, and whether this may be it: the last time that it may be, it is.
+        is_wide = Signal()
+        may_answer = Signal()
         was_reset = Signal()
-        m.d.sync += was_reset.eq(self.core_resets)
+        m.d.sync += [was_reset.eq(self.core_resets), is_wide.eq(in_core | keeps_high)]
         word = Mux(from_core, self.management_response.payload, Cat(chosen, high_value))
         with m.If(~self.responses.valid):
             m.d.sync += self.responses.payload.eq(word[:REGISTER_WIDTH])
-        with m.If(answers & (in_core | keeps_high)):
+        with m.If(may_answer & is_wide):
             m.d.sync += high_half.eq(word[REGISTER_WIDTH:])
 
         def answer() -> None:
@@ -179,6 +182,7 @@ class RegisterFile(wiring.Component):
             with m.State("CHOOSE_GROUP"):
                 m.next = "READ_OWN"
             with m.State("READ_OWN"):
+                m.d.comb += may_answer.eq(1)
                 answer()
             with m.State("WRITE_CORE"):
                 m.d.comb += [self.management.valid.eq(1), self.requests.ready.eq(self.management.ready)]
@@ -193,7 +197,7 @@ class RegisterFile(wiring.Component):
                         m.next = "AWAIT_CORE"
             with m.State("AWAIT_CORE"):
                 # A reset may have come before the answer.
-                m.d.comb += self.management_response.ready.eq(1)
+                m.d.comb += [self.management_response.ready.eq(1), may_answer.eq(1)]
                 with m.If(self.management_response.valid):
                     answer()
                 with m.Elif(was_reset):

@@ -1,6 +1,6 @@
 """What every shell holds: the core with its registers, its program ring, its events and the first error of a memory."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, DomainRenamer, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -22,7 +22,10 @@ from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
 
-__all__ = ["ShellCore"]
+__all__ = ["CORE_DOMAIN", "ShellCore"]
+
+CORE_DOMAIN = "core"
+"""The clock domain of what a shell resets by itself; see :class:`~openmxu.rtl.shell.clocked.Clocked`."""
 
 _GRAIN = 1 << 16
 """Of the watchdog of a core with few logic cells, in cycles."""
@@ -34,6 +37,9 @@ class ShellCore(wiring.Component):
 
     An error of a memory stops dispatch; instructions that have begun end, with the data that came. So does a watchdog,
     when nothing goes on for as many cycles as the TIME_LIMIT register says.
+
+    The core is in a clock domain of its own, with the clock of ``sync``: its reset is one register, which a reset of
+    ``sync`` sets. Were it reset by both, thousands of flip-flops all over an FPGA would wait for the gate between them.
 
     Parameters
     ----------
@@ -85,7 +91,7 @@ class ShellCore(wiring.Component):
                 "host_read_errors": In(errors(read_error_layout(config.host_address_width, len(HOST_CLIENTS)))),
                 "host_write_errors": In(errors(write_error_layout(config.host_address_width))),
                 "weight_errors": In(errors(read_error_layout(config.weight_address_width, len(WEIGHT_CLIENTS)))),
-                "resets": Out(1),
+                "resets": Out(1, init=1),
                 "next_resets": Out(1),
                 "idle": In(1),
                 "interrupt": Out(1),
@@ -102,15 +108,15 @@ class ShellCore(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        resets = self.resets
         core = core_for(config)
+        in_core_domain = DomainRenamer(CORE_DOMAIN)
         self._make_units()
         m.submodules.registers = registers = self._registers
-        m.submodules.core = ResetInserter(resets)(core)
-        m.submodules.fetcher = ResetInserter(resets)(self._fetcher)
-        m.submodules.events = ResetInserter(resets)(self._events)
-        m.submodules.errors = ResetInserter(resets)(self._errors)
-        m.submodules.watchdog = ResetInserter(resets)(self._watchdog)
+        m.submodules.core = in_core_domain(core)
+        m.submodules.fetcher = in_core_domain(self._fetcher)
+        m.submodules.events = in_core_domain(self._events)
+        m.submodules.errors = in_core_domain(self._errors)
+        m.submodules.watchdog = in_core_domain(self._watchdog)
 
         connect(m, flipped(self.requests), registers.requests)
         connect(m, registers.responses, flipped(self.responses))
@@ -129,7 +135,8 @@ class ShellCore(wiring.Component):
         m.d.comb += [
             self.host_offset.eq(Cat(offset, registers.host_offset)),
             self.weight_offset.eq(Cat(offset, registers.weight_offset)),
-            registers.core_resets.eq(resets),
+            registers.core_resets.eq(self.resets),
+            ResetSignal(CORE_DOMAIN).eq(self.resets),
         ]
         self._reset(m)
         self._control_ring(m)
@@ -153,11 +160,18 @@ class ShellCore(wiring.Component):
 
     def _reset(self, m: Module) -> None:
         """Hold the core in reset until nothing is on its way from or to memory."""
-        settled = Signal(3)  # what was taken in the first cycle shows in the second, and in the register in the third
+        # What was taken in the first cycle shows in the second, and in the register in the third.
+        settled = Signal(3)
         idle = Signal()
-        begins = self._registers.command.reset
-        m.d.sync += [idle.eq(self.idle), settled.eq(Mux(begins, 0, Cat(1, settled))), self.resets.eq(self.next_resets)]
-        m.d.comb += self.next_resets.eq(begins | (self.resets & ~(settled.all() & idle)))
+        # A cycle later than it may be, because all that is in reset waits for it.
+        begins = Signal()
+        m.d.sync += [
+            begins.eq(self._registers.command.reset),
+            idle.eq(self.idle),
+            settled.eq(Mux(begins, 0, Cat(1, settled))),
+            self.resets.eq(self.next_resets),
+        ]
+        m.d.comb += self.next_resets.eq(begins | (self.resets & ~(settled[-1] & idle)))
 
     def _control_ring(self, m: Module) -> None:
         registers, fetcher = self._registers, self._fetcher

@@ -69,8 +69,9 @@ def _make_axi(config: Config) -> wiring.Component:
 
 def _make_serial(config: Config) -> wiring.Component:
     from openmxu.rtl.serial.shell import Shell
+    from openmxu.rtl.shell.clocked import Clocked
 
-    return Shell(config, _RETRANSMIT_CYCLES)
+    return Clocked(Shell(config, _RETRANSMIT_CYCLES))
 
 
 _RETRANSMIT_CYCLES = 20_000

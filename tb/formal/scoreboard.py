@@ -175,10 +175,13 @@ class Soundness(Proof):
         comparing, behind, free = Signal(name="comparing"), Signal(range(4), name="behind"), Signal(name="free")
         idle = Signal(range(5), name="idle")
         unit_before = Signal(2, name="unit_before")
+        flags = Cat(access[name] for name, field in access_layout(CONFIG) if field.width == 1)
+        flags_before = Signal(len(flags), name="flags_before")
         self._has_new = comparing | pending.any()
 
+        is_announced = (number == unit_before) & (flags == flags_before)
         may_be_new = (~comparing & (behind == 0)) | (idle == 4)
-        self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access) & (number == unit_before)))
+        self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access) & is_announced))
         is_kept = comparing | (behind == 1) | (behind == 2)
         self.assume(
             m, ~is_kept | unit.compare | ((Value.cast(access) == Value.cast(self._new)) & (number == self._new_unit))
@@ -190,6 +193,7 @@ class Soundness(Proof):
 
         m.d.sync += [
             unit_before.eq(number),
+            flags_before.eq(flags),
             idle.eq(Mux(unit.busy.any() | unit.allocate.any() | unit.compare, 0, Mux(idle == 4, 4, idle + 1))),
             free.eq((unit.compare | comparing) & ~unit.full.bit_select(number, 1)),
             behind.eq(Mux(unit.allocate.any(), 1, Mux(behind == 0, 0, behind + 1))),
@@ -207,7 +211,8 @@ class Soundness(Proof):
         self.lemma(m, ~active | comparing)
         self.lemma(m, ~compares | comparing | (behind == 1))
         self.lemma(m, active == (age == 1))
-        self.lemma(m, ~comparing | (unit_before == self._new_unit))
+        new_flags = Cat(self._new[name] for name, field in access_layout(CONFIG) if field.width == 1)
+        self.lemma(m, ~comparing | ((unit_before == self._new_unit) & (flags_before == new_flags)))
         # What is read next: the youngest instructions, or those behind them.
         slots = {}
         for queued in QueuedUnit:

@@ -79,8 +79,8 @@ from openmxu.rtl.serial.register_port import RegisterPort
 from openmxu.rtl.serial.shared_reader import SharedReader
 from openmxu.rtl.serial.shell import Shell as SerialShell
 from openmxu.rtl.serial.short_message import ShortMessage
-from openmxu.rtl.serial.top import Top as SerialTop
 from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.shell.clocked import Clocked
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
@@ -132,7 +132,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     UartReceiver: lambda config: UartReceiver(5),
     UartTransmitter: lambda config: UartTransmitter(5),
     SerialShell: lambda config: SerialShell(config, 100),
-    SerialTop: lambda config: SerialTop(config, clock=25_000_000, baud=1_000_000),
+    Clocked: lambda config: Clocked(UartShell(config, clock=25_000_000, baud=1_000_000)),
     RegisterFile: lambda config: RegisterFile(config, ShellKind.AXI),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     StreamRegister: lambda config: StreamRegister(OPERAND_WIDTH),
@@ -178,7 +178,7 @@ ADDRESSES = {
 ON_BLOCKS = (Ecp5LogicMultiplier, Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
 """Those that are made of blocks of an FPGA, which no simulator knows."""
 
-SYSTEMS = (Core, LiteCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, SerialTop)
+SYSTEMS = (Core, LiteCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, Clocked)
 """Those that hold all of the core."""
 
 

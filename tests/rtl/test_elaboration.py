@@ -21,7 +21,8 @@ from openmxu.rtl.core import Core
 from openmxu.rtl.cores import core_for
 from openmxu.rtl.lite.core import LiteCore
 from openmxu.rtl.serial.link.uart import uart_divisor
-from openmxu.rtl.serial.top import Top as SerialTop
+from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.shell.clocked import Clocked
 from tests.rtl.components import ADDRESSES, ON_BLOCKS, SYSTEMS, component_classes, make, modules
 
 LANES = [(size, 1 << exponent) for size in (2, 4, 8) for exponent in range(size.bit_length())]
@@ -77,7 +78,7 @@ def test_addresses_of_the_lite_core(addresses):
 
 def test_serial():
     config = Config(size=2, activation_lanes=1, **ADDRESSES["narrow"], host_data_bytes=4)
-    assert elaborate(SerialTop(config, clock=25_000_000, baud=5_000_000))
+    assert elaborate(Clocked(UartShell(config, clock=25_000_000, baud=5_000_000)))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_unit_alone(component: type[wiring.Component]):
         assert elaborate(make(component, Config(size=8, activation_lanes=2, host_data_bytes=4)))
 
 
-@pytest.mark.parametrize("component", [item for item in SYSTEMS if item not in (Core, LiteCore)])
+@pytest.mark.parametrize("component", [item for item in SYSTEMS if item not in (Core, LiteCore, Clocked)])
 def test_members_of_systems(component: type[wiring.Component]):
     with warnings.catch_warnings(action="ignore", category=UnusedElaboratable):
         _check_members(make(component, Config(size=2, activation_lanes=1)))

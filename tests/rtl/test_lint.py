@@ -15,7 +15,8 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
 from openmxu.rtl.fpga.verilog import to_verilog
-from openmxu.rtl.serial.top import Top as SerialTop
+from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.shell.clocked import Clocked
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
 from tests.rtl.components import ADDRESSES, ON_BLOCKS, SYSTEMS, component_classes, make
 
@@ -68,7 +69,7 @@ def test_axi(addresses, host_data_bytes, weight_data_bytes):
 
 def test_serial():
     config = Config(size=2, activation_lanes=1, **ADDRESSES["wide"], host_data_bytes=64, weight_data_bytes=4)
-    assert lint_component(SerialTop(config, clock=12_000_000, baud=1_000_000)) == ""
+    assert lint_component(Clocked(UartShell(config, clock=12_000_000, baud=1_000_000))) == ""
 
 
 class Folder(wiring.Component):

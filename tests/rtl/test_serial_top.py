@@ -9,7 +9,8 @@ from openmxu.arch.events import IDENTIFICATION
 from openmxu.arch.registers import device_register
 from openmxu.arch.serial import FrameKind, MessageKind
 from openmxu.driver.serial_frames import Deframer, Frame, decode_message, encode_frame, encode_message
-from openmxu.rtl.serial.top import Top
+from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.shell.clocked import Clocked
 
 CLOCK, BAUD = 8_000_000, 1_000_000
 CONFIG = Config(size=2, activation_lanes=1, unified_buffer_rows=4, accumulator_rows=4, parameter_sets=1)
@@ -17,8 +18,8 @@ CONFIG = Config(size=2, activation_lanes=1, unified_buffer_rows=4, accumulator_r
 
 def exchange() -> list[Frame]:
     """The device's frames: the answers to a beginning, to a read of each half of a register, and to a write."""
-    top = Top(CONFIG, clock=CLOCK, baud=BAUD)
-    bit = top.divisor
+    shell = UartShell(CONFIG, clock=CLOCK, baud=BAUD)
+    top, bit = Clocked(shell), shell.divisor
     offset = device_register("IDENTIFICATION").offset
     frames: list[Frame] = []
     deframer = Deframer()

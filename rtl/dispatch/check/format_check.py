@@ -31,6 +31,20 @@ _PART = 16
 
 _PART_MASK = (1 << _PART) - 1
 
+_TRANSFERS = (
+    *(Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE),
+    *(Opcode.WRITE_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY_ALTERNATE),
+)
+
+_NOT_ZERO = {
+    **dict.fromkeys(_TRANSFERS, ("rows",)),
+    Opcode.READ_WEIGHTS: ("tiles",),
+    Opcode.MATRIX_MULTIPLY: ("rows",),
+    Opcode.CONVOLVE: ("height", "width"),
+    Opcode.ACTIVATE: ("rows",),
+}
+"""Fields of instructions that must not be zero."""
+
 
 class FormatCheck(wiring.Component):
     """Unknown opcodes, reserved bits, reserved values and illegal values, the first of them.
@@ -73,6 +87,15 @@ class FormatCheck(wiring.Component):
                 return Const(0)
             return opcode_is[format.opcode] & keep(f"{name}_{format.opcode.name.lower()}", Cat(conditions)).any()
 
+        def is_zero(format: Format) -> Value:
+            """Whether a field of this format is zero that must not be: a register for each part of a field."""
+            fields = [self._field(format.opcode, name) for name in _NOT_ZERO.get(format.opcode, ())]
+            found = []
+            for number, field in enumerate(fields):
+                name = f"part_{number}_{format.opcode.name.lower()}"
+                found.append(~keep(name, Cat(_set_bits(field, (1 << len(field)) - 1))).any())
+            return opcode_is[format.opcode] & _any(found)
+
         number = self._field(Opcode.SET_CONFIGURATION, "register")
         illegal_registers = [keep("unknown_register", number >= len(REGISTERS))]
         for register, conditions in self._illegal_configuration().items():
@@ -86,6 +109,7 @@ class FormatCheck(wiring.Component):
             unimplemented.eq(_any(kept("unimplemented", f, *self._unimplemented(f)) for f in FORMATS)),
             illegal.eq(
                 _any(kept("illegal", f, *illegal_values[f.opcode]) for f in FORMATS if f.opcode in illegal_values)
+                | _any(is_zero(f) for f in FORMATS if f.opcode in _NOT_ZERO)
                 | (opcode_is[Opcode.SET_CONFIGURATION] & _any(illegal_registers))
             ),
         ]
@@ -119,26 +143,17 @@ class FormatCheck(wiring.Component):
         host_low = ceil_log2(self._config.host_alignment)
         weight_low = ceil_log2(self._config.weight_alignment)
         host = self._field(Opcode.READ_HOST_MEMORY, "host")
-        transfer = [self._field(Opcode.READ_HOST_MEMORY, "rows") == 0, host[:host_low].any()]
+        transfer = [host[:host_low].any()]
         weights = self._field(Opcode.READ_WEIGHTS, "weights")
         # MatrixMultiply and Convolve have their flags at the same places.
         lacks_tile = self._field(Opcode.CONVOLVE, "wide_weights") & ~self._field(Opcode.CONVOLVE, "next_tile")
         plane = self.configuration.convolution_plane
         return {
             Opcode.SYNCHRONIZE: [self._field(Opcode.SYNCHRONIZE, "units")[len(isa.UNITS) :].any()],
-            Opcode.READ_HOST_MEMORY: transfer,
-            Opcode.READ_HOST_MEMORY_ALTERNATE: transfer,
-            Opcode.WRITE_HOST_MEMORY: transfer,
-            Opcode.WRITE_HOST_MEMORY_ALTERNATE: transfer,
-            Opcode.READ_WEIGHTS: [self._field(Opcode.READ_WEIGHTS, "tiles") == 0, weights[:weight_low].any()],
-            Opcode.MATRIX_MULTIPLY: [self._field(Opcode.MATRIX_MULTIPLY, "rows") == 0, lacks_tile],
-            Opcode.CONVOLVE: [
-                self._field(Opcode.CONVOLVE, "height") == 0,
-                self._field(Opcode.CONVOLVE, "width") == 0,
-                plane.height == 0,
-                plane.width == 0,
-                lacks_tile,
-            ],
+            **dict.fromkeys(_TRANSFERS, transfer),
+            Opcode.READ_WEIGHTS: [weights[:weight_low].any()],
+            Opcode.MATRIX_MULTIPLY: [lacks_tile],
+            Opcode.CONVOLVE: [plane.height == 0, plane.width == 0, lacks_tile],
             Opcode.ACTIVATE: self._illegal_activate(),
         }
 
@@ -147,7 +162,6 @@ class FormatCheck(wiring.Component):
         output = self._field(Opcode.ACTIVATE, "output")
         sizes = (window.height, window.width, plane.height, plane.width, plane.output_width)
         return [
-            self._field(Opcode.ACTIVATE, "rows") == 0,
             *((self._field(Opcode.ACTIVATE, "pooling") != Pooling.NONE) & (size == 0) for size in sizes),
             self._field(Opcode.ACTIVATE, "table") & (output != OutputFormat.BYTE),
             (self._field(Opcode.ACTIVATE, "operand") == Operand.ADD) & (output == OutputFormat.INT32),

@@ -99,16 +99,20 @@ class InstructionCheck(wiring.Component):
         m.submodules.memory = memory = MemoryRange(self.config)
         self._inside, self._memory = ranges, memory
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
-        sets = self.new_word[:8] == Opcode.SET_CONFIGURATION
         number = field_of(self.new_word, Opcode.SET_CONFIGURATION, "register")
+        names_parameters, names_table = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(self.load):
             m.d.sync += [
                 self.word.eq(self.new_word),
-                self.loads_parameters.eq(sets & (number == Register.LOAD_PARAMETERS)),
-                self.loads_table.eq(sets & (number == Register.LOAD_TABLE)),
+                names_parameters.eq(number == Register.LOAD_PARAMETERS),
+                names_table.eq(number == Register.LOAD_TABLE),
             ]
             for opcode, bit in opcode_is.items():
                 m.d.sync += bit.eq(self.new_word[:8] == opcode)
+        m.d.comb += [
+            self.loads_parameters.eq(opcode_is[Opcode.SET_CONFIGURATION] & names_parameters),
+            self.loads_table.eq(opcode_is[Opcode.SET_CONFIGURATION] & names_table),
+        ]
         for unit in (format_, ranges):
             m.d.comb += [
                 unit.word.eq(self.word),
@@ -127,13 +131,14 @@ class InstructionCheck(wiring.Component):
             self.host.eq(Cat(Const(0, low), self._field(Opcode.READ_HOST_MEMORY, "host")[low:])),
             self.host_end.eq(memory.end),
         ]
-        # In RANGE; a register, because it selects what is compared.
+        # In RANGE; a register, because it selects what is compared, here and in the scoreboard.
         compares = Signal()
         m.d.sync += compares.eq(0)
+        m.d.comb += self.ranged.eq(compares)
         range_faults = self._range_faults(m, platform, opcode_is, compares)
         found = Signal(len(range_faults), reset_less=True)
         fault = Signal(FaultCode)
-        for index, code in reversed(list(enumerate(range_faults))):
+        for index, (code, _) in reversed(list(enumerate(range_faults))):
             with m.If(found[index]):
                 m.d.comb += fault.eq(code)
         m.d.sync += self.fault.eq(Mux(format_.found, format_.fault, fault))
@@ -152,8 +157,7 @@ class InstructionCheck(wiring.Component):
                     m.d.sync += compares.eq(1)
                     m.next = "RANGE"
             with m.State("RANGE"):
-                m.d.comb += self.ranged.eq(1)
-                m.d.sync += found.eq(Cat(range_faults.values()))
+                m.d.sync += found.eq(Cat(condition for _, condition in range_faults))
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.d.comb += self.passes.eq(~(found.any() | format_.found))
@@ -171,7 +175,7 @@ class InstructionCheck(wiring.Component):
 
     def _range_faults(
         self, m: Module, platform: object, opcode_is: dict[Opcode, Value], compares: Value
-    ) -> dict[FaultCode, Value]:
+    ) -> list[tuple[FaultCode, Value]]:
         """The faults that depend on sizes, windows and queued tiles, the first one first, while ``compares``."""
         outside = self._inside.outside_buffer
 
@@ -201,18 +205,18 @@ class InstructionCheck(wiring.Component):
         # MatrixMultiply and Convolve have their flags at the same places.
         takes_tile = self._field(Opcode.CONVOLVE, "next_tile")
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
-        return {
-            FaultCode.UNIFIED_BUFFER_RANGE: (touches_buffer & outside.unified_buffer)
-            | (reads_source & outside.source)
-            | (reads_operand & outside.operand),
-            FaultCode.ACCUMULATOR_RANGE: uses_accumulators & self._inside.outside_accumulators,
-            FaultCode.PARAMETER_RANGE: uses_parameters & self._outside_parameters(m),
-            FaultCode.HOST_WINDOW: is_transfer & self._memory.outside,
-            FaultCode.WEIGHT_WINDOW: reads_weights & self._memory.outside,
-            FaultCode.NO_TILE: is_matrix & ~Mux(takes_tile, enough, self.has_tile),
-            FaultCode.WEIGHT_QUEUE_FULL: reads_weights & self.weight_queue_full,
-            FaultCode.UNIFIED_BUFFER_OVERLAP: (reads_source & met) | (reads_operand & meets),
-        }
+        return [
+            (FaultCode.UNIFIED_BUFFER_RANGE, touches_buffer & outside.unified_buffer),
+            (FaultCode.UNIFIED_BUFFER_RANGE, reads_source & outside.source),
+            (FaultCode.UNIFIED_BUFFER_RANGE, reads_operand & outside.operand),
+            (FaultCode.ACCUMULATOR_RANGE, uses_accumulators & self._inside.outside_accumulators),
+            (FaultCode.PARAMETER_RANGE, uses_parameters & self._outside_parameters(m)),
+            (FaultCode.HOST_WINDOW, is_transfer & self._memory.outside),
+            (FaultCode.WEIGHT_WINDOW, reads_weights & self._memory.outside),
+            (FaultCode.NO_TILE, is_matrix & ~Mux(takes_tile, enough, self.has_tile)),
+            (FaultCode.WEIGHT_QUEUE_FULL, reads_weights & self.weight_queue_full),
+            (FaultCode.UNIFIED_BUFFER_OVERLAP, (reads_source & met) | (reads_operand & meets)),
+        ]
 
     def _outside_parameters(self, m: Module) -> Value:
         """Whether there are not so many parameter sets; a cycle later. Activate, which uses one, has its number where

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 
-from openmxu.rtl.dispatch.scoreboard import QueuedUnit
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
 from tb.bench import CONFIG, Bench, random_generator
 from tb.models.hazards import Access, conflict, random_access
 
@@ -17,6 +17,9 @@ MOST_STEPS = 4 * CONFIG.command_queue_depth
 
 SETTLED = 4
 """Cycles after ``allocate`` in which the next instruction may be compared, and the one before is in its slot."""
+
+_SINGLE_BITS = sum(1 << field.offset for _, field in access_layout(CONFIG) if field.width == 1)
+"""Of what an instruction touches, the members that tell what of it is read or written."""
 
 
 @dataclass(eq=False)
@@ -85,7 +88,7 @@ async def waits_for_what_it_must(dut, eagerness):
     # The cycles of the last `allocate` and of the last `compare`, and since when there may be the next `allocate`.
     last, compared, free = -SETTLED, None, None
     late = stalls = allocated = 0
-    # The next instruction, and whether its unit was there in the cycle before.
+    # The next instruction, and whether its unit and single bits were there in the cycle before.
     coming, announced = random_access(rng), False
     for cycle in range(CYCLES):
         expected = model.outputs()
@@ -99,7 +102,9 @@ async def waits_for_what_it_must(dut, eagerness):
             unit = coming.unit if random.random() < 0.8 else random.choice(units)
             announced = unit is coming.unit
             ports["unit"].value = unit.value
-            ports["access"].value = random.getrandbits(len(ports["access"]))
+            # Of what it touches, single bits come with the unit and all others later.
+            others = random.getrandbits(len(ports["access"])) & ~_SINGLE_BITS
+            ports["access"].value = (coming.payload & _SINGLE_BITS) | others
         elif compares:
             ports["unit"].value, ports["access"].value = model.new.access.unit.value, model.new.access.payload
         ports["compare"].value = int(compares)
