@@ -130,7 +130,7 @@ def _extended(position: Value) -> Value:
 
 def _is_below(position: Value, limit: Value) -> Value:
     """Whether a position lies before a limit. Negative ones do not: unsigned, they lie beyond every plane."""
-    return ~position[len(limit) :].any() & is_less(position[: len(limit)], limit)
+    return is_less(position.as_unsigned(), limit)
 
 
 def _fitted(value: Value, width: int) -> Value:
@@ -235,7 +235,8 @@ class PlaneWalker(wiring.Component):
         with m.If(moves):
             m.d.sync += [
                 rows_left.eq(left),
-                begins.eq((left == 0) | (begins & ~self.walks.valid)),
+                # Not from what is left next, which is known later.
+                begins.eq(Mux(begins, ~self.walks.valid | (new.rows == 1), rows_left == 1)),
                 ends_row.eq(walk.is_plane & (column == walk.width)),
             ]
             with m.If(ends_row):

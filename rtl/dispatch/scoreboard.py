@@ -188,11 +188,12 @@ class Scoreboard(wiring.Component):
         m = Module()
         depth = self.config.command_queue_depth
         units = self._units = {unit: _Unit(unit, depth) for unit in QueuedUnit}
-        self._is = {unit: Signal(name=f"is_{unit.name.lower()}") for unit in QueuedUnit}
-        m.d.comb += [signal.eq(self.unit == unit) for unit, signal in self._is.items()]
+        # In registers, because all comparisons wait for them; the unit comes a cycle before.
+        self._is = {unit: Signal(name=f"is_{unit.name.lower()}", reset_less=True) for unit in QueuedUnit}
+        m.d.sync += [signal.eq(self.unit == unit) for unit, signal in self._is.items()]
         # An Activate rather than a load.
-        self._activates = Signal()
-        m.d.comb += self._activates.eq(self._is[_ACTIVATION] & self.access.writes)
+        self._activates = Signal(reset_less=True)
+        m.d.sync += self._activates.eq((self.unit == _ACTIVATION) & self.access.writes)
 
         # An instruction enters its slot when all its comparisons have begun.
         active = Signal()
@@ -201,7 +202,7 @@ class Scoreboard(wiring.Component):
         m.d.comb += enters.eq(Mux(active, 0, self.allocate | pending))
         m.d.sync += pending.eq(Mux(active, self.allocate | pending, 0))
         first = self._scan(m, active)
-        read = self._remember(m, enters)
+        read = self._remember(m)
         conflicts = [self._compare(m, way, held) for way, held in enumerate(read)]
         self._wait(m, first, conflicts, enters)
         for unit, state in units.items():
@@ -226,13 +227,14 @@ class Scoreboard(wiring.Component):
         age = Signal(range(max(2, depth)), name="age")
         has_older = Signal()
         # Many instructions of a unit that is not in question must not hold up the new one.
-        is_host_read, is_host_write, is_matrix, _ = self._is.values()
+        is_host_read = self.unit == _HOST_READ
+        activates = (self.unit == _ACTIVATION) & self.access.writes
         reads_rows = self.access.reads_source | self.access.reads_operand | ~self.access.writes
         in_question = {
             _HOST_READ: ~is_host_read,
-            _HOST_WRITE: is_host_read | self._activates,
-            _MATRIX: is_host_read | self._activates,
-            _ACTIVATION: is_host_read | is_host_write | is_matrix | reads_rows,
+            _HOST_WRITE: is_host_read | activates,
+            _MATRIX: is_host_read | activates,
+            _ACTIVATION: (self.unit != _ACTIVATION) | reads_rows,
         }
         older = []
         for unit, state in units.items():
@@ -260,9 +262,9 @@ class Scoreboard(wiring.Component):
                 m.d.sync += [slot.eq(following), state.compared[way].eq(place & is_there.replicate(depth))]
         return first
 
-    def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
+    def _remember(self, m: Module) -> list[dict[str, data.View]]:
         """What the instructions touch that are compared, for each way; places of none are written until an instruction
-        enters its slot, when ``access`` may be another one's."""
+        has entered its slot, after which ``access`` may be another one's."""
         read: list[dict[str, data.View]] = [{} for _ in range(ways(self.config.command_queue_depth))]
         for name, (kept, members) in _HELD.items():
             states = [self._units[unit] for unit in kept]
@@ -270,7 +272,7 @@ class Scoreboard(wiring.Component):
             memory = Memory(shape=layout, depth=len(kept) * states[0].depth, init=[])
             m.submodules[f"held_{name}"] = memory
             write = memory.write_port()
-            has_room = [~state.in_flight[-1] & ~enters[state.unit.value] for state in states]
+            has_room = [~state.in_flight[-1] for state in states]
             place: Value = states[0].newest
             if len(kept) == 2:
                 is_second = self._is[kept[-1]]
@@ -285,7 +287,9 @@ class Scoreboard(wiring.Component):
                 port = memory.read_port(domain="comb")
                 following: Value = states[-1].following[way]
                 if len(kept) == 2:
-                    following = Cat(Mux(is_second, states[0].following[way], following), ~is_second)
+                    # What comes out of a register in the next cycle is chosen by the unit in this one.
+                    reads_first = self.unit == kept[-1]
+                    following = Cat(Mux(reads_first, states[0].following[way], following), ~reads_first)
                 first = len(kept) * states[0].depth - 1 - way
                 # In a register: the comparison behind the memory is long.
                 address = Signal(len(port.addr), name=f"address_{name}_{way}", init=first)

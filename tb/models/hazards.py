@@ -10,7 +10,10 @@ from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
 from tb.bench import CONFIG
 from tb.models.payloads import pack
 
-__all__ = ["Access", "conflict", "random_access"]
+__all__ = ["SINGLE_BITS", "Access", "conflict", "random_access"]
+
+SINGLE_BITS = sum(1 << field.offset for _, field in access_layout(CONFIG) if field.width == 1)
+"""Of what the scoreboard is told, the members that say what of it is read or written: they come with the unit."""
 
 
 @dataclass(frozen=True)

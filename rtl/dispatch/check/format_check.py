@@ -1,6 +1,8 @@
 """Format check: the faults that an instruction word and the configuration registers show by themselves."""
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -29,7 +31,11 @@ __all__ = ["FormatCheck"]
 _PART = 16
 """Bits that one condition looks at: more of them take longer to look at than the conditions take to be combined."""
 
-_PART_MASK = (1 << _PART) - 1
+_NIBBLE = 4
+"""Bits that a logic cell looks at."""
+
+_IN_FIELDS = reduce(or_, (format.defined_mask for format in FORMATS))
+"""Bits of a word that some instruction has a field at."""
 
 _TRANSFERS = (
     *(Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE),
@@ -51,6 +57,8 @@ class FormatCheck(wiring.Component):
 
     Members
     -------
+    load, new_word
+        The word that is checked from the next cycle on.
     word, opcode_is
         The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`.
     configuration
@@ -63,6 +71,8 @@ class FormatCheck(wiring.Component):
         self._config = config
         super().__init__(
             {
+                "load": In(1),
+                "new_word": In(isa.WORD_BITS),
                 "word": In(isa.WORD_BITS),
                 "opcode_is": In(len(FORMATS)),
                 "configuration": In(configuration_layout()),
@@ -74,6 +84,7 @@ class FormatCheck(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        self._nibbles: dict[int, Signal] = {}
         unknown, reserved, unimplemented, illegal = Signal(), Signal(), Signal(), Signal()
         illegal_values = self._illegal_values()
 
@@ -89,11 +100,10 @@ class FormatCheck(wiring.Component):
 
         def is_zero(format: Format) -> Value:
             """Whether a field of this format is zero that must not be: a register for each part of a field."""
-            fields = [self._field(format.opcode, name) for name in _NOT_ZERO.get(format.opcode, ())]
             found = []
-            for number, field in enumerate(fields):
-                name = f"part_{number}_{format.opcode.name.lower()}"
-                found.append(~keep(name, Cat(_set_bits(field, (1 << len(field)) - 1))).any())
+            for field in (format.field(name) for name in _NOT_ZERO[format.opcode]):
+                parts = self._set_bits(((1 << field.width) - 1) << field.offset)
+                found.append(~keep(f"{field.name}_{format.opcode.name.lower()}", Cat(parts)).any())
             return opcode_is[format.opcode] & _any(found)
 
         number = self._field(Opcode.SET_CONFIGURATION, "register")
@@ -113,6 +123,9 @@ class FormatCheck(wiring.Component):
                 | (opcode_is[Opcode.SET_CONFIGURATION] & _any(illegal_registers))
             ),
         ]
+        with m.If(self.load):
+            for place, nibble in self._nibbles.items():
+                m.d.sync += nibble.eq(self.new_word[place : place + _NIBBLE].any())
         m.d.sync += self.found.eq(unknown | reserved | unimplemented | illegal)
         with m.If(unknown):
             m.d.sync += self.fault.eq(FaultCode.UNKNOWN_OPCODE)
@@ -130,7 +143,28 @@ class FormatCheck(wiring.Component):
         return field_of(self.word, opcode, name)
 
     def _reserved_bits(self, format: Format) -> list[Value]:
-        return _set_bits(self.word, ~format.defined_mask & ((1 << isa.WORD_BITS) - 1))
+        return self._set_bits(~format.defined_mask & ((1 << isa.WORD_BITS) - 1))
+
+    def _set_bits(self, mask: int) -> list[Value]:
+        """For each part of the word, whether a bit of the mask is set.
+
+        Most conditions are about long fields: where all of four bits count, and the word is kept for them anyway, it is
+        known with the word whether one of them is set.
+        """
+        every = (1 << _NIBBLE) - 1
+        found = []
+        for start in range(0, isa.WORD_BITS, _PART):
+            looked_at: list[Value] = []
+            for place in range(start, start + _PART, _NIBBLE):
+                wanted = mask >> place & every
+                if wanted & (_IN_FIELDS >> place) == every:
+                    nibble = self._nibbles.setdefault(place, Signal(name=f"nibble_{place}", reset_less=True))
+                    looked_at.append(nibble)
+                else:
+                    looked_at += [self.word[place + bit] for bit in range(_NIBBLE) if wanted >> bit & 1]
+            if looked_at:
+                found.append(_any(looked_at))
+        return found
 
     def _unimplemented(self, format: Format) -> list[Value]:
         return [
@@ -169,7 +203,7 @@ class FormatCheck(wiring.Component):
 
     def _illegal_configuration(self) -> dict[RegisterFormat, list[Value]]:
         """For each configuration register what makes a value illegal."""
-        value = self._field(Opcode.SET_CONFIGURATION, "value")
+        field = next(one for one in FORMATS if one.opcode == Opcode.SET_CONFIGURATION).field("value")
 
         def part(register: Register, name: str) -> Value:
             return register_field(self.word, register, name)
@@ -188,7 +222,9 @@ class FormatCheck(wiring.Component):
             zero_point, is_signed = part(register, "zero_point"), part(register, "signed")
             fits = Mux(part(register, "wide"), _fits(zero_point, 16, is_signed), _fits(zero_point, 8, is_signed))
             illegal[register] = [~fits]
-        reserved = {register: _set_bits(value, ~register.used_mask & ((1 << len(value)) - 1)) for register in REGISTERS}
+        place = field.offset
+        unused = {register: ~register.used_mask & ((1 << field.width) - 1) for register in REGISTERS}
+        reserved = {register: self._set_bits(mask << place) for register, mask in unused.items()}
         conditions = {register: reserved[register] + illegal.get(register.number, []) for register in REGISTERS}
         return {register: found for register, found in conditions.items() if found}
 
@@ -197,12 +233,6 @@ def _fits(zero_point: Value, width: int, is_signed: Value) -> Value:
     """Whether a zero point is a value of a format of ``width`` bits."""
     upper = zero_point[width:]
     return Mux(is_signed & zero_point[width - 1], upper.all(), ~upper.any())
-
-
-def _set_bits(value: Value, mask: int) -> list[Value]:
-    """For each part of a long value, whether a bit of the mask is set."""
-    starts = range(0, len(value), _PART)
-    return [(value[start : start + _PART] & (mask >> start)).any() for start in starts if mask >> start & _PART_MASK]
 
 
 def _any(conditions: Iterable[Value]) -> Value:

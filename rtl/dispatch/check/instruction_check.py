@@ -121,8 +121,10 @@ class InstructionCheck(wiring.Component):
             ]
         low = ceil_log2(self.config.host_alignment)
         starts = Signal()
+        for unit in (format_, ranges, memory):
+            m.d.comb += [unit.load.eq(self.load), unit.new_word.eq(self.new_word)]
         for unit in (ranges, memory):
-            m.d.comb += [unit.load.eq(self.load), unit.new_word.eq(self.new_word), unit.start.eq(starts)]
+            m.d.comb += unit.start.eq(starts)
         m.d.comb += [
             memory.stride.eq(self.configuration.host_stride.stride),
             memory.windows.eq(self.windows),

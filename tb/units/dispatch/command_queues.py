@@ -7,7 +7,7 @@ import cocotb
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import Bench, random_generator
 from tb.models.dispatch import Units
-from tb.models.hazards import random_access
+from tb.models.hazards import SINGLE_BITS, random_access
 
 COMMANDS = 400
 PORTS = {
@@ -35,6 +35,8 @@ async def order_and_hazards(dut, stall):
         name = PORTS[access.unit]
         payload = random.getrandbits(len(ports[name]))
         ports["unit"].value = access.unit.value
+        # Of what it touches, single bits come with the unit.
+        ports["access"].value = access.payload & SINGLE_BITS
         await bench.step()
         ports["access"].value = access.payload
         ports[name].value = payload

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 
-from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
+from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG, Bench, random_generator
-from tb.models.hazards import Access, conflict, random_access
+from tb.models.hazards import SINGLE_BITS, Access, conflict, random_access
 
 CYCLES = 6000
 
@@ -17,9 +17,6 @@ MOST_STEPS = 4 * CONFIG.command_queue_depth
 
 SETTLED = 4
 """Cycles after ``allocate`` in which the next instruction may be compared, and the one before is in its slot."""
-
-_SINGLE_BITS = sum(1 << field.offset for _, field in access_layout(CONFIG) if field.width == 1)
-"""Of what an instruction touches, the members that tell what of it is read or written."""
 
 
 @dataclass(eq=False)
@@ -103,8 +100,8 @@ async def waits_for_what_it_must(dut, eagerness):
             announced = unit is coming.unit
             ports["unit"].value = unit.value
             # Of what it touches, single bits come with the unit and all others later.
-            others = random.getrandbits(len(ports["access"])) & ~_SINGLE_BITS
-            ports["access"].value = (coming.payload & _SINGLE_BITS) | others
+            others = random.getrandbits(len(ports["access"])) & ~SINGLE_BITS
+            ports["access"].value = (coming.payload & SINGLE_BITS) | others
         elif compares:
             ports["unit"].value, ports["access"].value = model.new.access.unit.value, model.new.access.payload
         ports["compare"].value = int(compares)
