@@ -145,8 +145,8 @@ class Scoreboard(wiring.Component):
     Members
     -------
     unit, access
-        The next instruction's unit and what it touches; held from ``compare`` until two cycles after ``allocate``, the
-        unit and the members of a single bit from a cycle before ``compare``.
+        The next instruction's unit and what it touches; held from ``compare`` until the cycle after ``allocate``, the
+        unit and the members of a single bit from a cycle before to a cycle after that.
     compare
         For one cycle: a new instruction has come. Four cycles after the last ``allocate`` or later; where an
         instruction got no slot, not before all units are idle.
@@ -202,7 +202,7 @@ class Scoreboard(wiring.Component):
         m.d.comb += enters.eq(Mux(active, 0, self.allocate | pending))
         m.d.sync += pending.eq(Mux(active, self.allocate | pending, 0))
         first = self._scan(m, active)
-        read = self._remember(m)
+        read = self._remember(m, enters)
         conflicts = [self._compare(m, way, held) for way, held in enumerate(read)]
         self._wait(m, first, conflicts, enters)
         for unit, state in units.items():
@@ -262,9 +262,9 @@ class Scoreboard(wiring.Component):
                 m.d.sync += [slot.eq(following), state.compared[way].eq(place & is_there.replicate(depth))]
         return first
 
-    def _remember(self, m: Module) -> list[dict[str, data.View]]:
+    def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
         """What the instructions touch that are compared, for each way; places of none are written until an instruction
-        has entered its slot, after which ``access`` may be another one's."""
+        enters its slot, when ``access`` may be another one's."""
         read: list[dict[str, data.View]] = [{} for _ in range(ways(self.config.command_queue_depth))]
         for name, (kept, members) in _HELD.items():
             states = [self._units[unit] for unit in kept]
@@ -272,7 +272,7 @@ class Scoreboard(wiring.Component):
             memory = Memory(shape=layout, depth=len(kept) * states[0].depth, init=[])
             m.submodules[f"held_{name}"] = memory
             write = memory.write_port()
-            has_room = [~state.in_flight[-1] for state in states]
+            has_room = [~state.in_flight[-1] & ~enters[state.unit.value] for state in states]
             place: Value = states[0].newest
             if len(kept) == 2:
                 is_second = self._is[kept[-1]]

@@ -182,10 +182,11 @@ class Soundness(Proof):
         is_announced = (number == unit_before) & (flags == flags_before)
         may_be_new = (~comparing & (behind == 0)) | (idle == 4)
         self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access) & is_announced))
-        is_kept = comparing | (behind == 1) | (behind == 2)
-        self.assume(
-            m, ~is_kept | unit.compare | ((Value.cast(access) == Value.cast(self._new)) & (number == self._new_unit))
-        )
+        new_flags = Cat(self._new[name] for name, field in access_layout(CONFIG) if field.width == 1)
+        is_kept = comparing | (behind == 1)
+        self.assume(m, ~is_kept | unit.compare | (Value.cast(access) == Value.cast(self._new)))
+        is_told = (flags == new_flags) & (number == self._new_unit)
+        self.assume(m, ~(is_kept | (behind == 2)) | unit.compare | is_told)
         # The contract asks for a cycle more, which only a comparison of four steps needs.
         allocates = comparing & ~unit.compare & free
         self.assume(m, (unit.allocate == 0) | ((unit.allocate == 1 << number) & allocates))
@@ -211,7 +212,6 @@ class Soundness(Proof):
         self.lemma(m, ~active | comparing)
         self.lemma(m, ~compares | comparing | (behind == 1))
         self.lemma(m, active == (age == 1))
-        new_flags = Cat(self._new[name] for name, field in access_layout(CONFIG) if field.width == 1)
         self.lemma(m, ~comparing | ((unit_before == self._new_unit) & (flags_before == new_flags)))
         # What is read next: the youngest instructions, or those behind them.
         slots = {}

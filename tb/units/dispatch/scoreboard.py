@@ -102,6 +102,11 @@ async def waits_for_what_it_must(dut, eagerness):
             # Of what it touches, single bits come with the unit and all others later.
             others = random.getrandbits(len(ports["access"])) & ~SINGLE_BITS
             ports["access"].value = (coming.payload & SINGLE_BITS) | others
+        elif compared is None and cycle == last + 2:
+            # All but single bits is the next instruction's already.
+            ports["access"].value = (model.new.access.payload & SINGLE_BITS) | (
+                random.getrandbits(len(ports["access"])) & ~SINGLE_BITS
+            )
         elif compares:
             ports["unit"].value, ports["access"].value = model.new.access.unit.value, model.new.access.payload
         ports["compare"].value = int(compares)
