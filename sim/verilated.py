@@ -13,8 +13,8 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import STATUS_UNITS_OFFSET, Command, CoreStatus, Counter, Event, EventKind, Management
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Unit, encode_program
-from openmxu.arch.patience import Patience
 from openmxu.arch.scrub import scrub_program
+from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
@@ -139,8 +139,8 @@ class VerilatedDevice(Device):
         if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
             raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
         self.config = config
-        self._patience = Patience(config) if watchdog is None else None
-        self._watchdog = Patience(config).cycles([]) if watchdog is None else watchdog
+        self._watchdog_limit = WatchdogLimit(config) if watchdog is None else None
+        self._watchdog = WatchdogLimit(config).cycles([]) if watchdog is None else watchdog
         self._design = design
         self._bases = (host_base, weight_base)
         self._cycles_per_second = 0.0
@@ -178,8 +178,8 @@ class VerilatedDevice(Device):
         instructions = check_program(program)
         self._check_memories(host_memory, weight_memory)
         model = self._ready_model()
-        if self._patience is not None:
-            self._watchdog = self._patience.cycles(instructions)
+        if self._watchdog_limit is not None:
+            self._watchdog = self._watchdog_limit.cycles(instructions)
         self._broken = "the last run was interrupted"  # until it has ended one way or the other
         model.attach(host_memory, weight_memory, self._bases)
         self._set_windows(host_memory.size, weight_memory.size)

@@ -14,7 +14,7 @@ from openmxu.arch.serial import MessageKind
 from openmxu.rtl.activation.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation.activation_unit import ActivationUnit
 from openmxu.rtl.activation.element_fetcher import ElementFetcher
-from openmxu.rtl.activation.element_multiplier import ElementMultiplier
+from openmxu.rtl.activation.operand_multiplier import OperandMultiplier
 from openmxu.rtl.activation.parameter_memory import ParameterMemory
 from openmxu.rtl.activation.pooler import Pooler
 from openmxu.rtl.activation.requantizer import Requantizer
@@ -28,7 +28,7 @@ from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.common.plane_walker import PlaneWalker, walk_layout
+from openmxu.rtl.common.address_generator import AddressGenerator, walk_layout
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
@@ -209,9 +209,9 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "weight_fetcher": WeightFetcher(config),
         "weight_fifo": WeightFIFO(config),
         "weight_shifter": WeightShifter(config),
-        "plane_walker": PlaneWalker(matrix_walk(config)),
-        "plane_walker_windows": PlaneWalker(activation_walk(config)),
-        **{name: PlaneWalker(layout) for name, layout in FAR_WALKS.items()},
+        "address_generator": AddressGenerator(matrix_walk(config)),
+        "address_generator_windows": AddressGenerator(activation_walk(config)),
+        **{name: AddressGenerator(layout) for name, layout in FAR_WALKS.items()},
         "row_walker": RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
         "run_walker": RunWalker(ROWS_WIDTH, LANE_WIDTH),
@@ -228,8 +228,8 @@ def _activation_units(config: Config) -> dict[str, wiring.Component]:
         "row_loader": RowLoader(config),
         "pooler": Pooler(groups),
         "pooler_ecp5": OnTarget(Pooler(groups), Target(Family.ECP5)),
-        "element_multiplier": ElementMultiplier(),
-        "element_multiplier_ecp5": OnTarget(ElementMultiplier(), Target(Family.ECP5)),
+        "operand_multiplier": OperandMultiplier(),
+        "operand_multiplier_ecp5": OnTarget(OperandMultiplier(), Target(Family.ECP5)),
         "scaler": Scaler(),
         "scaler_ecp5": OnTarget(Scaler(), Target(Family.ECP5)),
         "requantizer": Requantizer(groups),

@@ -12,7 +12,6 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus, Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, Unit, encode_program
-from openmxu.arch.patience import Patience
 from openmxu.arch.registers import (
     CONFIGURATION,
     MAP_VERSION,
@@ -25,6 +24,7 @@ from openmxu.arch.registers import (
     device_register,
 )
 from openmxu.arch.scrub import scrub_program
+from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
 from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
@@ -110,7 +110,7 @@ class MappedDevice(Device):
         self._ring = Region(host.base, ring_bytes)
         self._host = Region(host.base + buffer, host.size - buffer)
         self._weights = transport.region(MemoryKind.WEIGHT)
-        self._patience = Patience(self.config)
+        self._watchdog_limit = WatchdogLimit(self.config)
         self.reset()
         self._write("INTERRUPT_ENABLE", sum(1 << interrupt for interrupt in _INTERRUPTS))
 
@@ -211,7 +211,7 @@ class MappedDevice(Device):
         """Feed the ring and take events until the program has ended."""
         words = encode_program(instructions).reshape(-1)
         halts = sum(word == Opcode.HALT for word in words[::WORD_BYTES])
-        limit = self._time_limit or max(self._patience.cycles(instructions), self._transport.longest_answer)
+        limit = self._time_limit or max(self._watchdog_limit.cycles(instructions), self._transport.longest_answer)
         limit = min(limit, _MOST_CYCLES)
         self._write("RING_BASE", self._ring.base)
         self._write("RING_SIZE", self._ring.size)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.activation.activation_sequencer import beat_layout
-from openmxu.rtl.activation.element_multiplier import ELEMENT_WIDTH, ElementMultiplier
+from openmxu.rtl.activation.operand_multiplier import ELEMENT_WIDTH, OperandMultiplier
 from openmxu.rtl.activation.parameter_memory import ParameterMemory, parameter_write_layout
 from openmxu.rtl.activation.pooler import Pooler
 from openmxu.rtl.activation.requantizer import Requantizer
@@ -51,7 +51,7 @@ def latency(config: Config) -> int:
 
 
 def _after_values() -> int:
-    return _ENTRY + Pooler.latency + _TOTAL + ElementMultiplier.latency + _SELECTED
+    return _ENTRY + Pooler.latency + _TOTAL + OperandMultiplier.latency + _SELECTED
 
 
 class ActivationDatapath(wiring.Component):
@@ -102,7 +102,7 @@ class ActivationDatapath(wiring.Component):
         at_pooler = at_values + _ENTRY
         at_bias = at_pooler + Pooler.latency
         at_total = at_bias + _TOTAL
-        at_product = at_total + ElementMultiplier.latency
+        at_product = at_total + OperandMultiplier.latency
         at_requantizer = at_product + _SELECTED
         at_scale = at_requantizer + Requantizer.scale_delay
         at_addition = at_requantizer + Requantizer.addition_delay
@@ -152,7 +152,7 @@ class ActivationDatapath(wiring.Component):
 
         for lane in range(config.activation_lanes):
             m.submodules[f"pooler_{lane}"] = pooler = Pooler(groups)
-            m.submodules[f"multiplier_{lane}"] = multiplier = ElementMultiplier()
+            m.submodules[f"multiplier_{lane}"] = multiplier = OperandMultiplier()
             m.submodules[f"requantizer_{lane}"] = requantizer = Requantizer(groups)
             m.submodules[f"table_{lane}"] = table = TableMemory(config)
 

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.activation.element_fetcher import pass_layout
 from openmxu.rtl.activation.pooler import PoolOperation
-from openmxu.rtl.common.room import Room
+from openmxu.rtl.common.counting import CreditCounter
 from openmxu.rtl.dispatch.commands import ElementFormat, Operand
 
 __all__ = ["ActivationSequencer", "beat_layout", "sequence_layout"]
@@ -88,7 +88,7 @@ class ActivationSequencer(wiring.Component):
     Parameters
     ----------
     rows_in_flight
-        Results that there is room for, from the start of their last pass until they are ``written``.
+        Results with an entry in the queue behind, from the start of their last pass until they are ``written``.
 
     Members
     -------
@@ -122,7 +122,7 @@ class ActivationSequencer(wiring.Component):
         groups = self._config.column_groups
         pass_, sequence, beat = self.passes.p, self.sequences.p, self.beat
 
-        room = Room(self._rows_in_flight)
+        credits = CreditCounter(self._rows_in_flight)
         may_start = Signal()
         starts = Signal()
         takes = Signal()
@@ -132,7 +132,7 @@ class ActivationSequencer(wiring.Component):
         ends_pass = Signal(init=groups == 1)
         m.d.comb += [
             running.eq(group != 0),
-            may_start.eq(self.passes.valid & self.sequences.valid & room.is_left & ~running),
+            may_start.eq(self.passes.valid & self.sequences.valid & credits.has_credit & ~running),
             self.read.valid.eq(may_start & pass_.from_accumulators),
             self.read.payload.eq(pass_.row),
             starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
@@ -141,7 +141,7 @@ class ActivationSequencer(wiring.Component):
             self.passes.ready.eq(ends_pass & (starts if groups == 1 else 1)),
             self.sequences.ready.eq(beat.active & beat.ends_walk),
         ]
-        m.d.sync += room.step(takes, self.written)
+        m.d.sync += credits.step(takes, self.written)
         with m.If(beat.active):
             m.d.sync += [
                 group.eq(Mux(ends_pass, 0, group + 1)),

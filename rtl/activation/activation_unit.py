@@ -12,9 +12,9 @@ from openmxu.rtl.activation.element_fetcher import ElementFetcher, fetch_layout
 from openmxu.rtl.activation.result_writer import ResultWriter
 from openmxu.rtl.activation.row_loader import RowLoader
 from openmxu.rtl.buffer import unified_buffer
-from openmxu.rtl.common.plane_walker import PlaneWalker
+from openmxu.rtl.common.address_generator import AddressGenerator
+from openmxu.rtl.common.counting import up_down
 from openmxu.rtl.common.register_slice import RegisterSlice
-from openmxu.rtl.common.tally import tally
 from openmxu.rtl.dispatch.command_queue import CommandQueue
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
@@ -84,7 +84,7 @@ class ActivationUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        m.submodules.walker = walker = PlaneWalker(activation_walk(config))
+        m.submodules.walker = walker = AddressGenerator(activation_walk(config))
         m.submodules.fetcher = fetcher = ElementFetcher(config)
         m.submodules.sequencer = sequencer = ActivationSequencer(config, rows_in_flight=self.rows_in_flight)
         m.submodules.datapath = datapath = ActivationDatapath(config)
@@ -109,7 +109,7 @@ class ActivationUnit(wiring.Component):
         begun = Signal()
         m.d.sync += [
             begun.eq(walker.walks.valid & walker.walks.ready),
-            in_flight.eq(tally(in_flight, begun, writer.done)),
+            in_flight.eq(up_down(in_flight, begun, writer.done)),
             loads.eq(self.commands.valid & ~is_activate & (in_flight == 0) & ~begun & ~loaded),
             has_loaded.eq(loaded),
         ]

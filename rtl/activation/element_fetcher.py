@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.buffer import unified_buffer
 from openmxu.rtl.buffer.unified_buffer import row_layout
-from openmxu.rtl.common.plane_walker import step_layout
+from openmxu.rtl.common.address_generator import step_layout
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import Operand, activation_walk
 
@@ -71,7 +71,7 @@ class ElementFetcher(wiring.Component):
     commands
         See :func:`fetch_layout`; taken with their last step.
     steps
-        Of a :class:`~openmxu.rtl.common.plane_walker.PlaneWalker`.
+        Of a :class:`~openmxu.rtl.common.address_generator.AddressGenerator`.
     rows
         Read port of the unified buffer.
     passes

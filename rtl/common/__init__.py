@@ -1,1 +1,1 @@
-"""Parts that several units share: streams and queues, counters, walkers, and the signatures at the core's edges."""
+"""Parts that several units share: streams, queues, counters, address generators, the signatures at the core's edges."""

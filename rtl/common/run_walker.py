@@ -4,7 +4,7 @@ from amaranth.hdl import Module, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.counting import Countdown
 from openmxu.rtl.common.register_slice import RegisterSlice
 
 __all__ = ["RunWalker", "place_layout", "run_layout"]

@@ -7,7 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.common.tally import tally
+from openmxu.rtl.common.counting import up_down
 
 __all__ = ["StreamFIFO"]
 
@@ -73,7 +73,7 @@ class StreamFIFO(wiring.Component):
             *(read.addr.eq(consume), Value.cast(self.output.payload).eq(read.data)),
         ]
         m.d.sync += [
-            self.level.eq(tally(self.level, pushes, pops)),
+            self.level.eq(up_down(self.level, pushes, pops)),
             is_full.eq(~pops & (is_full | (pushes & (following(produce) == consume)))),
             has_payload.eq(pushes | (has_payload & ~(pops & (following(consume) == produce)))),
         ]

@@ -5,7 +5,7 @@ from amaranth.lib import data, enum
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config
-from openmxu.rtl.common.plane_walker import walk_layout
+from openmxu.rtl.common.address_generator import walk_layout
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat
 
 __all__ = [

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
-from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.counting import Countdown
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 
 __all__ = ["TileLedger"]

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.counting import Countdown
 from openmxu.rtl.common.interfaces import burst_layout
 from openmxu.rtl.common.run_walker import run_layout
 from openmxu.rtl.dispatch.commands import host_command

@@ -6,10 +6,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.rtl.buffer import unified_buffer
-from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.counting import Countdown, CreditCounter
 from openmxu.rtl.common.interfaces import WritePortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice
-from openmxu.rtl.common.room import Room
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import host_command
@@ -105,7 +104,7 @@ class HostWriter(wiring.Component):
 
     def _read(self, m: Module, addresses: stream.Interface, buffer: StreamFIFO) -> None:
         """Read rows, never more than the buffer has room for."""
-        room = Room(self.rows_ahead)
+        credits = CreditCounter(self.rows_ahead)
         requested = Signal()
         left = Signal()
         # Whether the unified buffer has time for this reader, the last of all, is known late in a cycle.
@@ -113,14 +112,14 @@ class HostWriter(wiring.Component):
         connect(m, requests.output, flipped(self.rows.request))
         m.d.comb += [
             requests.input.payload.eq(addresses.p.address),
-            requests.input.valid.eq(addresses.valid & room.is_left),
-            addresses.ready.eq(requests.input.ready & room.is_left),
+            requests.input.valid.eq(addresses.valid & credits.has_credit),
+            addresses.ready.eq(requests.input.ready & credits.has_credit),
             requested.eq(requests.input.valid & requests.input.ready),
             buffer.input.payload.eq(Value.cast(self.rows.response.payload)),
             buffer.input.valid.eq(self.rows.response.valid),
             left.eq(buffer.output.valid & buffer.output.ready),
         ]
-        m.d.sync += room.step(requested, left)
+        m.d.sync += credits.step(requested, left)
 
     def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
         """Count the acknowledgements of one transfer after the other."""

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.common.plane_walker import PlaneWalker
+from openmxu.rtl.common.address_generator import AddressGenerator
 from openmxu.rtl.dispatch.commands import matrix_command, matrix_walk
 from openmxu.rtl.matrix.accumulators import Accumulators, tag_layout
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat
@@ -94,7 +94,7 @@ class MatrixSequencer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.walker = walker = PlaneWalker(matrix_walk(self.config), context=_pass_layout(self.config))
+        m.submodules.walker = walker = AddressGenerator(matrix_walk(self.config), context=_pass_layout(self.config))
         self._start_passes(m, walker)
         following = self._describe_row(m, walker.steps.p)
 
@@ -163,7 +163,7 @@ class MatrixSequencer(wiring.Component):
         m.d.comb += [self.format.eq(current.format), self.zero.eq(current.zero), self.swap.eq(swap)]
         return m
 
-    def _start_passes(self, m: Module, walker: PlaneWalker) -> None:
+    def _start_passes(self, m: Module, walker: AddressGenerator) -> None:
         """Hand a command's walk to the walker once for each pass, and the pass with it."""
         command = self.commands.p
         input_byte, weight_byte = Signal(), Signal()

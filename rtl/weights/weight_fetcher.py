@@ -5,10 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.rtl.common.countdown import Countdown
+from openmxu.rtl.common.counting import Countdown, CreditCounter
 from openmxu.rtl.common.interfaces import ReadPortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice
-from openmxu.rtl.common.room import Room
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import weight_command
@@ -96,11 +95,11 @@ class WeightFetcher(wiring.Component):
 
         # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
         # many as the weight FIFO and therefore has room as well.
-        room = Room(config.weight_fifo_tiles)
+        credits = CreditCounter(config.weight_fifo_tiles)
         request = self.memory.request
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
-            request.valid.eq(active & room.is_left & (~self.flush | committed)),
+            request.valid.eq(active & credits.has_credit & (~self.flush | committed)),
             asked.eq(request.valid & request.ready),
             # A command ends a cycle before the next one begins: its tiles take longer than that.
             queued.output.ready.eq(~active),
@@ -116,7 +115,7 @@ class WeightFetcher(wiring.Component):
             m.d.comb += in_flight.input.p.lane.eq(address[row_bits:beat_bits])
 
         m.d.sync += [
-            *room.step(asked, self.tile_taken),
+            *credits.step(asked, self.tile_taken),
             committed.eq(request.valid & ~request.ready),
         ]
         with m.If(~active):
@@ -153,6 +152,6 @@ class WeightFetcher(wiring.Component):
             self.rows.valid.eq(unpacker.rows.valid),
             unpacker.rows.ready.eq(self.rows.ready),
             self.busy.eq(waits | active | is_coming),
-            self.settled.eq(~is_coming & ((~waits & ~active) | ~room.is_left)),
+            self.settled.eq(~is_coming & ((~waits & ~active) | ~credits.has_credit)),
         ]
         return m

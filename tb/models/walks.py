@@ -34,7 +34,7 @@ class Position:
 
 
 def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]:
-    """Every position of ``walk``, which has the members of :func:`openmxu.rtl.common.plane_walker.walk_layout`."""
+    """Every position of ``walk``, which has the members of :func:`openmxu.rtl.common.address_generator.walk_layout`."""
     height, width = walk.get("window_height", 1), walk.get("window_width", 1)
     repeats = walk.get("repeats", 0)
     places = 1 << CONFIG.accumulator_address_width

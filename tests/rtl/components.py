@@ -18,7 +18,7 @@ from openmxu.arch.registers import ShellKind
 from openmxu.arch.serial import MessageKind
 from openmxu.rtl.activation.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation.column_state import ColumnState
-from openmxu.rtl.activation.element_multiplier import ElementMultiplier
+from openmxu.rtl.activation.operand_multiplier import OperandMultiplier
 from openmxu.rtl.activation.pooler import Pooler
 from openmxu.rtl.activation.requantizer import Requantizer
 from openmxu.rtl.activation.result_writer import ResultWriter
@@ -31,7 +31,7 @@ from openmxu.rtl.axi.shell import Shell
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.common.plane_walker import PlaneWalker
+from openmxu.rtl.common.address_generator import AddressGenerator
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
@@ -140,10 +140,10 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     CommandQueue: lambda config: CommandQueue(OPERAND_WIDTH, config.command_queue_depth),
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
-    ElementMultiplier: lambda config: ElementMultiplier(),
+    OperandMultiplier: lambda config: OperandMultiplier(),
     PlaneProducts: lambda config: PlaneProducts(source_width(config)),
     Product: lambda config: Product(signed(OPERAND_WIDTH), signed(OPERAND_WIDTH)),
-    PlaneWalker: lambda config: PlaneWalker(matrix_walk(config), context=OPERAND_WIDTH),
+    AddressGenerator: lambda config: AddressGenerator(matrix_walk(config), context=OPERAND_WIDTH),
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Pooler: lambda config: Pooler(config.column_groups),
     Requantizer: lambda config: Requantizer(config.column_groups),

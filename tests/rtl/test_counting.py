@@ -1,4 +1,4 @@
-"""Comparisons and tallies that units share, for every value of some widths."""
+"""Comparisons and counters that units share, for every value of some widths."""
 
 import itertools
 
@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
 from openmxu.rtl.common.comparison import is_less
-from openmxu.rtl.common.tally import tally
+from openmxu.rtl.common.counting import up_down
 
 
 def evaluate(value: Value, inputs: list[Signal]) -> dict[tuple[int, ...], int]:
@@ -45,8 +45,8 @@ def test_is_less_than_a_constant(constant):
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
-def test_tally(width):
+def test_up_down(width):
     count, up, down = Signal(width), Signal(), Signal()
-    results = evaluate(tally(count, up, down), [count, up, down])
+    results = evaluate(up_down(count, up, down), [count, up, down])
     assert results == {(n, u, d): (n + u - d) % (1 << width) for n, u, d in results}
     assert len(results) == 4 << width

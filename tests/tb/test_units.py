@@ -65,7 +65,7 @@ CONFIGS = {
 
 DATA = {
     "array": ("processing_element", "skew", "systolic_data_setup", "systolic_array", "lite_array"),
-    "rows": ("stream_fifo", "plane_walker", "row_walker", "run_walker", "row_packer", "row_unpacker"),
+    "rows": ("stream_fifo", "address_generator", "row_walker", "run_walker", "row_packer", "row_unpacker"),
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
     "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "lite_weights"),
     "matrix": ("matrix_sequencer", "accumulators", "lite_accumulators"),
@@ -73,7 +73,7 @@ DATA = {
 
 ACTIVATION = {
     "memories": ("parameter_memory", "table_memory", "row_loader", "result_writer"),
-    "arithmetic": ("pooler", "element_multiplier", "scaler", "requantizer", "serial_requantizer"),
+    "arithmetic": ("pooler", "operand_multiplier", "scaler", "requantizer", "serial_requantizer"),
     "passes": ("element_fetcher", "activation_sequencer"),
     "unit": ("activation_unit", "compact_activation_unit"),
 }

@@ -7,7 +7,7 @@ from openmxu.arch import isa
 from openmxu.arch.effects import OUTPUT_BYTES
 from openmxu.rtl.activation.element_fetcher import ElementFetcher, fetch_layout, pass_layout
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.common.plane_walker import step_layout
+from openmxu.rtl.common.address_generator import step_layout
 from openmxu.rtl.dispatch.commands import activation_walk
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.memories import RowReader

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from openmxu.rtl.fpga.product import Product
 
-__all__ = ["ELEMENT_WIDTH", "ElementMultiplier"]
+__all__ = ["ELEMENT_WIDTH", "OperandMultiplier"]
 
 ELEMENT_WIDTH = 17
 """Bits of a signed element: 16 bits minus a zero point of the same type."""
@@ -16,7 +16,7 @@ ELEMENT_WIDTH = 17
 _LOW_BITS = 17
 
 
-class ElementMultiplier(wiring.Component):
+class OperandMultiplier(wiring.Component):
     """The lower 32 bits of a product, as two products that a DSP block takes; one in every cycle.
 
     Members

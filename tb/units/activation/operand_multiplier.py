@@ -3,7 +3,7 @@
 import cocotb
 import numpy as np
 
-from openmxu.rtl.activation.element_multiplier import ELEMENT_WIDTH, ElementMultiplier
+from openmxu.rtl.activation.operand_multiplier import ELEMENT_WIDTH, OperandMultiplier
 from tb.bench import Bench, random_generator
 from tb.models.payloads import pack_lanes, unpack_lanes
 
@@ -14,7 +14,7 @@ _ELEMENTS = [0, 1, -1, 65535, -65535, 32767, -32768, 255, -255]
 
 
 @cocotb.test()
-@cocotb.parametrize(form=["element_multiplier", "element_multiplier_ecp5"])
+@cocotb.parametrize(form=["operand_multiplier", "operand_multiplier_ecp5"])
 async def products_wrap(dut, form):
     bench = await Bench.start(dut, form)
     rng = random_generator()
@@ -28,6 +28,6 @@ async def products_wrap(dut, form):
         },
         ["product"],
     )
-    got = unpack_lanes(seen["product"][ElementMultiplier.latency :], 1, 32, signed=True)[:, 0]
-    expected = ElementMultiplier.compute(totals, factors)[: len(got)]
+    got = unpack_lanes(seen["product"][OperandMultiplier.latency :], 1, 32, signed=True)[:, 0]
+    expected = OperandMultiplier.compute(totals, factors)[: len(got)]
     assert np.array_equal(got, expected)

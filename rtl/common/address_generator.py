@@ -1,4 +1,4 @@
-"""Plane walker: outputs over a plane, or plain ranges, become row addresses, one per cycle."""
+"""Address generator: walks over planes, or over plain ranges, as one row address per cycle."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -8,7 +8,7 @@ from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
-__all__ = ["PlaneWalker", "step_layout", "walk_layout"]
+__all__ = ["AddressGenerator", "step_layout", "walk_layout"]
 
 
 def walk_layout(
@@ -138,7 +138,7 @@ def _fitted(value: Value, width: int) -> Value:
     return Cat(value, Const(0, max(0, width - len(value))))[:width]
 
 
-class PlaneWalker(wiring.Component):
+class AddressGenerator(wiring.Component):
     """Walks row by row over outputs, and for each of them row by row over its window; walk after walk without a gap.
 
     Parameters

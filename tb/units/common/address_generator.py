@@ -5,7 +5,7 @@ from itertools import pairwise
 import cocotb
 from amaranth.hdl import Shape
 
-from openmxu.rtl.common.plane_walker import step_layout
+from openmxu.rtl.common.address_generator import step_layout
 from openmxu.rtl.dispatch.commands import activation_walk, matrix_walk
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.models.payloads import pack, unpack
@@ -14,9 +14,9 @@ from tb.rack import FAR_OUTPUTS, FAR_WALKS
 
 WALKS = 250
 MOST_ROWS = 40
-UNITS = cocotb.parametrize(unit=["plane_walker", "plane_walker_windows"])
-LATENCY = {"plane_walker": 2, "plane_walker_windows": 4}
-LAYOUTS = {"plane_walker": matrix_walk(CONFIG), "plane_walker_windows": activation_walk(CONFIG)}
+UNITS = cocotb.parametrize(unit=["address_generator", "address_generator_windows"])
+LATENCY = {"address_generator": 2, "address_generator_windows": 4}
+LAYOUTS = {"address_generator": matrix_walk(CONFIG), "address_generator_windows": activation_walk(CONFIG)}
 
 
 def address_width(layout):

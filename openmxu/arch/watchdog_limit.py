@@ -8,7 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.effects import OUTPUT_BYTES
 from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Register
 
-__all__ = ["Patience"]
+__all__ = ["WatchdogLimit"]
 
 _LEAST = 50_000
 _CYCLES_PER_VALUE = 256
@@ -18,7 +18,7 @@ _MOST = 1 << 62
 """Cycles that nobody waits for, but that the harness can count."""
 
 
-class Patience:
+class WatchdogLimit:
     """Follows the programs of one device.
 
     Parameters
