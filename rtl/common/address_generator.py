@@ -110,8 +110,9 @@ def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) ->
     return data.StructLayout(members)
 
 
-_COUNTS_FROM = 2
-"""What counters begin with: they equal the number of columns, or rows, when the next one is the last."""
+_COUNTS_FROM = 3
+"""What counters begin with: they equal the number of columns, or rows, when the one after the next is the last. That
+is known a step early, so that the comparison of two counts ends in a register."""
 
 _POSITION_WIDTH = 18
 """Bits of a position, or of an offset, that grows with outputs."""
@@ -186,7 +187,8 @@ class AddressGenerator(wiring.Component):
         """An output, with all that the walk over its window needs. Its position is ``_COUNTS_FROM`` less than it is."""
         walk = self._layout.members
         names = ("address", "wide", "is_plane", "plane_height", "plane_width", "window_height", "window_width")
-        others = {"y": _POSITION_WIDTH + 1, "x": _POSITION_WIDTH + 1, "has_one_row": 1, "has_one_column": 1, "last": 1}
+        others = {"y": _POSITION_WIDTH + 1, "x": _POSITION_WIDTH + 1, "last": 1}
+        others |= dict.fromkeys(("has_one_row", "has_two_rows", "has_one_column", "has_two_columns"), 1)
         return data.StructLayout({name: walk[name] for name in (*names, "repeats")} | others)
 
     def _walk_outputs(self, m: Module, platform: object, outputs: stream.Interface) -> None:
@@ -202,11 +204,16 @@ class AddressGenerator(wiring.Component):
         moves = Signal()
         # Whether a walk begins next: this is the last output, or there is none.
         begins = Signal(init=1)
+        # Whether the next output is the last one but one.
+        nears_end = Signal(reset_less=True)
         rows_left = Signal.like(new.rows, reset_less=True)
         column = Signal.like(new.width, init=_COUNTS_FROM, reset_less=True)
-        has_one_column = Signal(reset_less=True)
-        # Whether the plane's row of outputs ends with this one.
+        has_one_column, has_two_columns = (
+            Signal(name=name, reset_less=True) for name in ("has_one_column", "has_two_columns")
+        )
+        # Whether the plane's row of outputs ends with this one, and whether it does with the next one.
         ends_row = Signal(reset_less=True)
+        nears_row_end = Signal(reset_less=True)
         row_address = Signal.like(new.address, name="row_address", reset_less=True)
         column_offset = Signal.like(new.address, name="column_offset", reset_less=True)
         m.d.comb += [
@@ -221,6 +228,7 @@ class AddressGenerator(wiring.Component):
                 valid.eq(self.walks.valid),
                 *(walk[name].eq(new[name]) for name in kept),
                 has_one_column.eq(new.width == 1),
+                has_two_columns.eq(new.width == 2),
             ]
             if self._context is not None:
                 m.d.sync += context.eq(self.context)
@@ -236,16 +244,23 @@ class AddressGenerator(wiring.Component):
             m.d.sync += [
                 rows_left.eq(left),
                 # Not from what is left next, which is known later.
-                begins.eq(Mux(begins, ~self.walks.valid | (new.rows == 1), rows_left == 1)),
-                ends_row.eq(walk.is_plane & (column == walk.width)),
+                begins.eq(Mux(begins, ~self.walks.valid | (new.rows == 1), nears_end)),
+                nears_end.eq(Mux(begins, new.rows == 2, rows_left == 2)),
+                ends_row.eq(walk.is_plane & nears_row_end),
+                nears_row_end.eq(column == walk.width),
             ]
             with m.If(ends_row):
                 m.d.sync += [
                     ends_row.eq(has_one_column),
+                    nears_row_end.eq(has_two_columns),
                     row_address.eq(self._add_rows(m, platform, "next_row", row_address, walk.pitch, walk.wide)),
                 ]
             with m.If(begins):
-                m.d.sync += [ends_row.eq(new.is_plane & (new.width == 1)), row_address.eq(new.address)]
+                m.d.sync += [
+                    ends_row.eq(new.is_plane & (new.width == 1)),
+                    nears_row_end.eq(new.width == 2),
+                    row_address.eq(new.address),
+                ]
             with m.If(begins | ends_row):
                 m.d.sync += [column.eq(_COUNTS_FROM), column_offset.eq(0)]
             with m.Else():
@@ -272,9 +287,7 @@ class AddressGenerator(wiring.Component):
             m.d.comb += payload.context.eq(context)
 
     @staticmethod
-    def _add_rows(
-        m: Module, platform: object, name: str, address: Value, positions: Value, wide: Value, carry: Value | int = 0
-    ) -> Signal:
+    def _add_rows(m: Module, platform: object, name: str, address: Value, positions: Value, wide: Value) -> Signal:
         """An address and the rows of memory that positions take, one or two each."""
         width = len(address)
         return chained_sum(
@@ -284,7 +297,6 @@ class AddressGenerator(wiring.Component):
             [address, _fitted(positions, width), _fitted(Cat(0, positions), width), ~wide],
             first=lambda address, narrow, wide, is_narrow: address,
             second=lambda address, narrow, wide, is_narrow: (narrow & is_narrow) | (wide & ~is_narrow),
-            carry=carry,
         )
 
     def _follow_position(
@@ -304,15 +316,21 @@ class AddressGenerator(wiring.Component):
     ) -> None:
         """Keep how far each output lies from the first one, and from the first one of its row."""
         new = self.walks.p
-        has_one_row, has_one_column = (
-            Signal(name=name, reset_less=True) for name in ("window_has_one_row", "window_has_one_column")
-        )
+        counts = {
+            "has_one_row": new.window_height == 1,
+            "has_two_rows": new.window_height == 2,
+            "has_one_column": new.window_width == 1,
+            "has_two_columns": new.window_width == 2,
+        }
         y, x = (
             Signal(signed(_POSITION_WIDTH), name=f"{name}_offset", init=-_COUNTS_FROM, reset_less=True)
             for name in ("y", "x")
         )
-        with m.If(self.walks.ready):
-            m.d.sync += [has_one_row.eq(new.window_height == 1), has_one_column.eq(new.window_width == 1)]
+        for name, holds in counts.items():
+            register = Signal(name=f"window_{name}", reset_less=True)
+            with m.If(self.walks.ready):
+                m.d.sync += register.eq(holds)
+            m.d.comb += output[name].eq(register)
         # A constant within an enable, if it is the initial value as well, is a register's own reset.
         with m.If(moves & (begins | (ends_row & ~_is_far(y)))):
             m.d.sync += y.eq(Mux(begins, -_COUNTS_FROM, y + walk.stride_y))
@@ -323,8 +341,6 @@ class AddressGenerator(wiring.Component):
             *(output[name].eq(walk[name]) for name in shared),
             output.y.eq(walk.y + _extended(y).as_signed()),
             output.x.eq(walk.x + _extended(x).as_signed()),
-            output.has_one_row.eq(has_one_row),
-            output.has_one_column.eq(has_one_column),
         ]
 
     def _count_targets(self, m: Module, platform: object, step: data.View, moves: Value, begins: Value) -> None:
@@ -351,11 +367,11 @@ class AddressGenerator(wiring.Component):
             Signal.like(size, name=f"window_{name}", init=_COUNTS_FROM, reset_less=True)
             for name, size in (("row", new.window_height), ("column", new.window_width))
         )
-        row_offset = Signal.like(
-            new.address, name="window_row_offset", init=-2 * _COUNTS_FROM % (1 << len(new.address)), reset_less=True
+        row_offset = Signal.like(new.address, name="window_row_offset", reset_less=True)
+        is_last_row, nears_last_row, is_last_column, nears_last_column = (
+            Signal(name=name, reset_less=True)
+            for name in ("is_last_row", "nears_last_row", "is_last_column", "nears_last_column")
         )
-        is_last_row = Signal(reset_less=True)
-        is_last_column = Signal(reset_less=True)
         # Whether this is the window's last position, for which its last column and its last row are too late. So is it
         # for whether the next output is taken: because it is the last one of the last repeat, or there is no output.
         ends_window = Signal(reset_less=True)
@@ -371,12 +387,11 @@ class AddressGenerator(wiring.Component):
         with m.If(takes):
             m.d.comb += next_ends_window.eq(new.has_one_row & new.has_one_column)
         with m.Else():
-            second_last_row, second_last_column = row == output.window_height, column == output.window_width
             m.d.comb += next_repeat.eq(repeat + ends_window)
             with m.If(~is_last_column):
-                m.d.comb += next_ends_window.eq(second_last_column & is_last_row)
+                m.d.comb += next_ends_window.eq(nears_last_column & is_last_row)
             with m.Elif(~is_last_row):
-                m.d.comb += next_ends_window.eq(second_last_row & output.has_one_column)
+                m.d.comb += next_ends_window.eq(nears_last_row & output.has_one_column)
             with m.Else():
                 m.d.comb += next_ends_window.eq(output.has_one_row & output.has_one_column)
         with m.If(moves):
@@ -385,26 +400,38 @@ class AddressGenerator(wiring.Component):
                 ends_window.eq(next_ends_window),
                 repeat.eq(next_repeat),
                 column.eq(column + 1),
-                is_last_column.eq(Mux(is_last_column, output.has_one_column, second_last_column)),
+                is_last_column.eq(Mux(is_last_column, output.has_one_column, nears_last_column)),
+                nears_last_column.eq(
+                    Mux(is_last_column, output.has_two_columns, column == output.window_width),
+                ),
             ]
             with m.If(takes | is_last_column):
                 m.d.sync += column.eq(_COUNTS_FROM)
             with m.If(is_last_column):
-                m.d.sync += is_last_row.eq(Mux(is_last_row, output.has_one_row, second_last_row))
+                m.d.sync += [
+                    is_last_row.eq(Mux(is_last_row, output.has_one_row, nears_last_row)),
+                    nears_last_row.eq(Mux(is_last_row, output.has_two_rows, row == output.window_height)),
+                ]
             with m.If(takes):
                 m.d.sync += [
                     valid.eq(outputs.valid),
                     output.eq(new),
                     is_last_row.eq(new.has_one_row),
+                    nears_last_row.eq(new.has_two_rows),
                     is_last_column.eq(new.has_one_column),
+                    nears_last_column.eq(new.has_two_columns),
                     takes.eq(~outputs.valid | (next_ends_window & (new.repeats == 0))),
                 ]
             with m.Else():
                 m.d.sync += takes.eq(next_ends_window & (next_repeat == output.repeats))
         with m.If(moves & (takes | is_last_column)):
-            # Two for each position that counters are ahead; where positions are one row each, two are too many.
+            # The column is as many positions ahead of where it lies, of one row each or of two.
             with m.If(takes | ends_window):
-                m.d.sync += [row.eq(_COUNTS_FROM), row_offset.eq(-2 * _COUNTS_FROM)]
+                is_wide = Mux(takes, new.wide, output.wide)
+                m.d.sync += [
+                    row.eq(_COUNTS_FROM),
+                    row_offset.eq(Mux(is_wide, -2 * _COUNTS_FROM, -_COUNTS_FROM)),
+                ]
             with m.Else():
                 m.d.sync += [
                     row.eq(row + 1),
@@ -427,14 +454,11 @@ class AddressGenerator(wiring.Component):
             reset_less=True,
         )
         placed_valid = Signal()
-        narrow = ~output.wide
         step = placed.step
         m.d.comb += [
             steps.valid.eq(placed_valid),
             steps.payload.eq(step),
-            steps.p.address.eq(
-                self._add_rows(m, platform, "step_address", step.address, placed.column, placed.wide, ~placed.wide)
-            ),
+            steps.p.address.eq(self._add_rows(m, platform, "step_address", step.address, placed.column, placed.wide)),
             steps.p.inside.eq(
                 ~placed.is_plane | (_is_below(placed.y, placed.plane_height) & _is_below(placed.x, placed.plane_width))
             ),
@@ -450,7 +474,6 @@ class AddressGenerator(wiring.Component):
                         [output.address, row_offset],
                         first=lambda address, offset: address,
                         second=lambda address, offset: offset,
-                        carry=narrow,
                     )
                 ),
                 step.last.eq(output.last & takes),

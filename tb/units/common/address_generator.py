@@ -1,4 +1,4 @@
-"""Plane walker: every position of every walk, in order, without a gap."""
+"""Address generator: every position of every walk, in order, without a gap."""
 
 from itertools import pairwise
 
