@@ -16,7 +16,7 @@ from scripts.random_models.elementwise import combine
 from scripts.random_models.functions import FUNCTIONS, OTHER_FUNCTIONS, apply_function, clip, relu
 from scripts.random_models.graph import OPSETS, Case, Graph, Tensor
 from scripts.random_models.movement import MOVEMENTS, move, moves
-from scripts.random_models.pooling import average_pool, global_average_pool, max_pool, reduce_mean
+from scripts.random_models.pooling import average_pool, global_average_pool, global_max_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import log_uniform, random_shape
 
 __all__ = ["FAMILIES", "Family"]
@@ -109,6 +109,7 @@ def _families() -> list[Family]:
     families += [_layers(form, 0, lambda graph, form=form: convolve(graph, graph.input, form)) for form in FORMS]
     families.append(_layers("ConvInteger", 0, sum_products))
     families.append(_layers("MaxPool", 0, lambda graph: max_pool(graph, _source(graph))))
+    families.append(_layers("GlobalMaxPool", 0, lambda graph: global_max_pool(graph, _source(graph)), batch=16))
     families.append(_layers("Relu", 0, relu, oldest=14))
     families.append(_layers("Clip", 0, clip))
     families += [

@@ -13,7 +13,7 @@ from scripts.random_models.elementwise import combined
 from scripts.random_models.functions import FUNCTIONS, apply_function
 from scripts.random_models.graph import Graph, Network, Tensor
 from scripts.random_models.movement import MOVEMENTS, move
-from scripts.random_models.pooling import average_pool, global_average_pool, max_pool, reduce_mean
+from scripts.random_models.pooling import average_pool, global_average_pool, global_max_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import LARGEST_TENSOR, random_shape
 
 __all__ = ["random_network"]
@@ -44,7 +44,7 @@ def random_network(seed: int, number: int) -> Network:
         made.append(tensor)
     ending = graph.random.random()
     if ending < 0.3 and len(tensor.shape) > 2:
-        tensor = global_average_pool(graph, tensor) if ending < 0.15 else reduce_mean(graph, tensor)
+        tensor = (global_average_pool, global_max_pool, reduce_mean)[int(ending * 10)](graph, tensor)
     if ending < 0.6:
         tensor = multiply_rows(graph, graph.flat(tensor))
     return graph.network(tensor)

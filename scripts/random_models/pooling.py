@@ -7,7 +7,7 @@ import numpy as np
 from scripts.random_models.graph import Graph, Tensor
 from scripts.random_models.shapes import random_window
 
-__all__ = ["average_pool", "global_average_pool", "max_pool", "reduce_mean"]
+__all__ = ["average_pool", "global_average_pool", "global_max_pool", "max_pool", "reduce_mean"]
 
 
 def max_pool(graph: Graph, source: Tensor) -> Tensor:
@@ -33,6 +33,16 @@ def average_pool(graph: Graph, source: Tensor) -> Tensor:
 def global_average_pool(graph: Graph, source: Tensor) -> Tensor:
     """QLinearGlobalAveragePool, or GlobalAveragePool between DequantizeLinear and QuantizeLinear."""
     return _averaged(graph, source, "GlobalAveragePool", int(np.prod(source.shape[2:])), {})
+
+
+def global_max_pool(graph: Graph, source: Tensor) -> Tensor:
+    """GlobalMaxPool between DequantizeLinear and QuantizeLinear, which may have another scale."""
+    result = source.quantization
+    real = graph.add("GlobalMaxPool", [graph.dequantize(source)])
+    if graph.chance(0.5):
+        result = graph.fit(graph.run_real(real), source.dtype)
+    words = () if result == source.quantization else ("requantized",)
+    return graph.tensor(graph.quantize(real, result), result, "GlobalMaxPool", *words)
 
 
 def reduce_mean(graph: Graph, source: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from openmxu.compiler.operators.values import Integers, Moved, Quantized, Sums, 
 __all__ = [
     "average_pool",
     "global_average_pool",
+    "global_max_pool",
     "max_pool",
     "qlinear_average_pool",
     "qlinear_global_average_pool",
@@ -25,28 +26,28 @@ __all__ = [
 ]
 
 _MOST_PADDING = 255
+_MOST_WINDOW = (1 << 16) - 1
+"""Rows or columns that POOLING_WINDOW holds."""
 
 
 def max_pool(here: Visit) -> Value:
     """MaxPool of integers, of real numbers just dequantized, or of sums."""
     if len(here.node.output) > 1 and here.node.output[1]:
         raise here.unsupported("the indices of the maxima are not supported")
-    source = here.input(0)
-    match source:
-        case Sums(channels_first=True) if source.scales:
-            before = source.tensor
-            for window in source.pooling:
-                height, width = window.outputs(before.height, before.width)
-                before = dataclasses.replace(before, height=height, width=width)
-            window = _pooling_window(here, before, len(source.shape) - 1)
-            shape = _pooled_shape(source.shape, window, before)
-            return dataclasses.replace(source, shape=shape, pooling=(*source.pooling, window))
-    if Quantized.of(source) is not None:
-        quantized = here.quantized(0)
-        return dataclasses.replace(quantized, value=_maximum(here, quantized.value)).real()
-    if isinstance(source, (Integers, Moved)):
+    pooled = _real_maximum(here)
+    if pooled is not None:
+        return pooled
+    if isinstance(here.input(0), (Integers, Moved)):
         return _maximum(here, here.integers(0))
     raise here.unsupported("supported on int8 and uint8, behind DequantizeLinear and behind Conv")
+
+
+def global_max_pool(here: Visit) -> Value:
+    """GlobalMaxPool of real numbers just dequantized, or of sums."""
+    pooled = _real_maximum(here, whole=True)
+    if pooled is None:
+        raise here.unsupported("supported on int8 and uint8 through DequantizeLinear, and behind Conv")
+    return pooled
 
 
 def average_pool(here: Visit) -> Value:
@@ -109,10 +110,27 @@ def _qlinear(here: Visit, whole: bool) -> Value:
     return here.builder.close(sums, here.output, np.float32(here.scale(3, "y_scale")), output, dtype)
 
 
-def _maximum(here: Visit, value: Integers | Moved) -> Integers:
+def _real_maximum(here: Visit, whole: bool = False) -> Value | None:
+    """The maximum of sums or of dequantized values, over windows or whole planes; ``None`` for other inputs."""
+    source = here.input(0)
+    if isinstance(source, Sums) and source.channels_first and source.scales:
+        before = source.tensor
+        for window in source.pooling:
+            height, width = window.outputs(before.height, before.width)
+            before = dataclasses.replace(before, height=height, width=width)
+        window = _pooling_window(here, before, len(source.shape) - 1, whole)
+        shape = _pooled_shape(source.shape, window, before)
+        return dataclasses.replace(source, shape=shape, pooling=(*source.pooling, window))
+    quantized = Quantized.of(source)
+    if quantized is None:
+        return None
+    return dataclasses.replace(quantized, value=_maximum(here, quantized.value, whole)).real()
+
+
+def _maximum(here: Visit, value: Integers | Moved, whole: bool = False) -> Integers:
     source = as_image(here, value)
     image = here.builder.tensors[source.tensor]
-    window = _pooling_window(here, image, len(source.shape) - 1)
+    window = _pooling_window(here, image, len(source.shape) - 1, whole)
     here.builder.add_maximum(here.name, source.tensor, here.output, window)
     return Integers(here.output, _pooled_shape(source.shape, window, image), source.dtype)
 
@@ -120,13 +138,10 @@ def _maximum(here: Visit, value: Integers | Moved) -> Integers:
 def _average(here: Visit, value: Integers | Moved, zero_point: int, scale: np.float32, whole: bool = False) -> Sums:
     source = as_image(here, value)
     image = here.builder.tensors[source.tensor]
-    if whole:
-        window, counts_padding = Window(image.height, image.width), False
-    else:
-        window = _pooling_window(here, image, len(source.shape) - 1)
-        counts_padding = bool(here.attributes.get("count_include_pad", 0))
-        if counts_padding and here.attributes.get("ceil_mode", 0):
-            raise here.unsupported("count_include_pad and ceil_mode exclude each other")
+    window = _pooling_window(here, image, len(source.shape) - 1, whole)
+    counts_padding = not whole and bool(here.attributes.get("count_include_pad", 0))
+    if counts_padding and here.attributes.get("ceil_mode", 0):
+        raise here.unsupported("count_include_pad and ceil_mode exclude each other")
     operation = Pooling(
         name=here.name,
         sources=(source.tensor,),
@@ -144,7 +159,12 @@ def _average(here: Visit, value: Integers | Moved, zero_point: int, scale: np.fl
     return Sums(shape, operation, tensor, True, (np.asarray(scale, np.float32),))
 
 
-def _pooling_window(here: Visit, image: Tensor, dimensions: int) -> Window:
+def _pooling_window(here: Visit, image: Tensor, dimensions: int, whole: bool) -> Window:
+    """The window of the node's attributes, or the whole plane."""
+    if whole:
+        if max(image.height, image.width) > _MOST_WINDOW:
+            raise here.unsupported(f"planes of more than {_MOST_WINDOW} rows or columns are not supported")
+        return Window(image.height, image.width)
     kernel = list(here.attributes.get("kernel_shape", ()))
     if len(kernel) != dimensions:
         raise ModelError(f"node {here.name!r}: kernel_shape must have {dimensions} values, not {len(kernel)}")

@@ -211,6 +211,7 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "GRU": gru_operator,
     "Gather": _gather,
     "GlobalAveragePool": plane_operators.global_average_pool,
+    "GlobalMaxPool": plane_operators.global_max_pool,
     "Identity": _identity,
     "LSTM": lstm_operator,
     "MatMul": matrix_operators.matmul,

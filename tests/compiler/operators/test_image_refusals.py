@@ -19,6 +19,7 @@ VALUES = parameters(np.random.default_rng(0)) | {
     "half": np.float32(0.5),
     "square": np.ones((CHANNELS, CHANNELS, 1, 1), np.int8),
     "yes": np.array(True),
+    "matrix": np.ones((WIDTH, 5), np.int8),
     "last": np.array([3]),
     "fewer": np.array([0, 0, 0, -1, 0, 0, 0, 0]),
 }
@@ -147,6 +148,30 @@ UNSUPPORTED = {
     "average of sums": (
         followed([*real_conv(), node("GlobalAveragePool", "sums", "a"), quantize("a", "z", "h")]),
         r"node 'a' \(GlobalAveragePool\): input 0 must be int8 or uint8 through DequantizeLinear",
+    ),
+    "maximum of planes of sums of rows": (
+        followed(
+            [
+                *(dequantize("x"), dequantize("matrix", "v"), node("MatMul", "x_real matrix_real", "sums")),
+                *(node("GlobalMaxPool", "sums", "m"), quantize("m", "z", "h")),
+            ],
+            CHANNELS,
+        ),
+        r"node 'm' \(GlobalMaxPool\): supported on int8 and uint8 through DequantizeLinear, and behind Conv",
+    ),
+    "maximum of a plane wider than the registers": (
+        image_model(
+            [dequantize("x"), node("GlobalMaxPool", "x_real", "m"), quantize("m", "y", "y")], VALUES, shape=(2, 65_536)
+        ),
+        r"node 'm' \(GlobalMaxPool\): planes of more than 65535 rows or columns are not supported",
+    ),
+    "average of a plane wider than the registers": (
+        image_model(
+            [dequantize("x"), node("GlobalAveragePool", "x_real", "a"), quantize("a", "y", "y")],
+            VALUES,
+            shape=(2, 65_536),
+        ),
+        r"node 'a' \(GlobalAveragePool\): planes of more than 65535 rows or columns are not supported",
     ),
     "different shapes": (
         image_model([contributed("QLinearAdd", SUM)], VALUES, more=TWO_IMAGES),

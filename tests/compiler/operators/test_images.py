@@ -145,6 +145,32 @@ def test_maximum_between_convolution_and_quantization(random: np.random.Generato
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("shape", [(CHANNELS, HEIGHT, WIDTH), (3, 40, 40), (2, 300), (5, 1, 1)])
+@pytest.mark.parametrize("result", ["x", "y"])
+def test_maximum_of_planes(random: np.random.Generator, dtype: str, shape: tuple[int, ...], result: str) -> None:
+    """One and two dimensions, windows of more than 255 columns, a single position; the same scale and another one."""
+    nodes = [dequantize("x"), node("GlobalMaxPool", "x_real", "m"), quantize("m", "y", result)]
+    proto = image_model(nodes, parameters(random, dtype) | {"y_scale": np.float32(0.009)}, shape, (dtype, dtype))
+    assert differing(proto, random_bytes(random, dtype, (BATCH, *shape)), CONFIG, batch=2) == 0
+
+
+@pytest.mark.parametrize("middle", ["", "Relu", "MaxPool", "GlobalMaxPool"])
+@pytest.mark.parametrize("accumulator_rows", [24, 1024])
+def test_maximum_of_planes_behind_a_convolution(
+    random: np.random.Generator, middle: str, accumulator_rows: int
+) -> None:
+    """In the same pass where the sums of a plane fit the accumulators, else in one of its own."""
+    config = openmxu.Config.for_size(4, accumulator_rows=accumulator_rows)
+    attributes = {"kernel_shape": [2, 3], "strides": [2, 2]} if middle == "MaxPool" else {}
+    between = [node(middle, "sums", "t", **attributes)] if middle else []
+    nodes = real_conv("m", *between, node("GlobalMaxPool", "t" if middle else "sums", "m"), pads=[1, 1, 1, 1])
+    proto = image_model(nodes, with_bias_scale(parameters(random)))
+    assert differing(proto, images(random), config) == 0
+    is_one_pass = accumulator_rows == 1024 and middle in ("", "Relu")
+    assert (len(fuse(import_network(proto), config).operations) == 1) == is_one_pass
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_operations_that_one_pass_does(random: np.random.Generator, dtype: str) -> None:
     """A convolution, its limits, the maximum, and a table."""
     values = with_bias_scale(parameters(random, dtype)) | {"low": np.asarray(3, dtype), "high": np.asarray(99, dtype)}
