@@ -16,7 +16,7 @@ MUTANTS ?= 600
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs,"
-	@echo "  MUTANTS=$(MUTANTS) the number of faults; BOARD=$(BOARD) may be icebreaker or tang_nano_9k, too."
+	@echo "  MUTANTS=$(MUTANTS) the number of faults; BOARD=$(BOARD) is one of rtl/boards/board.py."
 
 setup: $(INSTALLED) ## Make .venv with every tool
 

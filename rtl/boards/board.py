@@ -24,7 +24,7 @@ class Board:
     name
         In lower case.
     module, platform
-        Where its pins are described: a class, in a module of amaranth_boards.
+        Where its pins are described: a class, in a module of amaranth_boards or one beside this file.
     family
         What the blocks of its FPGA are.
     part
