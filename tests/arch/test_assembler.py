@@ -56,8 +56,8 @@ def test_examples(text: str, instruction: Instruction) -> None:
             "matrixmultiply next_tile, unified_buffer=0, accumulator=0, rows=8",
         ),
         (
-            make("activate", rows=8, output=3, operand=1),
-            "activate unified_buffer=0, source=0, rows=8, parameters=0, output=3, operand=ADD",
+            make("activate", rows=8, output=15, operand=1),
+            "activate unified_buffer=0, source=0, rows=8, parameters=0, output=15, operand=ADD",
         ),
         (
             make("set_configuration", register=0, value=0x1FFFD),
@@ -234,7 +234,7 @@ def test_a_configuration_adds_the_rules_of_the_machine() -> None:
     [
         (".word 0xfe", FaultCode.UNKNOWN_OPCODE),
         (".word 0x101", FaultCode.RESERVED_BITS),
-        ("activate rows=1, output=3", FaultCode.UNIMPLEMENTED),
+        ("activate rows=1, output=15", FaultCode.UNIMPLEMENTED),
         ("convolve", FaultCode.ILLEGAL_VALUE),
         ("activate rows=1, from_unified_buffer", FaultCode.UNIFIED_BUFFER_OVERLAP),
         ("activate", FaultCode.ILLEGAL_VALUE),

@@ -28,7 +28,7 @@ PRIORITIES = {
     "activate": {
         FaultCode.UNKNOWN_OPCODE: {},
         FaultCode.RESERVED_BITS: {},
-        FaultCode.UNIMPLEMENTED: {"output": 3},
+        FaultCode.UNIMPLEMENTED: {"output": 15},
         FaultCode.ILLEGAL_VALUE: {"rows": 0},
         FaultCode.UNIFIED_BUFFER_RANGE: {"rows": 1, "unified_buffer": 101},
         FaultCode.ACCUMULATOR_RANGE: {"rows": 1, "source": 51},

@@ -7,7 +7,7 @@ import pytest
 from openmxu.arch.config import Config
 from openmxu.arch.effects import host_extent, table_rows
 from openmxu.arch.faults import FAULT_DESCRIPTIONS, FaultCode
-from openmxu.arch.isa import FORMATS, Format, Instruction, Operand, OutputFormat, Pooling, Register
+from openmxu.arch.isa import FORMATS, Format, Instruction, Operand, OutputFormat, Pooling, Register, format_named
 from openmxu.arch.legality import LegalityChecker
 from tests.arch.programs import (
     CONFIG,
@@ -49,8 +49,16 @@ def test_every_reserved_bit(format: Format) -> None:
         assert (fault(Instruction(word)) is FaultCode.RESERVED_BITS) == reserved, bit
 
 
-@pytest.mark.parametrize("name", ["output", "pooling", "operand"])
-@pytest.mark.parametrize("number", [3, 4, 7, 8, 15])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        (field.name, number)
+        for field in format_named("activate").fields
+        if field.implemented is not None
+        for number in range(field.maximum + 1)
+        if number not in field.implemented
+    ],
+)
 def test_unimplemented(name: str, number: int) -> None:
     assert fault(make("activate", rows=1, **{name: number})) is FaultCode.UNIMPLEMENTED
 

@@ -357,7 +357,7 @@ def test_tiles(text, expected):
     [
         (".word 0xff", "UNKNOWN_OPCODE of a word"),
         (".word 0x0800", "RESERVED_BITS of Nop"),
-        ("activate rows=1, output=3", "UNIMPLEMENTED of Activate"),
+        ("activate rows=1, output=15", "UNIMPLEMENTED of Activate"),
         ("set_configuration register=99", "ILLEGAL_VALUE of an unknown register"),
         ("set_configuration register=LOAD_TABLE, unified_buffer=65", "UNIFIED_BUFFER_RANGE of LOAD_TABLE"),
         ("activate rows=1, from_unified_buffer", "UNIFIED_BUFFER_OVERLAP of Activate"),

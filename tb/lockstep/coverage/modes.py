@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -30,7 +30,12 @@ _SCALES = ("zero", "subnormal", "normal", "infinity", "NaN")
 _ROWS = ("1", "2 or 3", "4 or more")
 _SOURCES = ("accumulators", "bytes", "16-bit words")
 _POOLINGS = {Pooling.NONE: "rows", Pooling.MAX: "maximum", Pooling.AVERAGE: "sum"}
-_OPERANDS = ("no operand", "add bytes", "add words", "multiply by bytes", "multiply by words")
+_NO_OPERAND = "no operand"
+_OPERANDS = {
+    Operand.ADD: ("add bytes", "add words"),
+    Operand.MULTIPLY: ("multiply by bytes", "multiply by words"),
+}
+_OPERAND_NAMES = (_NO_OPERAND, *chain(*_OPERANDS.values()))
 _OUTPUTS = ("BYTE", "BYTE by table", "WORD", "INT32")
 _LANES = ("one lane", "some lanes", "all lanes")
 
@@ -63,12 +68,12 @@ class Modes:
             ],
             "Activate": [
                 f"{source}, {pooling}, {operand}, {output}"
-                for source, pooling, operand, output in product(_SOURCES, _POOLINGS.values(), _OPERANDS, _OUTPUTS)
-                if not (operand.startswith("add") and output == "INT32")  # faults
+                for source, pooling, operand, output in product(_SOURCES, _POOLINGS.values(), _OPERAND_NAMES, _OUTPUTS)
+                if not (operand in _OPERANDS[Operand.ADD] and output == "INT32")  # faults
             ],
             "lanes": [
                 f"{name}: {mode}"
-                for name, mode in product(lanes, [*_SOURCES, *_POOLINGS.values(), *_OPERANDS, *_OUTPUTS])
+                for name, mode in product(lanes, [*_SOURCES, *_POOLINGS.values(), *_OPERAND_NAMES, *_OUTPUTS])
             ],
             "number formats": [
                 *(
@@ -137,10 +142,9 @@ def _activation(step: Step) -> tuple[str, str, str, str]:
     source = "accumulators"
     if values["from_unified_buffer"]:
         source = _SOURCES[1 + step.register(Register.SOURCE_FORMAT)["wide"]]
-    operand = _OPERANDS[0]
+    operand = _NO_OPERAND
     if values["operand"] != Operand.NONE:
-        first = 1 if values["operand"] == Operand.ADD else 3
-        operand = _OPERANDS[first + step.register(Register.OPERAND_FORMAT)["wide"]]
+        operand = _OPERANDS[Operand(values["operand"])][step.register(Register.OPERAND_FORMAT)["wide"]]
     output = OutputFormat(values["output"]).name + (" by table" if values["table"] else "")
     return source, _POOLINGS[Pooling(values["pooling"])], operand, output
 

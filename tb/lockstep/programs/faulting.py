@@ -116,11 +116,12 @@ def _no_tile(checker: LegalityChecker, rng: np.random.Generator) -> list[Instruc
 
 
 def _unimplemented(checker: LegalityChecker) -> list[list[Instruction]]:
-    return [
-        [_make("Activate", rows=1, **{name: number})]
-        for name in ("output", "pooling", "operand")
-        for number in (3, 4, 15)
-    ]
+    ways = []
+    for field in format_named("Activate").fields:
+        if field.implemented is not None:
+            numbers = sorted(set(range(field.maximum + 1)) - set(field.implemented))
+            ways += [[_make("Activate", rows=1, **{field.name: number})] for number in (*numbers[:2], numbers[-1])]
+    return ways
 
 
 def _illegal_values(checker: LegalityChecker) -> list[list[Instruction]]:

@@ -53,7 +53,7 @@ def random_walk(rng):
         "source_format": random_format(rng),
         "operand_format": random_format(rng),
     }
-    operand = Operand(int(rng.integers(0, 3)))
+    operand = Operand(int(rng.integers(len(Operand))))
     passes = []
     for _ in range(int(rng.integers(1, 5))):
         positions = int(rng.integers(1, 4))
