@@ -57,7 +57,6 @@ from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.lite.array import LiteArray
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
-from openmxu.rtl.lite.shell.bus_errors import LiteBusErrors
 from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
 from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
@@ -93,7 +92,7 @@ __all__ = [
     "AXI_CLIENTS",
     "AXI_DATA_BYTES",
     "BEAT_BYTES",
-    "EVENT_QUEUE_DEPTH",
+    "EVENT_QUEUE_DEPTHS",
     "FAR_OUTPUTS",
     "FAR_WALKS",
     "FETCHER_DEPTH",
@@ -158,8 +157,8 @@ MOST_BEATS = 4000
 FETCHER_DEPTH = 8
 """Instructions that the program fetcher under test holds."""
 
-EVENT_QUEUE_DEPTH = 3
-"""Events that the event queue under test holds."""
+EVENT_QUEUE_DEPTHS = (0, 3)
+"""Events that the event queues under test hold."""
 
 WATCHDOG_GRAIN = 8
 """Of the coarse watchdog under test, in cycles."""
@@ -289,14 +288,14 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
         "register_slice": RegisterSlice(8),
         "register_slice_half": RegisterSlice(8, half_rate=True),
         "stream_register": StreamRegister(8),
-        "event_queue": EventQueue(EVENT_QUEUE_DEPTH),
+        **{f"event_queue_{depth}": EventQueue(depth) for depth in EVENT_QUEUE_DEPTHS},
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
         "register_file": RegisterFile(config, ShellKind.AXI),
         "lite_register_file": LiteRegisterFile(
             config.replace(host_address_width=AXI_ADDRESS_WIDTH, weight_address_width=AXI_ADDRESS_WIDTH), ShellKind.AXI
         ),
         "bus_errors": BusErrors(config),
-        "lite_bus_errors": LiteBusErrors(config),
+        "bus_errors_one_register": BusErrors(config, one_register=True),
         **{
             f"lite_program_fetcher_{beat}": LiteProgramFetcher(width, beat, depth=FETCHER_DEPTH)
             for beat in LITE_FETCHER_BYTES

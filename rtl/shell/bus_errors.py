@@ -26,18 +26,26 @@ def bus_error_layout(config: Config) -> data.StructLayout:
 class BusErrors(wiring.Component):
     """Keeps the first error until it is reset. Of several at once, host reads count as first, then host writes.
 
+    Parameters
+    ----------
+    config
+        Widths of addresses.
+    one_register
+        Choose the first error before the register instead of behind one for each port: fewer flip-flops, a longer path.
+
     Members
     -------
     host_reads, host_writes, weights
         Error replies.
     pending
-        There was one, two cycles ago or earlier.
+        There was one, two cycles ago or earlier; one cycle ago with ``one_register``.
     first
         The first one.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, one_register: bool = False) -> None:
         self._config = config
+        self._one_register = one_register
         host, weights = config.host_address_width, config.weight_address_width
         read_error = read_error_layout(host, len(HOST_CLIENTS))
         weight_error = read_error_layout(weights, len(WEIGHT_CLIENTS))
@@ -53,13 +61,22 @@ class BusErrors(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # That a beat came with an error is known late: what it would be the error of is kept before that.
         program, data = HOST_CLIENTS.values()
         sources = (
             (self.host_reads, Mux(self.host_reads.p.client, data, program)),
             (self.host_writes, BusPort.HOST_WRITE),
             (self.weights, BusPort.WEIGHTS),
         )
+        if self._one_register:
+            comes = Signal(bus_error_layout(self._config))
+            for source, port in reversed(sources):  # later statements win
+                with m.If(source.valid):
+                    m.d.comb += [comes.port.eq(port), comes.resp.eq(source.p.resp), comes.addr.eq(source.p.addr)]
+                    m.d.sync += self.pending.eq(1)
+            with m.If(~self.pending):
+                m.d.sync += self.first.eq(comes)
+            return m
+        # That a beat came with an error is known late: what it would be the error of is kept before that.
         found = Signal(len(sources))
         kept = [Signal(bus_error_layout(self._config), name=f"kept_{index}", reset_less=True) for index in range(3)]
         later = Mux(found[1], kept[1], kept[2])

@@ -17,7 +17,7 @@ class EventQueue(wiring.Component):
     Parameters
     ----------
     depth
-        Events that it holds; while it is full, the core waits.
+        Events that it holds; while it is full, the core waits. With 0 an event waits at the port until it is popped.
 
     Members
     -------
@@ -40,7 +40,7 @@ class EventQueue(wiring.Component):
                 "events": In(stream.Signature(EventLayout)),
                 "first": Out(EventLayout),
                 "valid": Out(1),
-                "level": Out(range(depth + 1)),
+                "level": Out(range(max(1, depth) + 1)),
                 "pop": In(1),
                 "happened": Out(len(EventKind)),
                 "fault": Out(4),
@@ -50,15 +50,21 @@ class EventQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = StreamFIFO(EventLayout, self._depth)
-        connect(m, flipped(self.events), queue.input)
         comes = Signal()
+        if self._depth:
+            m.submodules.queue = queue = StreamFIFO(EventLayout, self._depth)
+            connect(m, flipped(self.events), queue.input)
+            output, level, new = queue.output, queue.level, self.events.ready
+        else:
+            waited = Signal()
+            m.d.sync += waited.eq(self.events.valid & ~self.events.ready)
+            output, level, new = self.events, self.events.valid, ~waited
         m.d.comb += [
-            self.first.eq(queue.output.payload),
-            self.valid.eq(queue.output.valid),
-            self.level.eq(queue.level),
-            queue.output.ready.eq(self.pop),
-            comes.eq(self.events.valid & self.events.ready),
+            self.first.eq(output.payload),
+            self.valid.eq(output.valid),
+            self.level.eq(level),
+            output.ready.eq(self.pop),
+            comes.eq(self.events.valid & new),
         ]
         for kind in EventKind:
             m.d.comb += self.happened[kind].eq(comes & (self.events.p.kind == kind))

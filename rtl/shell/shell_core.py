@@ -11,8 +11,6 @@ from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, Interrupt, ShellKind
 from openmxu.rtl.common.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.cores import core_for
-from openmxu.rtl.lite.shell.bus_errors import LiteBusErrors
-from openmxu.rtl.lite.shell.event_queue import LiteEventQueue
 from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
 from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
@@ -152,10 +150,10 @@ class ShellCore(wiring.Component):
         fits = is_sequential and LiteRegisterFile.fits(config)
         self._registers = (LiteRegisterFile if fits else RegisterFile)(config, self._kind)
         if is_sequential and config.host_data_bytes <= WORD_BYTES:
-            self._fetcher, self._events = LiteProgramFetcher(*host), LiteEventQueue()
+            self._fetcher, self._events = LiteProgramFetcher(*host), EventQueue(0)
         else:
             self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
-        self._errors = (LiteBusErrors if is_sequential else BusErrors)(config)
+        self._errors = BusErrors(config, one_register=is_sequential)
         self._watchdog = Watchdog(_GRAIN if is_sequential else 1)
 
     def _reset(self, m: Module) -> None:

@@ -57,7 +57,6 @@ from openmxu.rtl.lite.core import LiteCore
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
-from openmxu.rtl.lite.shell.event_queue import LiteEventQueue
 from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
 from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
@@ -97,7 +96,6 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     LiteProgramFetcher: lambda config: LiteProgramFetcher(
         config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
     ),
-    LiteEventQueue: lambda config: LiteEventQueue(),
     LiteRegisterFile: lambda config: LiteRegisterFile(config, ShellKind.AXI),
     LiteUnifiedBuffer: lambda config: LiteUnifiedBuffer(
         config, readers=("first", "second"), writers=("first", "second")

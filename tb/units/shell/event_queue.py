@@ -8,15 +8,16 @@ from openmxu.arch.events import EventKind
 from openmxu.rtl.common.interfaces import EventLayout
 from tb.bench import STALLS, Bench
 from tb.models.payloads import pack
-from tb.rack import EVENT_QUEUE_DEPTH
+from tb.rack import EVENT_QUEUE_DEPTHS
 
 EVENTS = 200
 
 
 @cocotb.test()
 @STALLS
-async def order(dut, idle, backpressure):
-    bench = await Bench.start(dut, "event_queue")
+@cocotb.parametrize(depth=EVENT_QUEUE_DEPTHS)
+async def order(dut, depth, idle, backpressure):
+    bench = await Bench.start(dut, f"event_queue_{depth}")
     pop, first, valid, level = (bench.port(name) for name in ("pop", "first", "valid", "level"))
     happened, fault, fault_index = (bench.port(name) for name in ("happened", "fault", "fault_index"))
     events = bench.source("events", idle)
@@ -31,19 +32,23 @@ async def order(dut, idle, backpressure):
     got, counts, last = [], dict.fromkeys(EventKind, 0), (0, 0)
     pop.value = 0
     while len(got) < EVENTS:
-        taken = len(events.sent)
+        before = sum(counts.values())
         await bench.step()
         assert bench.cycle < 40 * EVENTS
         # What is seen in this cycle: the registers of the last edge.
-        assert int(level.value) == taken - len(got) <= EVENT_QUEUE_DEPTH
-        assert int(valid.value) == (taken > len(got))
         assert (int(fault.value), int(fault_index.value)) == last
         for kind in EventKind:
             counts[kind] += int(happened.value) >> kind & 1
-        if len(events.sent) > taken and sent[taken][0] is EventKind.FAULT:
-            last = sent[taken][1], sent[taken][3]
+        come = sum(counts.values())
+        if come > before and sent[before][0] is EventKind.FAULT:
+            last = sent[before][1], sent[before][3]
+        # An event is in the queue from the next cycle on; without a queue it is there when it comes.
+        held = (before if depth else come) - len(got)
+        assert int(level.value) == held <= max(1, depth)
+        assert int(valid.value) == (held > 0)
         if int(valid.value) and int(pop.value):
             got.append(int(first.value))
+        assert len(events.sent) == (come if depth else len(got))
         pop.value = int(random.random() >= backpressure)
     assert got == events.sent
     assert counts == {kind: sum(event[0] is kind for event in sent) for kind in EventKind}
