@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
@@ -59,7 +60,6 @@ from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
 from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
 from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
-from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.rtl.matrix.matrix_sequencer import MatrixSequencer
@@ -181,6 +181,7 @@ Unit = wiring.Component | OnTarget
 
 def _data_units(config: Config) -> dict[str, Unit]:
     width = config.partial_sum_width
+    buffer = partial(UnifiedBuffer, config, readers=READERS, writers=WRITERS)
     return {
         "processing_element": ProcessingElement(width),
         "processing_element_ecp5": OnTarget(ProcessingElement(width), Target(Family.ECP5)),
@@ -190,14 +191,12 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "systolic_array": SystolicArray(config),
         "systolic_array_ice40": OnTarget(SystolicArray(config), Target(Family.ICE40)),
         "systolic_data_setup": SystolicDataSetup(config),
-        "unified_buffer": UnifiedBuffer(config, readers=READERS, writers=WRITERS),
-        "unified_buffer_ice40": OnTarget(UnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)),
+        "unified_buffer": buffer(is_small=False),
+        "unified_buffer_ice40": OnTarget(buffer(is_small=False), Target(Family.ICE40)),
+        "unified_buffer_small": buffer(is_small=True),
+        "unified_buffer_small_ice40": OnTarget(buffer(is_small=True), Target(Family.ICE40)),
         "lite_array": LiteArray(config),
         "lite_array_ice40": OnTarget(LiteArray(config), Target(Family.ICE40)),
-        "lite_unified_buffer": LiteUnifiedBuffer(config, readers=READERS, writers=WRITERS),
-        "lite_unified_buffer_ice40": OnTarget(
-            LiteUnifiedBuffer(config, readers=READERS, writers=WRITERS), Target(Family.ICE40)
-        ),
         "lite_weights": LiteWeights(config),
         "matrix_sequencer": MatrixSequencer(config),
         "accumulators": Accumulators(config),

@@ -25,7 +25,7 @@ class ReadPortSignature(wiring.Signature):
     request
         Row addresses.
     response
-        The rows in the order of the requests, each ``UnifiedBuffer.read_latency`` cycles after its request was taken.
+        The rows in the order of the requests, each as many cycles after its request was taken as the buffer's latency.
         The reader must take them: it requests only what it has room for.
     """
 
@@ -57,6 +57,9 @@ class UnifiedBuffer(wiring.Component):
     ----------
     readers, writers
         Names of the ports, highest priority first.
+    is_small
+        For cores with few logic cells: memories serve one access per cycle together, however many ports they have, and
+        nothing is in registers but what they read: ``small_read_latency`` in place of ``read_latency``.
 
     Members
     -------
@@ -69,8 +72,13 @@ class UnifiedBuffer(wiring.Component):
 
     Arbitration takes much of a cycle, block RAM is slow, and both are far from where requests come from."""
 
-    def __init__(self, config: Config, *, readers: tuple[str, ...], writers: tuple[str, ...]) -> None:
+    small_read_latency = 1
+
+    def __init__(
+        self, config: Config, *, readers: tuple[str, ...], writers: tuple[str, ...], is_small: bool = False
+    ) -> None:
         self._config = config
+        self._is_small = is_small
         self._readers = readers
         self._writers = writers
         super().__init__(
@@ -90,7 +98,7 @@ class UnifiedBuffer(wiring.Component):
         for index, bank in enumerate(banks):
             m.submodules[f"bank_{index}"] = bank
         select_width = ceil_log2(config.unified_buffer_banks)
-        if banks[0].is_single_ported:
+        if self._is_small or banks[0].is_single_ported:
             self._share(m, banks, select_width)
             return m
 
@@ -143,6 +151,7 @@ class UnifiedBuffer(wiring.Component):
 
     def _share(self, m: Module, banks: list[UnifiedBufferBank], select_width: int) -> None:
         """One row in a cycle, written or read: one way to all banks, and one back."""
+        way = m.d.comb if self._is_small else m.d.sync
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         readers = [getattr(self, f"read_{name}") for name in self._readers]
         address = Signal(self.config.unified_buffer_address_width, reset_less=True)
@@ -155,16 +164,16 @@ class UnifiedBuffer(wiring.Component):
         for writer in writers:
             m.d.comb += writer.ready.eq(~taken)
             taken = taken | writer.valid
-        m.d.sync += [writes.eq(taken), data.eq(writers[-1].p.row), address.eq(readers[-1].request.payload)]
+        way += [writes.eq(taken), data.eq(writers[-1].p.row), address.eq(readers[-1].request.payload)]
         for reader in readers:
             m.d.comb += reader.request.ready.eq(~taken)
             taken = taken | reader.request.valid
         for reader in reversed(readers[:-1]):
             with m.If(reader.request.valid):
-                m.d.sync += address.eq(reader.request.payload)
+                way += address.eq(reader.request.payload)
         for writer in reversed(writers):
             with m.If(writer.valid):
-                m.d.sync += [address.eq(writer.p.address), data.eq(writer.p.row)]
+                way += [address.eq(writer.p.address), data.eq(writer.p.row)]
         for index, bank in enumerate(banks):
             here = address[:select_width] == index
             m.d.comb += [
@@ -174,19 +183,15 @@ class UnifiedBuffer(wiring.Component):
                 bank.read_enable.eq(~writes & here),
                 bank.read_address.eq(address[select_width:]),
             ]
-        m.d.sync += [
-            select.eq(address[:select_width] if select_width else 0),
-            chosen.eq(Array(bank.read_data for bank in banks)[select]),
-            row.eq(chosen),
-        ]
+        m.d.sync += select.eq(address[:select_width] if select_width else 0)
+        way += [chosen.eq(Array(bank.read_data for bank in banks)[select]), row.eq(chosen)]
         for name, reader in zip(self._readers, readers, strict=True):
             valid = reader.request.valid & reader.request.ready
-            for stage in ("granted", "reading", "arrived"):
+            for stage in ("granted",) if self._is_small else ("granted", "reading", "chosen", "arrived"):
                 following = Signal(name=f"{stage}_{name}")
                 m.d.sync += following.eq(valid)
                 valid = following
-            m.d.sync += reader.response.valid.eq(valid)
-            m.d.comb += reader.response.payload.eq(row)
+            m.d.comb += [reader.response.valid.eq(valid), reader.response.payload.eq(row)]
 
     def _bank(self, target: Target) -> UnifiedBufferBank:
         if target.family is Family.ICE40 and Ice40Bank.fits(self.config):

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.interfaces import CoreSignature
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.lite.accumulators import LiteAccumulators
@@ -16,7 +17,6 @@ from openmxu.rtl.lite.host.host_reader import LiteHostReader
 from openmxu.rtl.lite.host.host_writer import LiteHostWriter
 from openmxu.rtl.lite.management import LiteManagement
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
-from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.systolic_data_setup import operand_value
 
@@ -43,8 +43,8 @@ class LiteCore(wiring.Component):
         m = Module()
         config = self.config
         m.submodules.dispatcher = self._dispatcher = LiteDispatcher(config)
-        m.submodules.unified_buffer = self._unified_buffer = LiteUnifiedBuffer(
-            config, readers=("matrix", "activation", "host"), writers=("results", "host")
+        m.submodules.unified_buffer = self._unified_buffer = UnifiedBuffer(
+            config, readers=("matrix", "activation", "host"), writers=("results", "host"), is_small=True
         )
         m.submodules.host_reader = self._host_reader = LiteHostReader(config)
         m.submodules.host_writer = self._host_writer = LiteHostWriter(config)
@@ -54,7 +54,7 @@ class LiteCore(wiring.Component):
         m.submodules.activation_unit = self._activation_unit = CompactActivationUnit(config)
         m.submodules.management = self._management = LiteManagement(config)
         # A tag takes the time of its row through unified buffer and array, less the accumulators' lead.
-        latency = LiteUnifiedBuffer.read_latency + LiteArray.latency(config)
+        latency = UnifiedBuffer.small_read_latency + LiteArray.latency(config)
         m.submodules.matrix_sequencer = self._sequencer = LiteMatrixSequencer(
             config, tag_delay=latency - LiteAccumulators.tag_lead
         )

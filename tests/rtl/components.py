@@ -59,7 +59,6 @@ from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
 from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
 from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
-from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.serial.link.checksum import Checksum
 from openmxu.rtl.serial.link.deframer import Deframer
@@ -97,9 +96,6 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
     ),
     LiteRegisterFile: lambda config: LiteRegisterFile(config, ShellKind.AXI),
-    LiteUnifiedBuffer: lambda config: LiteUnifiedBuffer(
-        config, readers=("first", "second"), writers=("first", "second")
-    ),
     LiteConfiguration: lambda config: LiteConfiguration(),
     LiteMatrixSequencer: lambda config: LiteMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),

@@ -6,7 +6,6 @@ import cocotb
 import numpy as np
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
-from openmxu.rtl.lite.unified_buffer import LiteUnifiedBuffer
 from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.models.payloads import row_of
 from tb.rack import READERS, WRITERS
@@ -17,8 +16,8 @@ FEW_ROWS = 12
 LATENCIES = {
     "unified_buffer": UnifiedBuffer.read_latency,
     "unified_buffer_ice40": UnifiedBuffer.read_latency,
-    "lite_unified_buffer": LiteUnifiedBuffer.read_latency,
-    "lite_unified_buffer_ice40": LiteUnifiedBuffer.read_latency,
+    "unified_buffer_small": UnifiedBuffer.small_read_latency,
+    "unified_buffer_small_ice40": UnifiedBuffer.small_read_latency,
 }
 """Of each unit under test."""
 
