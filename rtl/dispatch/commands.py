@@ -21,6 +21,7 @@ __all__ = [
     "host_command",
     "matrix_command",
     "matrix_walk",
+    "read_operands",
     "weight_command",
 ]
 
@@ -36,6 +37,11 @@ def host_command(config: Config) -> data.StructLayout:
             "stride": 32,
         }
     )
+
+
+def read_operands(format: data.View, register: data.View) -> list:
+    """How the array's operands are read, from INPUT_FORMAT or WEIGHT_FORMAT to an ``OperandFormat``."""
+    return [format.zero_point.eq(register.zero_point), format.is_signed.eq(register.signed)]
 
 
 def weight_command(config: Config) -> data.StructLayout:

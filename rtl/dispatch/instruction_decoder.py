@@ -13,6 +13,7 @@ from openmxu.rtl.dispatch.commands import (
     activation_command,
     host_command,
     matrix_command,
+    read_operands,
     weight_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
@@ -130,7 +131,7 @@ class InstructionDecoder(wiring.Component):
             weights.address.eq(Cat(Const(0, low), field_of(word, Opcode.READ_WEIGHTS, "weights")[low:])),
             weights.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
             weights.wide.eq(configuration.weight_format.wide),
-            *_read_operands(weights.format, configuration.weight_format),
+            *read_operands(weights.format, configuration.weight_format),
         ]
 
     def _describe_multiplication(self, m: Module) -> None:
@@ -148,7 +149,7 @@ class InstructionDecoder(wiring.Component):
             multiplication.accumulate.eq(field_of(word, Opcode.CONVOLVE, "accumulate")),
             multiplication.next_tile.eq(field_of(word, Opcode.CONVOLVE, "next_tile")),
             multiplication.wide_weights.eq(field_of(word, Opcode.CONVOLVE, "wide_weights")),
-            *_read_operands(multiplication.format, configuration.input_format),
+            *read_operands(multiplication.format, configuration.input_format),
         ]
 
     def _describe_activation(self, m: Module, is_load: Value) -> None:
@@ -202,11 +203,6 @@ class InstructionDecoder(wiring.Component):
                 work.parameters.eq(field_of(word, Opcode.ACTIVATE, "parameters")),
                 work.walk.rows.eq(field_of(word, Opcode.ACTIVATE, "rows")),
             ]
-
-
-def _read_operands(format: data.View, register: data.View) -> list:
-    """How the array's operands are read."""
-    return [format.zero_point.eq(register.zero_point), format.is_signed.eq(register.signed)]
 
 
 def _walk_plane(walk: data.View, ranges: data.View, strides: data.View, plane: data.View | None = None) -> list:

@@ -17,11 +17,12 @@ from openmxu.rtl.dispatch.commands import (
     activation_command,
     host_command,
     matrix_command,
+    read_operands,
     weight_command,
 )
+from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
-from openmxu.rtl.lite.configuration import LiteConfiguration
 from openmxu.rtl.lite.instruction_check import LiteInstructionCheck
 
 __all__ = ["INDEX_WIDTH", "LiteDispatcher"]
@@ -110,7 +111,7 @@ class LiteDispatcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.check = self._check = LiteInstructionCheck(self.config)
-        m.submodules.configuration = self._configuration = LiteConfiguration()
+        m.submodules.configuration = self._configuration = ConfigurationRegisters()
         word = self.instructions.payload
         formats = self.config.features.formats
         self._is = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(formats)}
@@ -130,7 +131,7 @@ class LiteDispatcher(wiring.Component):
 
     def _describe(self, m: Module, word: Value) -> None:
         """The commands."""
-        configuration = self._configuration
+        configuration = self._configuration.values
         for command in (self.host_read.p, self.host_write.p):
             m.d.comb += [
                 command.host.eq(field_of(word, Opcode.READ_HOST_MEMORY, "host")),
@@ -145,10 +146,10 @@ class LiteDispatcher(wiring.Component):
             matrix.walk.target.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "accumulator")),
             matrix.accumulate.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "accumulate")),
             matrix.next_tile.eq(field_of(word, Opcode.MATRIX_MULTIPLY, "next_tile")),
-            matrix.format.eq(configuration.inputs),
+            *read_operands(matrix.format, configuration.input_format),
             self.weights.p.address.eq(field_of(word, Opcode.READ_WEIGHTS, "weights")),
             self.weights.p.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
-            self.weights.p.format.eq(configuration.weights),
+            *read_operands(self.weights.p.format, configuration.weight_format),
         ]
         work, load = self.activation.p, self._is_load
         # No branches here: bits of a signal that are constant and others that are not would then be driven by processes
@@ -159,7 +160,7 @@ class LiteDispatcher(wiring.Component):
             work.walk.window_height.eq(1),
             work.walk.window_width.eq(1),
             work.walk.address.eq(field_of(word, Opcode.ACTIVATE, "source")),
-            work.output.eq(configuration.output),
+            work.output.eq(configuration.output_format),
             # An Activate and a load have the number of their parameter set at the same place.
             work.parameters.eq(field_of(word, Opcode.ACTIVATE, "parameters")),
             work.unified_buffer.eq(

@@ -52,7 +52,6 @@ from openmxu.rtl.fpga.product import Product
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
-from openmxu.rtl.lite.configuration import LiteConfiguration
 from openmxu.rtl.lite.core import LiteCore
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
@@ -96,7 +95,6 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
         config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
     ),
     LiteRegisterFile: lambda config: LiteRegisterFile(config, ShellKind.AXI),
-    LiteConfiguration: lambda config: LiteConfiguration(),
     LiteMatrixSequencer: lambda config: LiteMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
     ReadManager: lambda config: ReadManager(
