@@ -254,6 +254,7 @@ def _control_units(config: Config) -> dict[str, wiring.Component]:
         "command_queues": CommandQueues(config),
         "dispatcher": Dispatcher(config),
         "management": Management(config),
+        "management_small": Management(config, is_small=True),
         "scrubber": Scrubber(config),
         "watchdog": Watchdog(),
         "coarse_watchdog": Watchdog(WATCHDOG_GRAIN),

@@ -18,13 +18,21 @@ __all__ = ["Management"]
 class Management(wiring.Component):
     """The host's view of the core, besides instructions and events.
 
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    is_small
+        For cores with few logic cells: cycles alone are counted, while ``running``, the other counters read as 0, and
+        nothing is in registers but what is written and the answer.
+
     Members
     -------
     requests, responses
         Register accesses; a read is answered in order, that of a counter when its turn comes: within two rounds of
         :class:`~openmxu.rtl.dispatch.counters.Counters`. A write is not answered.
     increments
-        See :func:`~openmxu.rtl.dispatch.counters.increments_layout`.
+        See :func:`~openmxu.rtl.dispatch.counters.increments_layout`; unused if ``is_small``.
     units_busy, running, faulted, waiting, scrubbing
         For the STATUS register.
     windows
@@ -33,8 +41,9 @@ class Management(wiring.Component):
         Set for one cycle when the host writes them to the COMMAND register.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
+        self._is_small = is_small
         super().__init__(
             {
                 "requests": In(stream.Signature(ManagementRequest)),
@@ -54,6 +63,14 @@ class Management(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._is_small:
+            self._answer_at_once(m)
+        else:
+            self._answer(m)
+        return m
+
+    def _answer(self, m: Module) -> None:
+        """All of it, as far from what it looks at as it may be."""
         # One access at a time: where the host is slow, registers in the way of many wires cost nothing.
         offered = self.requests.p
         # No register that is written is wider.
@@ -88,31 +105,17 @@ class Management(wiring.Component):
             was_scrubbing.eq(self.scrubbing),
             clear.eq(clears),
             clears.eq((is_command & request.data[Command.CLEAR_COUNTERS]) | (was_scrubbing & ~self.scrubbing)),
-            self.clear_fault.eq(is_command & request.data[Command.CLEAR_FAULT]),
-            self.acknowledge.eq(is_command & request.data[Command.ACKNOWLEDGE]),
-            self.scrub.eq(is_command & request.data[Command.SCRUB]),
+            *self._execute(is_command, request.data),
         ]
         m.submodules.counters = counters = Counters(self._config)
         # What is counted comes from far away.
         m.d.sync += counters.increments.eq(self.increments)
         m.d.comb += [counters.clear.eq(clear), counters.number.eq(request.address - Address.COUNTERS)]
 
-        windows = {
-            Address.HOST_BASE: self.windows.host_base,
-            Address.HOST_LIMIT: self.windows.host_limit,
-            Address.WEIGHT_BASE: self.windows.weight_base,
-            Address.WEIGHT_LIMIT: self.windows.weight_limit,
-        }
-        for address, register in windows.items():
-            with m.If(write & (request.address == address)):
-                m.d.sync += register.eq(request.data)
-
-        flags = (self.running, self.faulted, self.waiting, self.scrubbing)
         # A cycle old, because the units are far.
         busy = Signal.like(self.units_busy)
+        registers = self._registers(m, write, request, busy)
         m.d.sync += busy.eq(self.units_busy)
-        status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), busy)
-        registers = {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
         # Which one it is stands in registers, because theirs are far from each other.
         chosen: Value = Const(0, 64)
         for address, register in registers.items():
@@ -137,4 +140,53 @@ class Management(wiring.Component):
             m.d.sync += self.responses.valid.eq(1)
         with m.If(self.responses.valid & self.responses.ready):
             m.d.sync += self.responses.valid.eq(0)
-        return m
+
+    def _answer_at_once(self, m: Module) -> None:
+        """In the cycle in which a request is taken."""
+        request = self.requests.p
+        taken, write, is_command = Signal(), Signal(), Signal()
+        cycles = Signal(self._config.features.counter_width)
+        m.d.comb += [
+            self.requests.ready.eq(~self.responses.valid | self.responses.ready),
+            taken.eq(self.requests.valid & self.requests.ready),
+            write.eq(taken & request.write),
+            is_command.eq(write & (request.address == Address.COMMAND)),
+            *self._execute(is_command, request.data),
+        ]
+        m.d.sync += cycles.eq(cycles + self.running)
+        with m.If(is_command & request.data[Command.CLEAR_COUNTERS]):
+            m.d.sync += cycles.eq(0)
+        registers = self._registers(m, write, request, self.units_busy)
+        with m.If(self.requests.ready):
+            m.d.sync += self.responses.valid.eq(self.requests.valid & ~request.write)
+        with m.If(taken):
+            m.d.sync += self.responses.payload.eq(0)
+            with m.Switch(request.address):
+                for address, register in registers.items():
+                    with m.Case(address):
+                        m.d.sync += self.responses.payload.eq(register)
+                with m.Case(Address.COUNTERS + Counter.CYCLES):
+                    m.d.sync += self.responses.payload.eq(cycles)
+
+    def _execute(self, is_command: Value, bits: Value) -> list:
+        """What a write to the COMMAND register sets."""
+        return [
+            self.clear_fault.eq(is_command & bits[Command.CLEAR_FAULT]),
+            self.acknowledge.eq(is_command & bits[Command.ACKNOWLEDGE]),
+            self.scrub.eq(is_command & bits[Command.SCRUB]),
+        ]
+
+    def _registers(self, m: Module, write: Value, request: data.View, busy: Value) -> dict[Address, Value]:
+        """Write windows, and return what is read, besides counters."""
+        windows = {
+            Address.HOST_BASE: self.windows.host_base,
+            Address.HOST_LIMIT: self.windows.host_limit,
+            Address.WEIGHT_BASE: self.windows.weight_base,
+            Address.WEIGHT_LIMIT: self.windows.weight_limit,
+        }
+        for address, register in windows.items():
+            with m.If(write & (request.address == address)):
+                m.d.sync += register.eq(request.data)
+        flags = (self.running, self.faulted, self.waiting, self.scrubbing)
+        status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), busy)
+        return {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows

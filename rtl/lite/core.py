@@ -8,6 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.interfaces import CoreSignature
+from openmxu.rtl.dispatch.management import Management
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.lite.array import LiteArray
@@ -15,7 +16,6 @@ from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.lite.dispatcher import LiteDispatcher
 from openmxu.rtl.lite.host.host_reader import LiteHostReader
 from openmxu.rtl.lite.host.host_writer import LiteHostWriter
-from openmxu.rtl.lite.management import LiteManagement
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.systolic_data_setup import operand_value
@@ -52,7 +52,7 @@ class LiteCore(wiring.Component):
         m.submodules.array = self._array = LiteArray(config)
         m.submodules.accumulators = self._accumulators = LiteAccumulators(config)
         m.submodules.activation_unit = self._activation_unit = CompactActivationUnit(config)
-        m.submodules.management = self._management = LiteManagement(config)
+        m.submodules.management = self._management = Management(config, is_small=True)
         # A tag takes the time of its row through unified buffer and array, less the accumulators' lead.
         latency = UnifiedBuffer.small_read_latency + LiteArray.latency(config)
         m.submodules.matrix_sequencer = self._sequencer = LiteMatrixSequencer(

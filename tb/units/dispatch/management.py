@@ -12,6 +12,9 @@ from tb.bench import CONFIG, STALLS, Bench, random_generator
 from tb.models.payloads import pack, unpack
 from tb.pulses import Pulses
 
+UNITS = ["management", "management_small"]
+"""Under test."""
+
 FLAGS = [flag.name.lower() for flag in CoreStatus]
 
 WINDOWS = {
@@ -27,7 +30,7 @@ BEATS = {
     Counter.HOST_WRITE_BYTES: CONFIG.host_data_bytes,
     Counter.WEIGHT_BYTES: CONFIG.weight_data_bytes,
 }
-UNITS = np.array([BEATS.get(counter, 1) for counter in Counter])
+BYTES = np.array([BEATS.get(counter, 1) for counter in Counter])
 """What one increment counts."""
 
 
@@ -37,8 +40,8 @@ def request(address, data=None):
     return pack(ManagementRequest, {"address": address, **values})
 
 
-async def make_bench(dut, idle=0.0, backpressure=0.0):
-    bench = await Bench.start(dut, "management")
+async def make_bench(dut, idle=0.0, backpressure=0.0, unit="management"):
+    bench = await Bench.start(dut, unit)
     for name in ("increments", "units_busy", *FLAGS):
         bench.port(name).value = 0
     return bench, bench.source("requests", idle), bench.sink("responses", backpressure)
@@ -46,8 +49,9 @@ async def make_bench(dut, idle=0.0, backpressure=0.0):
 
 @cocotb.test()
 @STALLS
-async def registers(dut, idle, backpressure):
-    bench, requests, responses = await make_bench(dut, idle, backpressure)
+@cocotb.parametrize(unit=UNITS)
+async def registers(dut, unit, idle, backpressure):
+    bench, requests, responses = await make_bench(dut, idle, backpressure, unit)
     rng = random_generator()
     pulses = {
         Command.CLEAR_FAULT: Pulses(bench, "clear_fault"),
@@ -78,8 +82,9 @@ async def registers(dut, idle, backpressure):
 
 
 @cocotb.test()
-async def status(dut):
-    bench, requests, responses = await make_bench(dut)
+@cocotb.parametrize(unit=UNITS)
+async def status(dut, unit):
+    bench, requests, responses = await make_bench(dut, unit=unit)
     for number in range(512):
         units, rest = number & 0x1F, number >> 5
         bench.port("units_busy").value = units
@@ -109,7 +114,7 @@ async def counters(dut):
         for _ in range(200):
             steps = [int(rng.integers(0, 1 << layout[name].width)) for name in names]
             port.value = pack(layout, dict(zip(names, steps, strict=True)))
-            total += np.array(steps) * UNITS
+            total += np.array(steps) * BYTES
             await bench.step()
         port.value = 0
         await bench.steps(3)
@@ -133,7 +138,7 @@ async def counters_are_read_while_they_count(dut, idle, backpressure):
         # Long runs carry from one part of a total into the next one.
         steps = (rng.random(len(Counter)) < (1.0 if cycle // 500 % 2 else 0.3)).astype(int)
         port.value = pack(increments_layout(), dict(zip(names, steps.tolist(), strict=True)))
-        totals.append(totals[-1] + steps * UNITS)
+        totals.append(totals[-1] + steps * BYTES)
         if number is None:
             number, asked_at = Counter(int(rng.integers(len(Counter)))), cycle
             requests.send(request(Address.COUNTERS + number))
@@ -160,3 +165,24 @@ async def counters_are_clear_when_the_memories_are(dut):
     requests.send(*(request(Address.COUNTERS + counter) for counter in Counter))
     await bench.until(lambda: len(responses.received) == len(Counter))
     assert responses.received == [0] * len(Counter)
+
+
+@cocotb.test()
+@STALLS
+async def the_small_one_counts_cycles(dut, idle, backpressure):
+    bench, requests, responses = await make_bench(dut, idle, backpressure, "management_small")
+    rng = random_generator()
+    for _ in range(20):
+        requests.send(request(Address.COMMAND, 1 << Command.CLEAR_COUNTERS))
+        await bench.until(lambda: requests.is_empty)
+        cycles = 0
+        for _ in range(50):
+            running = int(rng.integers(2))
+            bench.port("running").value = running
+            cycles += running
+            await bench.step()
+        bench.port("running").value = 0
+        responses.received.clear()
+        requests.send(*(request(Address.COUNTERS + counter) for counter in Counter))
+        await bench.until(lambda: len(responses.received) == len(Counter))
+        assert responses.received == [cycles if counter is Counter.CYCLES else 0 for counter in Counter]
