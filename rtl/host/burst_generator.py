@@ -1,6 +1,6 @@
 """Burst generator: a host transfer becomes bursts of the memory port."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,19 @@ from openmxu.rtl.common.interfaces import burst_layout
 from openmxu.rtl.common.run_walker import run_layout
 from openmxu.rtl.dispatch.commands import host_command
 
-__all__ = ["BurstGenerator"]
+__all__ = ["BurstGenerator", "burst_of"]
+
+
+def burst_of(config: Config, host: Value, rows: Value) -> tuple[Value, Value, Value]:
+    """The burst of consecutive rows from address ``host`` on: the address of its first beat, how many beats it has, and
+    the place of the first row within the first one, which is nothing where a row is a beat or more."""
+    beat_bits = ceil_log2(config.host_data_bytes)
+    address = Cat(Const(0, beat_bits), host[beat_bits:])
+    if config.size >= config.host_data_bytes:
+        return address, rows << ceil_log2(config.size // config.host_data_bytes), Const(0, 0)
+    per_beat = config.host_data_bytes // config.size
+    lane = host[ceil_log2(config.size) : beat_bits]
+    return address, (rows + lane + (per_beat - 1)) >> ceil_log2(per_beat), lane
 
 
 class BurstGenerator(wiring.Component):
@@ -51,9 +63,6 @@ class BurstGenerator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        size, beat_bytes = self.config.size, self.config.host_data_bytes
-        beat_bits = ceil_log2(beat_bytes)
-
         command = self.commands.p
         active = Signal()
         address = Signal(self.config.host_address_width, reset_less=True)
@@ -63,23 +72,16 @@ class BurstGenerator(wiring.Component):
         request_sent = Signal()
         run_sent = Signal()
         advance = Signal()
+        first_beat, beats, lane = burst_of(self.config, address, rows)
         m.d.comb += [
-            self.requests.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
+            self.requests.p.address.eq(first_beat),
             self.runs.p.rows.eq(rows),
             self.requests.valid.eq(active & ~request_sent),
             self.runs.valid.eq(active & ~run_sent),
             advance.eq(active & (request_sent | self.requests.ready) & (run_sent | self.runs.ready)),
             self.commands.ready.eq(~active),
         ]
-        if size >= beat_bytes:
-            m.d.comb += self.requests.p.beats.eq(rows << ceil_log2(size // beat_bytes))
-        else:
-            per_beat = beat_bytes // size
-            lane = address[ceil_log2(size) : beat_bits]
-            m.d.comb += [
-                self.runs.p.lane.eq(lane),
-                self.requests.p.beats.eq((rows + lane + (per_beat - 1)) >> ceil_log2(per_beat)),
-            ]
+        m.d.comb += [self.runs.p.lane.eq(lane), self.requests.p.beats.eq(beats)]
 
         with m.If(advance):
             m.d.sync += [request_sent.eq(0), run_sent.eq(0)]

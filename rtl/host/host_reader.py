@@ -1,6 +1,6 @@
 """Host reader: rows of host memory to the unified buffer."""
 
-from amaranth.hdl import Module, Shape, Value
+from amaranth.hdl import Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,7 +11,7 @@ from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import host_command
-from openmxu.rtl.host.burst_generator import BurstGenerator
+from openmxu.rtl.host.burst_generator import BurstGenerator, burst_of
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
 
@@ -20,6 +20,14 @@ __all__ = ["HostReader"]
 
 class HostReader(wiring.Component):
     """Executes Read_Host_Memory: asks for bursts ahead and writes the rows that come.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    is_small
+        For cores with few logic cells: transfers are contiguous, and one is taken when it is done, so that its payload
+        stands until then.
 
     Members
     -------
@@ -36,8 +44,9 @@ class HostReader(wiring.Component):
     runs_ahead = 4
     """Bursts that may be asked for before their data has come."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
+        self._is_small = is_small
         super().__init__(
             {
                 "commands": In(stream.Signature(host_command(config))),
@@ -54,6 +63,14 @@ class HostReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._is_small:
+            self._transfer_one(m)
+        else:
+            self._transfer_ahead(m)
+        return m
+
+    def _transfer_ahead(self, m: Module) -> None:
+        """Begin transfers before the data of earlier ones has come."""
         config = self.config
         rows_width = Shape.cast(host_command(config)["rows"].shape).width
         m.submodules.bursts = bursts = BurstGenerator(config)
@@ -103,4 +120,32 @@ class HostReader(wiring.Component):
             waiting.output.ready.eq(self.rows.request.ready),
             self.done.eq(waiting.output.valid & waiting.output.ready & waiting.output.p.last),
         ]
-        return m
+
+    def _transfer_one(self, m: Module) -> None:
+        """Ask for the rows of a transfer in one burst, and write them as they come."""
+        config, command = self.config, self.commands.p
+        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
+        connect(m, flipped(self.memory.data), unpacker.beats)
+        requested = Signal()
+        index = Signal.like(command.rows)
+        address, beats, lane = burst_of(config, command.host, command.rows)
+        m.d.comb += [
+            self.memory.request.p.address.eq(address),
+            self.memory.request.p.beats.eq(beats),
+            self.memory.request.valid.eq(self.commands.valid & ~requested),
+            unpacker.places.p.lane.eq(lane + index),
+            unpacker.places.p.last.eq(index + 1 == command.rows),
+            unpacker.places.valid.eq(requested),
+            self.rows.request.p.address.eq(command.unified_buffer + index),
+            Value.cast(self.rows.request.p.row).eq(unpacker.rows.payload),
+            self.rows.request.valid.eq(unpacker.rows.valid),
+            unpacker.rows.ready.eq(self.rows.request.ready),
+            self.done.eq(unpacker.places.ready & unpacker.places.p.last),
+            self.commands.ready.eq(self.done),
+        ]
+        with m.If(unpacker.places.ready):
+            m.d.sync += index.eq(Mux(self.done, 0, index + 1))
+        with m.If(self.done):
+            m.d.sync += requested.eq(0)
+        with m.Elif(self.memory.request.valid & self.memory.request.ready):
+            m.d.sync += requested.eq(1)

@@ -12,7 +12,7 @@ from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import host_command
-from openmxu.rtl.host.burst_generator import BurstGenerator
+from openmxu.rtl.host.burst_generator import BurstGenerator, burst_of
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.host.row_walker import RowWalker
 
@@ -21,6 +21,14 @@ __all__ = ["HostWriter"]
 
 class HostWriter(wiring.Component):
     """Executes Write_Host_Memory: reads rows ahead and sends them as bursts.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    is_small
+        For cores with few logic cells: transfers are contiguous, and one is taken when it is done, so that its payload
+        stands until then.
 
     Members
     -------
@@ -31,7 +39,8 @@ class HostWriter(wiring.Component):
     memory
         The host write port.
     done
-        Set for one cycle when the memory has acknowledged the last burst of a transfer.
+        Set for one cycle when the memory has acknowledged the last burst of a transfer: a cycle later, or at once if
+        ``is_small``.
     """
 
     rows_ahead = 9
@@ -43,8 +52,9 @@ class HostWriter(wiring.Component):
     transfers_ahead = 4
     """Transfers started before they are acknowledged."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
+        self._is_small = is_small
         super().__init__(
             {
                 "commands": In(stream.Signature(host_command(config))),
@@ -61,6 +71,14 @@ class HostWriter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self._is_small:
+            self._transfer_one(m)
+        else:
+            self._transfer_ahead(m)
+        return m
+
+    def _transfer_ahead(self, m: Module) -> None:
+        """Begin transfers before earlier ones are acknowledged."""
         config = self.config
         rows_width = Shape.cast(host_command(config)["rows"].shape).width
 
@@ -100,7 +118,6 @@ class HostWriter(wiring.Component):
 
         self._read(m, walker.rows, buffer)
         self._acknowledge(m, to_acknowledge.output)
-        return m
 
     def _read(self, m: Module, addresses: stream.Interface, buffer: StreamFIFO) -> None:
         """Read rows, never more than the buffer has room for."""
@@ -137,3 +154,50 @@ class HostWriter(wiring.Component):
             m.d.sync += [active.eq(bursts.valid), *left.start(bursts.payload)]
         with m.Elif(acknowledged):
             m.d.sync += left.step()
+
+    def _transfer_one(self, m: Module) -> None:
+        """Send the rows of a transfer in one burst, one after the other."""
+        config, command = self.config, self.commands.p
+        m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
+        connect(m, packer.beats, flipped(self.memory.data))
+        held = Signal(8 * config.size, reset_less=True)
+        requested = Signal()
+        index = Signal.like(command.rows)
+        address, beats, lane = burst_of(config, command.host, command.rows)
+        m.d.comb += [
+            self.memory.request.p.address.eq(address),
+            self.memory.request.p.beats.eq(beats),
+            self.memory.request.valid.eq(self.commands.valid & ~requested),
+            packer.places.p.lane.eq(lane + index),
+            packer.places.p.last.eq(index + 1 == command.rows),
+            packer.rows.payload.eq(held),
+            self.rows.request.payload.eq(command.unified_buffer + index),
+        ]
+        with m.If(self.memory.request.valid & self.memory.request.ready):
+            m.d.sync += requested.eq(1)
+        with m.FSM():
+            with m.State("READ"):
+                m.d.comb += self.rows.request.valid.eq(self.commands.valid)
+                with m.If(self.commands.valid & self.rows.request.ready):
+                    m.next = "HOLD"
+            with m.State("HOLD"):
+                m.d.sync += held.eq(Value.cast(self.rows.response.payload))
+                with m.If(self.rows.response.valid):
+                    m.next = "SEND"
+            with m.State("SEND"):
+                m.d.comb += [packer.places.valid.eq(1), packer.rows.valid.eq(1)]
+                with m.If(packer.places.ready):
+                    m.d.sync += index.eq(index + 1)
+                    m.next = "READ"
+                    with m.If(packer.places.p.last):
+                        m.d.sync += index.eq(0)
+                        m.next = "ACKNOWLEDGE"
+            with m.State("ACKNOWLEDGE"):
+                m.d.comb += [
+                    self.memory.done.ready.eq(1),
+                    self.done.eq(self.memory.done.valid),
+                    self.commands.ready.eq(self.done),
+                ]
+                with m.If(self.done):
+                    m.d.sync += requested.eq(0)
+                    m.next = "READ"

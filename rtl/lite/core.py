@@ -10,12 +10,12 @@ from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.interfaces import CoreSignature
 from openmxu.rtl.dispatch.management import Management
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
+from openmxu.rtl.host.host_reader import HostReader
+from openmxu.rtl.host.host_writer import HostWriter
 from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.lite.array import LiteArray
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.lite.dispatcher import LiteDispatcher
-from openmxu.rtl.lite.host.host_reader import LiteHostReader
-from openmxu.rtl.lite.host.host_writer import LiteHostWriter
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.systolic_data_setup import operand_value
@@ -46,8 +46,8 @@ class LiteCore(wiring.Component):
         m.submodules.unified_buffer = self._unified_buffer = UnifiedBuffer(
             config, readers=("matrix", "activation", "host"), writers=("results", "host"), is_small=True
         )
-        m.submodules.host_reader = self._host_reader = LiteHostReader(config)
-        m.submodules.host_writer = self._host_writer = LiteHostWriter(config)
+        m.submodules.host_reader = self._host_reader = HostReader(config, is_small=True)
+        m.submodules.host_writer = self._host_writer = HostWriter(config, is_small=True)
         m.submodules.weights = self._weights = LiteWeights(config)
         m.submodules.array = self._array = LiteArray(config)
         m.submodules.accumulators = self._accumulators = LiteAccumulators(config)

@@ -49,12 +49,14 @@ class Transfer:
         return [(start, -(-(address + length - start) // beat)) for start, address in starts]
 
 
-def random_transfers(rng: np.random.Generator, count: int, memory: NDArray[np.uint8]) -> list[Transfer]:
-    """Transfers that lie within host memory and unified buffer."""
+def random_transfers(
+    rng: np.random.Generator, count: int, memory: NDArray[np.uint8], alternate_share: float = 0.5
+) -> list[Transfer]:
+    """Transfers that lie within host memory and unified buffer, some of them alternate ones."""
     transfers = []
     unit, size = CONFIG.host_alignment, CONFIG.size
     while len(transfers) < count:
-        alternate = int(rng.random() < 0.5)
+        alternate = int(rng.random() < alternate_share)
         rows = int(rng.choice([1, 2, 3, int(rng.integers(1, 20))]))
         stride = int(rng.integers(0, 5)) * unit if rng.random() < 0.5 else int(rng.integers(0, 40)) * unit
         extent = (rows - 1) * (stride if alternate else size) + size

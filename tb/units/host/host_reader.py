@@ -10,18 +10,22 @@ from tb.pulses import Pulses
 
 TRANSFERS = 50
 
+ALTERNATE = {"host_reader": 0.5, "host_reader_small": 0.0}
+"""For each unit under test, how many of its transfers are alternate ones."""
+
 
 @cocotb.test()
 @STALLS
-async def rows_arrive(dut, idle, backpressure):
-    bench = await Bench.start(dut, "host_reader")
+@cocotb.parametrize(unit=list(ALTERNATE))
+async def rows_arrive(dut, unit, idle, backpressure):
+    bench = await Bench.start(dut, unit)
     rng = random_generator()
     memory = rng.integers(0, 256, 1021, np.uint8)
     rows = np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
     host = ReadMemory(bench, "memory", memory, CONFIG.host_address_width, CONFIG.host_data_bytes, idle)
     buffer = RowWriter(bench, "rows", rows, backpressure)
     commands = bench.source("commands", idle)
-    transfers = random_transfers(rng, TRANSFERS, memory)
+    transfers = random_transfers(rng, TRANSFERS, memory, ALTERNATE[unit])
     written = np.cumsum([transfer.rows for transfer in transfers])
     # A transfer is done in the very cycle in which its last row is written.
     done = Pulses(bench, "done", lambda count: len(buffer.written) == written[count - 1])

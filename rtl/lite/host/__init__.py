@@ -1,1 +1,0 @@
-"""Rows between host memory and the unified buffer of the small core."""
