@@ -58,8 +58,6 @@ from openmxu.rtl.lite.accumulators import LiteAccumulators
 from openmxu.rtl.lite.array import LiteArray
 from openmxu.rtl.lite.compact_activation_unit import CompactActivationUnit
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
-from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
-from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.lite.weights import LiteWeights
 from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.rtl.matrix.matrix_sequencer import MatrixSequencer
@@ -81,6 +79,8 @@ from openmxu.rtl.shell.bus_errors import BusErrors
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
+from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
+from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
 from openmxu.rtl.weights.weight_fetcher import WeightFetcher
 from openmxu.rtl.weights.weight_fifo import WeightFIFO
@@ -98,13 +98,13 @@ __all__ = [
     "FETCHER_DEPTH",
     "FIFO_DEPTHS",
     "LANE_WIDTH",
-    "LITE_FETCHER_BYTES",
     "RACKS",
     "READERS",
     "RETRANSMIT_CYCLES",
     "ROUTES",
     "ROWS_IN_FLIGHT",
     "ROWS_WIDTH",
+    "SMALL_FETCHER_BYTES",
     "UART_DIVISORS",
     "WATCHDOG_GRAIN",
     "WRITERS",
@@ -148,8 +148,8 @@ AXI_DATA_BYTES = (4, 16, 64)
 AXI_CLIENTS = ("first", "second")
 """Clients of the read manager under test."""
 
-LITE_FETCHER_BYTES = (4, 16)
-"""Bus widths that the program fetcher of the lite profile is tested with."""
+SMALL_FETCHER_BYTES = (4, 16)
+"""Bus widths that the small program fetcher is tested with."""
 
 MOST_BEATS = 4000
 """Of requests for bursts."""
@@ -293,14 +293,14 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
         **{f"event_queue_{depth}": EventQueue(depth) for depth in EVENT_QUEUE_DEPTHS},
         "lite_subordinate": LiteSubordinate(ADDRESS_WIDTH),
         "register_file": RegisterFile(config, ShellKind.AXI),
-        "lite_register_file": LiteRegisterFile(
+        "small_register_file": SmallRegisterFile(
             config.replace(host_address_width=AXI_ADDRESS_WIDTH, weight_address_width=AXI_ADDRESS_WIDTH), ShellKind.AXI
         ),
         "bus_errors": BusErrors(config),
         "bus_errors_one_register": BusErrors(config, one_register=True),
         **{
-            f"lite_program_fetcher_{beat}": LiteProgramFetcher(width, beat, depth=FETCHER_DEPTH)
-            for beat in LITE_FETCHER_BYTES
+            f"small_program_fetcher_{beat}": SmallProgramFetcher(width, beat, depth=FETCHER_DEPTH)
+            for beat in SMALL_FETCHER_BYTES
         },
     }
 

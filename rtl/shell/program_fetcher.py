@@ -35,6 +35,8 @@ class ProgramFetcher(wiring.Component):
     chunk
         Instructions that are asked for at a time, at most; a power of two, at most half the depth, so that the queue
         does not run dry.
+    place_width
+        Bits of a place in the ring.
 
     Members
     -------
@@ -56,7 +58,9 @@ class ProgramFetcher(wiring.Component):
         Instructions are asked for or wait in the queue.
     """
 
-    def __init__(self, address_width: int, data_bytes: int, *, depth: int = 256, chunk: int = 64) -> None:
+    def __init__(
+        self, address_width: int, data_bytes: int, *, depth: int = 256, chunk: int = 64, place_width: int = RING_WIDTH
+    ) -> None:
         for name, value in (("depth", depth), ("chunk", chunk)):
             if value < 1 or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, not {value}")
@@ -64,6 +68,7 @@ class ProgramFetcher(wiring.Component):
             raise ValueError(f"chunk must be at most half the depth ({depth}), not {chunk}")
         self._address_width = address_width
         self._data_bytes = data_bytes
+        self._depth = depth
         self._chunk = chunk
         self._chunks = depth // chunk
         self._part_bytes = min(WORD_BYTES, data_bytes)  # what the queue holds in one place
@@ -73,9 +78,9 @@ class ProgramFetcher(wiring.Component):
             {
                 "enable": In(1),
                 "base": In(address_width - ceil_log2(WORD_BYTES)),
-                "size": In(RING_WIDTH),
-                "head": In(RING_WIDTH),
-                "tail": Out(RING_WIDTH),
+                "size": In(place_width),
+                "head": In(place_width),
+                "tail": Out(place_width),
                 "memory": Out(ReadPortSignature(address_width, data_bytes)),
                 "hold": In(1),
                 "instructions": Out(stream.Signature(WORD_BITS)),
@@ -104,7 +109,7 @@ class ProgramFetcher(wiring.Component):
         """Ask for the next instructions, as many as there are up to the next multiple of ``chunk``, the end of the
         ring and the end of a burst; look for more when they have come."""
         chunk_bits = ceil_log2(self._chunk)
-        place = Signal(RING_WIDTH)
+        place = Signal(len(self.tail))
         stopping = Signal(init=1)
         has_new = Signal()
         at_end = Signal()

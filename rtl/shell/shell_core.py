@@ -11,13 +11,13 @@ from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, Interrupt, ShellKind
 from openmxu.rtl.common.interfaces import ReadPortSignature, WritePortSignature
 from openmxu.rtl.cores import core_for
-from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
-from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.shell.bus_errors import HOST_CLIENTS, WEIGHT_CLIENTS, BusErrors
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.interfaces import REGISTER_WIDTH, access_layout, read_error_layout, write_error_layout
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
+from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
+from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
 
 __all__ = ["CORE_DOMAIN", "ShellCore"]
@@ -147,10 +147,10 @@ class ShellCore(wiring.Component):
         config = self.config
         host = (config.host_address_width, config.host_data_bytes)
         is_sequential = config.features.is_sequential
-        fits = is_sequential and LiteRegisterFile.fits(config)
-        self._registers = (LiteRegisterFile if fits else RegisterFile)(config, self._kind)
+        fits = is_sequential and SmallRegisterFile.fits(config)
+        self._registers = (SmallRegisterFile if fits else RegisterFile)(config, self._kind)
         if is_sequential and config.host_data_bytes <= WORD_BYTES:
-            self._fetcher, self._events = LiteProgramFetcher(*host), EventQueue(0)
+            self._fetcher, self._events = SmallProgramFetcher(*host), EventQueue(0)
         else:
             self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
         self._errors = BusErrors(config, one_register=is_sequential)

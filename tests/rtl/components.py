@@ -56,8 +56,6 @@ from openmxu.rtl.lite.core import LiteCore
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
-from openmxu.rtl.lite.shell.program_fetcher import LiteProgramFetcher
-from openmxu.rtl.lite.shell.register_file import LiteRegisterFile
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.serial.link.checksum import Checksum
 from openmxu.rtl.serial.link.deframer import Deframer
@@ -82,6 +80,8 @@ from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 from openmxu.rtl.shell.register_file import RegisterFile
 from openmxu.rtl.shell.shell_core import ShellCore
+from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
+from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
 
 __all__ = ["ADDRESSES", "ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
@@ -91,10 +91,10 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     BurstSplitter: lambda config: BurstSplitter(config.host_address_width, config.host_data_bytes),
     EventQueue: lambda config: EventQueue(),
     LiteSubordinate: lambda config: LiteSubordinate(12),
-    LiteProgramFetcher: lambda config: LiteProgramFetcher(
+    SmallProgramFetcher: lambda config: SmallProgramFetcher(
         config.host_address_width, min(config.host_data_bytes, WORD_BYTES)
     ),
-    LiteRegisterFile: lambda config: LiteRegisterFile(config, ShellKind.AXI),
+    SmallRegisterFile: lambda config: SmallRegisterFile(config, ShellKind.AXI),
     LiteMatrixSequencer: lambda config: LiteMatrixSequencer(config, tag_delay=5),
     ProgramFetcher: lambda config: ProgramFetcher(config.host_address_width, config.host_data_bytes),
     ReadManager: lambda config: ReadManager(

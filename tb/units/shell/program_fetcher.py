@@ -8,13 +8,13 @@ import numpy as np
 from openmxu.arch.isa import WORD_BYTES
 from tb.bench import STALLS, Agent, Bench
 from tb.memories import ReadMemory
-from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES, LITE_FETCHER_BYTES
+from tb.rack import AXI_ADDRESS_WIDTH, AXI_DATA_BYTES, SMALL_FETCHER_BYTES
 
 INSTRUCTIONS = 80
 
 UNITS = [
     *(("program_fetcher", data_bytes) for data_bytes in AXI_DATA_BYTES),
-    *(("lite_program_fetcher", data_bytes) for data_bytes in LITE_FETCHER_BYTES),
+    *(("small_program_fetcher", data_bytes) for data_bytes in SMALL_FETCHER_BYTES),
 ]
 """Names and widths of the units under test."""
 
@@ -122,7 +122,7 @@ async def stop_and_go(dut, kind, idle, backpressure):
 
 @cocotb.test()
 @STALLS
-@cocotb.parametrize(name=["program_fetcher", "lite_program_fetcher"])
+@cocotb.parametrize(name=["program_fetcher", "small_program_fetcher"])
 async def hold(dut, name, idle, backpressure):
     """While held, nothing but what is offered already is given out."""
     bench = await Bench.start(dut, f"{name}_16")
@@ -141,7 +141,7 @@ async def hold(dut, name, idle, backpressure):
 
 
 @cocotb.test()
-@cocotb.parametrize(name=["program_fetcher", "lite_program_fetcher"])
+@cocotb.parametrize(name=["program_fetcher", "small_program_fetcher"])
 async def a_head_outside_the_ring_fetches_nothing(dut, name):
     bench = await Bench.start(dut, f"{name}_16")
     _, reads, instructions = make(bench, 16, 0, 8, 0.0, 0.0)

@@ -77,7 +77,7 @@ async def start(dut, idle=0.0, backpressure=0.0, unit="register_file"):
     return Registers(await Bench.start(dut, unit), idle, backpressure)
 
 
-BOTH = cocotb.parametrize(unit=["register_file", "lite_register_file"])
+BOTH = cocotb.parametrize(unit=["register_file", "small_register_file"])
 
 
 @cocotb.test()
@@ -154,7 +154,7 @@ async def the_core_is_asked(dut, idle, backpressure):
 @STALLS
 async def the_core_is_asked_for_one_word(dut, idle, backpressure):
     """In the lite profile a low word is all of a register."""
-    registers = await start(dut, idle, backpressure, "lite_register_file")
+    registers = await start(dut, idle, backpressure, "small_register_file")
     expected: dict[int, int] = {}
     for _ in range(ACCESSES // 4):
         address = random.choice([1, 4, 0x20, 0xFE, 0xFF])
@@ -173,7 +173,7 @@ async def the_core_is_asked_for_one_word(dut, idle, backpressure):
 
 @cocotb.test()
 async def without_an_answer_a_core_in_reset_reads_as_zero(dut):
-    registers = await start(dut, unit="lite_register_file")
+    registers = await start(dut, unit="small_register_file")
     bench = registers.bench
     registers.core = {1: (1 << 32) - 1}
     reset = bench.port("core_resets")

@@ -1,4 +1,4 @@
-"""Register file of the lite profile: registers of one word."""
+"""Register file for cores with few logic cells: registers of one word."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
@@ -7,10 +7,10 @@ from openmxu.arch.registers import DEVICE_REGISTERS, WORD_BYTES, Access, DeviceR
 from openmxu.rtl.shell.interfaces import REGISTER_WIDTH
 from openmxu.rtl.shell.register_file import RegisterFile
 
-__all__ = ["LiteRegisterFile"]
+__all__ = ["SmallRegisterFile"]
 
 
-class LiteRegisterFile(RegisterFile):
+class SmallRegisterFile(RegisterFile):
     """:class:`~openmxu.rtl.shell.register_file.RegisterFile` for addresses below 2**31, so that one word tells all of a
     register, but for IDENTIFICATION. High words read as 0, and writes to them are ignored; a low word is written at
     once.

@@ -1,19 +1,17 @@
-"""Program fetcher of the lite profile."""
+"""Program fetcher for cores with few logic cells."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import ceil_log2
 from openmxu.arch.isa import WORD_BITS, WORD_BYTES
 from openmxu.rtl.common.comparison import is_less
-from openmxu.rtl.common.interfaces import ReadPortSignature
+from openmxu.rtl.shell.program_fetcher import ProgramFetcher
 
-__all__ = ["LiteProgramFetcher"]
+__all__ = ["SmallProgramFetcher"]
 
 
-class LiteProgramFetcher(wiring.Component):
+class SmallProgramFetcher(ProgramFetcher):
     """:class:`~openmxu.rtl.shell.program_fetcher.ProgramFetcher` without registers for instructions: the one that is
     given out is what its memory puts out. A beat is as long as an instruction or shorter.
 
@@ -28,44 +26,15 @@ class LiteProgramFetcher(wiring.Component):
 
     Members
     -------
-    enable
-        While not set, nothing is asked for; once what was asked for has come, ``tail`` is 0.
-    base, size
-        Address of the ring, in instructions, and how many it has; constant while enabled or ``fetching``.
-    head
-        The place behind the last instruction; nothing is fetched while it is not below ``size``. 0 when not enabled.
-    tail
-        The place behind the last instruction that has been asked for.
-    memory
-        Host memory.
-    hold
-        While set, no further instruction is given out.
-    instructions
-        For the core.
-    fetching
-        Instructions are asked for or wait in the memory.
+    enable, base, size, head, tail, memory, hold, instructions, fetching
+        As of a :class:`~openmxu.rtl.shell.program_fetcher.ProgramFetcher`.
     """
 
     def __init__(self, address_width: int, data_bytes: int, *, depth: int = 16) -> None:
         if data_bytes > WORD_BYTES:
             raise ValueError(f"data_bytes must be at most {WORD_BYTES}, not {data_bytes}")
-        self._address_width = address_width
-        self._data_bytes = data_bytes
-        self._depth = depth
         place_width = address_width - ceil_log2(WORD_BYTES)
-        super().__init__(
-            {
-                "enable": In(1),
-                "base": In(place_width),
-                "size": In(place_width),
-                "head": In(place_width),
-                "tail": Out(place_width),
-                "memory": Out(ReadPortSignature(address_width, data_bytes)),
-                "hold": In(1),
-                "instructions": Out(stream.Signature(WORD_BITS)),
-                "fetching": Out(1),
-            }
-        )
+        super().__init__(address_width, data_bytes, depth=depth, chunk=depth // 2, place_width=place_width)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
