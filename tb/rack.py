@@ -297,7 +297,7 @@ def _axi_units(config: Config) -> dict[str, wiring.Component]:
             config.replace(host_address_width=AXI_ADDRESS_WIDTH, weight_address_width=AXI_ADDRESS_WIDTH), ShellKind.AXI
         ),
         "bus_errors": BusErrors(config),
-        "bus_errors_one_register": BusErrors(config, one_register=True),
+        "bus_errors_small": BusErrors(config, is_small=True),
         **{
             f"small_program_fetcher_{beat}": SmallProgramFetcher(width, beat, depth=FETCHER_DEPTH)
             for beat in SMALL_FETCHER_BYTES

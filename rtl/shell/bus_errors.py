@@ -30,22 +30,22 @@ class BusErrors(wiring.Component):
     ----------
     config
         Widths of addresses.
-    one_register
-        Choose the first error before the register instead of behind one for each port: fewer flip-flops, a longer path.
+    is_small
+        For cores with few logic cells: the first error is chosen before the register, not behind one for each port.
 
     Members
     -------
     host_reads, host_writes, weights
         Error replies.
     pending
-        There was one, two cycles ago or earlier; one cycle ago with ``one_register``.
+        There was one, two cycles ago or earlier; one cycle ago with ``is_small``.
     first
         The first one.
     """
 
-    def __init__(self, config: Config, *, one_register: bool = False) -> None:
+    def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
-        self._one_register = one_register
+        self._is_small = is_small
         host, weights = config.host_address_width, config.weight_address_width
         read_error = read_error_layout(host, len(HOST_CLIENTS))
         weight_error = read_error_layout(weights, len(WEIGHT_CLIENTS))
@@ -67,7 +67,7 @@ class BusErrors(wiring.Component):
             (self.host_writes, BusPort.HOST_WRITE),
             (self.weights, BusPort.WEIGHTS),
         )
-        if self._one_register:
+        if self._is_small:
             comes = Signal(bus_error_layout(self._config))
             for source, port in reversed(sources):  # later statements win
                 with m.If(source.valid):

@@ -146,15 +146,15 @@ class ShellCore(wiring.Component):
         """The smallest ones that do what the configuration asks for."""
         config = self.config
         host = (config.host_address_width, config.host_data_bytes)
-        is_sequential = config.features.is_sequential
-        fits = is_sequential and SmallRegisterFile.fits(config)
+        is_small = config.features.is_sequential
+        fits = is_small and SmallRegisterFile.fits(config)
         self._registers = (SmallRegisterFile if fits else RegisterFile)(config, self._kind)
-        if is_sequential and config.host_data_bytes <= WORD_BYTES:
+        if is_small and config.host_data_bytes <= WORD_BYTES:
             self._fetcher, self._events = SmallProgramFetcher(*host), EventQueue(0)
         else:
             self._fetcher, self._events = ProgramFetcher(*host), EventQueue()
-        self._errors = BusErrors(config, one_register=is_sequential)
-        self._watchdog = Watchdog(_GRAIN if is_sequential else 1)
+        self._errors = BusErrors(config, is_small=is_small)
+        self._watchdog = Watchdog(_GRAIN if is_small else 1)
 
     def _reset(self, m: Module) -> None:
         """Hold the core in reset until nothing is on its way from or to memory."""

@@ -14,7 +14,7 @@ ROUNDS = 40
 
 
 @cocotb.test()
-@cocotb.parametrize(unit=["bus_errors", "bus_errors_one_register"])
+@cocotb.parametrize(unit=["bus_errors", "bus_errors_small"])
 async def the_first_is_kept(dut, unit):
     bench = await Bench.start(dut, unit)
     host, weights = CONFIG.host_address_width, CONFIG.weight_address_width
