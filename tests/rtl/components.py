@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
 from amaranth.hdl import signed
@@ -42,6 +43,7 @@ from openmxu.rtl.dispatch.check.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.command_queue import CommandQueue
 from openmxu.rtl.dispatch.commands import matrix_walk
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
+from openmxu.rtl.dispatch.management import Management
 from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
 from openmxu.rtl.fpga.ice40_bank import Ice40Bank
@@ -49,6 +51,8 @@ from openmxu.rtl.fpga.ice40_elements import Ice40Elements
 from openmxu.rtl.fpga.logic_multiplier import LogicMultiplier
 from openmxu.rtl.fpga.multiplier import Multiplier
 from openmxu.rtl.fpga.product import Product
+from openmxu.rtl.host.host_reader import HostReader
+from openmxu.rtl.host.host_writer import HostWriter
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.host.row_walker import RowWalker
@@ -75,6 +79,7 @@ from openmxu.rtl.serial.shared_reader import SharedReader
 from openmxu.rtl.serial.shell import Shell as SerialShell
 from openmxu.rtl.serial.short_message import ShortMessage
 from openmxu.rtl.serial.uart_shell import UartShell
+from openmxu.rtl.shell.bus_errors import BusErrors
 from openmxu.rtl.shell.clocked import Clocked
 from openmxu.rtl.shell.event_queue import EventQueue
 from openmxu.rtl.shell.program_fetcher import ProgramFetcher
@@ -84,7 +89,7 @@ from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
 from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
 
-__all__ = ["ADDRESSES", "ON_BLOCKS", "SYSTEMS", "component_classes", "make", "modules"]
+__all__ = ["ADDRESSES", "ON_BLOCKS", "SMALL", "SYSTEMS", "component_classes", "make", "modules"]
 
 _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] = {
     BurstQueue: lambda config: BurstQueue(config.host_address_width, config.host_data_bytes, 16),
@@ -172,6 +177,17 @@ ON_BLOCKS = (Ecp5LogicMultiplier, Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice4
 
 SYSTEMS = (Core, LiteCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, Clocked)
 """Those that hold all of the core."""
+
+
+SMALL: dict[str, Callable[[Config], wiring.Component]] = {
+    "BusErrors": partial(BusErrors, is_small=True),
+    "EventQueue": lambda config: EventQueue(0),
+    "HostReader": partial(HostReader, is_small=True),
+    "HostWriter": partial(HostWriter, is_small=True),
+    "Management": partial(Management, is_small=True),
+    "UnifiedBuffer": partial(UnifiedBuffer, readers=("first", "second"), writers=("first", "second"), is_small=True),
+}
+"""How to make the units that have an option for cores with few logic cells."""
 
 
 def modules() -> list[ModuleType]:

@@ -18,7 +18,7 @@ from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.rtl.serial.uart_shell import UartShell
 from openmxu.rtl.shell.clocked import Clocked
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
-from tests.rtl.components import ADDRESSES, ON_BLOCKS, SYSTEMS, component_classes, make
+from tests.rtl.components import ADDRESSES, ON_BLOCKS, SMALL, SYSTEMS, component_classes, make
 
 BAD_DESIGN = """
 module openmxu(input clk, input [3:0] a, input s, output reg [3:0] q, output [2:0] y, output z, output w,
@@ -97,6 +97,12 @@ for _component in component_classes():
 def test_units(components: list[type[wiring.Component]]):
     config = Config(size=8, activation_lanes=2, host_data_bytes=4)
     assert lint_component(Folder({component.__name__: make(component, config) for component in components})) == ""
+
+
+@pytest.mark.parametrize("host_data_bytes", [4, 64])
+def test_small_units(host_data_bytes):
+    config = Config(size=8, activation_lanes=2, host_data_bytes=host_data_bytes, profile="lite", weight_queue_depth=1)
+    assert lint_component(Folder({name: unit(config) for name, unit in SMALL.items()})) == ""
 
 
 def test_bad_design_is_found():
