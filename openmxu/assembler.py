@@ -19,7 +19,7 @@ from openmxu.arch.legality import LegalityChecker
 __all__ = ["WORD_DIRECTIVE", "AssemblyError", "assemble"]
 
 WORD_DIRECTIVE = ".word"
-"""Stands before a raw word, legal or not."""
+"""Directive for a raw word, legal or not."""
 
 _LONGEST_QUOTE = 40
 _TOKEN = re.compile(
@@ -37,12 +37,12 @@ _FORMATS = {format.mnemonic: format for format in FORMATS}
 
 
 class AssemblyError(ValueError):
-    """Text that is no program; the message is one line, ``name:line:column: problem``.
+    """The text is not a valid program; the message is one line, ``name:line:column: problem``.
 
     Attributes
     ----------
     name : str
-        What the text is called, usually its file name.
+        Name of the text, usually its file name.
     line, column : int
         Where the problem is; both count from 1, columns in characters.
     problem : str
@@ -82,7 +82,7 @@ class _Item:
 
 @dataclass(frozen=True)
 class _Line:
-    """Where a line of text is, to report what is wrong with it."""
+    """A line of the text and its place, for error messages."""
 
     source: str
     number: int
@@ -105,15 +105,15 @@ def assemble(text: str, config: Config | None = None, *, name: str = "<string>")
     text
         The program. Lines end with LF, CR LF or CR.
     config
-        The machine that shall run it: the first instruction that would raise a fault there is an error. Without it
-        every encodable instruction is accepted. Memory windows belong to the driver and are not checked.
+        The core that will run it: the first instruction that would raise a fault there is an error. Without a
+        configuration every encodable instruction is accepted. Memory windows belong to the driver and are not checked.
     name
         Name of the text in errors.
 
     Raises
     ------
     AssemblyError
-        The text is no program, or no legal one for ``config``.
+        The text is not a program, or the program is not legal for ``config``.
     """
     checker = None if config is None else LegalityChecker(config)
     program = []
@@ -130,7 +130,7 @@ def assemble(text: str, config: Config | None = None, *, name: str = "<string>")
 
 
 def _tokenize(text: str) -> list[_Token]:
-    """The tokens of a line without blanks and comment; the last one is its end."""
+    """The tokens of a line without blanks and comment; the last token marks the line's end."""
     tokens = []
     end = len(text)
     for match in _TOKEN.finditer(text):
@@ -145,7 +145,7 @@ def _tokenize(text: str) -> list[_Token]:
 
 
 class _LineParser:
-    """Reads the one instruction of a line that is not empty."""
+    """Parses the instruction of a non-empty line."""
 
     def __init__(self, line: _Line, tokens: list[_Token]) -> None:
         self._line = line
@@ -255,7 +255,7 @@ class _LineParser:
 
 
 def _integer(token: _Token) -> int | None:
-    """The number that a token writes, ``None`` when it is none."""
+    """The value of a number token; ``None`` if the token is not a number."""
     if token.kind != "integer" or _INTEGER.fullmatch(token.text) is None:
         return None
     try:

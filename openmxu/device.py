@@ -1,4 +1,4 @@
-"""The small protocol that every device speaks, and the exceptions that devices raise."""
+"""The interface of every device, and the exceptions that devices raise."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class DeviceFault(DeviceError):
 
 
 class DeviceHang(DeviceError):
-    """A device made no progress; the message names the unit that waits."""
+    """A device made no progress; the message names the waiting unit."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Every memory of a device that a program can see.
+    """The contents of a device's memories that a program can see.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Snapshot:
 
 
 class Device(abc.ABC):
-    """Something that executes programs: interpreter, simulated RTL or board. A context manager.
+    """A device that executes programs: interpreter, simulated RTL or board. A context manager.
 
     Memories and configuration registers keep their contents from one program to the next.
     """
@@ -105,8 +105,8 @@ class Device(abc.ABC):
     @property
     @abc.abstractmethod
     def counters(self) -> Mapping[Counter, int]:
-        """Those counters that the configuration's profile has, since they were last cleared; empty on a device that has
-        no clock."""
+        """The counters of the configuration's profile since they were last cleared; empty on a device that has no
+        clock."""
 
     @abc.abstractmethod
     def clear_counters(self) -> None:
@@ -118,10 +118,11 @@ class Device(abc.ABC):
 
     @abc.abstractmethod
     def scrub(self) -> None:
-        """Clear all memories and what :meth:`reset` clears, between one user's programs and the next one's."""
+        """Clear all memories and everything that :meth:`reset` clears, between one user's programs and the next
+        one's."""
 
     def close(self) -> None:
-        """Give back what the device holds; it cannot be used afterwards."""
+        """Release the device's resources; it cannot be used afterwards."""
 
     def __enter__(self) -> Device:
         return self

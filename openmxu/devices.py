@@ -12,7 +12,7 @@ __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
 class UnknownDeviceError(ValueError):
-    """There is no device of this name; the message lists those that there are."""
+    """There is no device of this name; the message lists the known ones."""
 
 
 def _open_interpreter(config: Config, **options: Any) -> Device:
@@ -56,7 +56,8 @@ DEVICES: dict[str, Callable[..., Device]] = {
     "axi": _open_axi,
     "serial": _open_serial,
 }
-"""What opens each device. Imports wait until then: a user of one device needs nothing of the others."""
+"""Functions that open each device. They import its module only then: using one device needs no packages of the
+others."""
 
 
 def open_device(name: str, config: Config, **options: Any) -> Device:

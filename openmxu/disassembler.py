@@ -10,7 +10,7 @@ from openmxu.assembler import WORD_DIRECTIVE
 __all__ = ["disassemble", "format_instruction"]
 
 _HEXADECIMAL_WIDTH = 64
-"""Fields of this width are byte addresses or bit patterns, which people read in hexadecimal."""
+"""Fields of this width are byte addresses or bit patterns, which are written in hexadecimal."""
 
 
 def disassemble(instructions: Iterable[Instruction]) -> str:
@@ -50,7 +50,7 @@ def _covering_register(instruction: Instruction) -> RegisterFormat | None:
 
 
 def _format_field(field: Field, value: int) -> list[str]:
-    """``[text]``, or an empty list where leaving the field out says the same and reads better."""
+    """``[text]``, or an empty list if the field has its default and can be left out."""
     if field.is_flag:
         return [field.name] if value else []
     if field.choices is not None and value in set(field.choices):

@@ -1,8 +1,8 @@
 """Small ONNX graphs computed on the host.
 
-This is the only place that does it: the tables of functions and the host stages of programs come through here. ONNX
-Runtime computes where it is installed (extra ``demo``) and takes the graph; otherwise ONNX's reference evaluator does.
-The two may differ in the last bit of a float32.
+The tables of functions and the host stages of programs are all computed here. ONNX Runtime is used if it is installed
+(extra ``demo``) and accepts the graph; otherwise ONNX's reference evaluator is. The two may differ in the last bit of a
+float32.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def make_graph_model(
     constants: Sequence[onnx.TensorProto],
     opset: int,
 ) -> onnx.ModelProto:
-    """A model of ``nodes``, which mean what they mean in version ``opset`` of ONNX's operators.
+    """A model of ``nodes``, which are operators of ONNX's opset ``opset``.
 
-    It is marked with the oldest version that means the same: ONNX Runtime refuses versions that it does not know, even
-    where they change nothing for the graph.
+    The model declares the oldest opset with the same meaning: ONNX Runtime refuses opsets that it does not know, even
+    if they change nothing for the graph.
     """
     import onnx
     from onnx import helper
@@ -66,7 +66,7 @@ class GraphRunner:
     Raises
     ------
     GraphError
-        Nobody here knows the graph's operators.
+        Neither evaluator knows the graph's operators.
     """
 
     def __init__(self, model: bytes, optimize: bool = False) -> None:
@@ -106,7 +106,7 @@ class GraphRunner:
                 return [np.asarray(array) for array in self._session.run(None, dict(inputs))]
             with np.errstate(all="ignore"):
                 return [np.asarray(array) for array in self._reference.run(None, dict(inputs))]
-        except Exception as error:  # both evaluators raise whatever they like
+        except Exception as error:  # both evaluators raise many classes of exceptions
             raise GraphError(_first_line(error)) from None
 
 

@@ -1,4 +1,4 @@
-"""What the host computes of a model before the device begins, and after it has ended."""
+"""The parts of a model that the host computes: before the device begins, and after it has ended."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class HostStageError(RuntimeError):
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array that is exchanged with a program: its name, numpy's name of its type, and the shape of one element.
+    """An array exchanged with a program: its name, numpy's name of its type, and the shape of one batch element.
 
-    ``batch_axis`` is the dimension of the whole array that counts elements: 0, but in recurrent networks that want
-    time, or directions, first.
+    ``batch_axis`` is the batch dimension of the whole array: 0, except in recurrent networks whose first dimension is
+    time or direction.
     """
 
     name: str
@@ -38,7 +38,7 @@ class ArraySpec:
         return f"{self.dtype} of shape ({', '.join(dimensions)})"
 
     def accepts(self, array: NDArray[Any]) -> bool:
-        """Whether an array has the type, and the shape for some batch."""
+        """Whether an array has this type, and this shape for some batch."""
         if array.ndim != len(self.shape) + 1 or array.dtype != self.dtype:
             return False
         return array.shape[: self.batch_axis] + array.shape[self.batch_axis + 1 :] == self.shape
@@ -55,7 +55,7 @@ class HostStage:
     inputs, outputs
         In the order of the graph's.
     batch
-        Batch elements that the graph is made for, where the model has fixed them; ``None`` where it takes any number.
+        Batch size of the graph if the model fixes it; ``None`` if it takes any.
     """
 
     model: bytes
@@ -72,7 +72,7 @@ class HostStage:
         return tuple(f"{node.name or node.output[0]} ({node.op_type})" for node in graph.node)
 
     def check(self) -> None:
-        """Check a stage that comes from a file.
+        """Check a stage that was read from a file.
 
         Raises
         ------
@@ -106,8 +106,8 @@ class HostStage:
         Parameters
         ----------
         values
-            Arrays by name, the inputs among them, each of shape (batch, *shape). A graph for a fixed batch is computed
-            as often as it takes; the last time is filled up with zeros.
+            Arrays by name, the inputs among them, each of shape (batch, *shape). A graph with a fixed batch is computed
+            as often as needed; the last batch is padded with zeros.
 
         Raises
         ------

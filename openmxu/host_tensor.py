@@ -1,4 +1,4 @@
-"""Arrays of the user to planes in host memory, and back."""
+"""Conversion of the user's arrays to planes in host memory, and back."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Packing:
     A row of host memory and of the unified buffer has S bytes, however few channels a pixel has. Where several pixels
     fit, element (y, x) of the packed plane holds the ``rows`` × ``columns`` pixels from image position (y ·
     ``stride_y`` + ``origin_y``, x · ``stride_x`` + ``origin_x``) on, ``dilation_y`` and ``dilation_x`` apart, row by
-    row, each with all its channels. A convolution then has that many kernel positions less, for no more transfers than
-    before: that is why the host does it rather than the hardware.
+    row, each with all its channels. A convolution then has fewer kernel positions by that factor, without more
+    transfers than before: that is why the host does the packing rather than the hardware.
 
     Attributes
     ----------
     image_height, image_width
-        Of the image as it is given.
+        Size of the image that the user gives.
     height, width
-        Of the packed plane.
+        Size of the packed plane.
     fill
-        What pixels outside the image are: the integer that stands for zero.
+        Value of pixels outside the image: the integer that stands for zero.
     """
 
     image_height: int
@@ -79,14 +79,14 @@ class Packing:
 def _neighbours(
     count: int, stride: int, origin: int, neighbours: int, dilation: int, length: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Image positions along one axis, (count, neighbours), and which of them lie inside."""
+    """Image positions along one axis, (count, neighbours), and a mask of those that lie inside."""
     positions = np.arange(count)[:, np.newaxis] * stride + origin + np.arange(neighbours) * dilation
     return np.clip(positions, 0, length - 1), (positions >= 0) & (positions < length)
 
 
 @dataclass(frozen=True)
 class HostTensor:
-    """A program's input or output: what the user gives or gets, and where the device finds or leaves it.
+    """A program's input or output: the user's array, and its place and layout in host memory.
 
     In host memory a matrix of R rows and C columns is ⌈C/S⌉ planes of R rows of S bytes; of int16 values every row is
     two rows and of int32 values four, one for each byte, the lowest one first. The rows of images are their pixels.
@@ -102,15 +102,16 @@ class HostTensor:
     stored
         numpy's name of the integers in host memory: uint8, int8, int16 or int32.
     scale, zero_point
-        Quantization that the host does, one scale or one for each column; ``scale`` is ``None`` where it does none.
+        Quantization by the host, with one scale or one for each column; ``scale`` is ``None`` if the host does not
+        quantize.
     offset
         Byte address in host memory.
     channels_first
         The columns are the first dimension of ``shape``, as the channels of an image are in ONNX, rather than the last.
     packing
-        How the pixels of an input image share rows, ``None`` where each has its own.
+        How the pixels of an input image share rows; ``None`` if each pixel has its own row.
     batch_axis
-        Of the array that the user gives or gets; everywhere else the batch comes first.
+        Batch dimension of the user's array; everywhere else the batch comes first.
     """
 
     name: str
@@ -127,7 +128,7 @@ class HostTensor:
 
     @property
     def spec(self) -> ArraySpec:
-        """What the user gives or gets."""
+        """The user's array."""
         return ArraySpec(self.name, self.dtype, self.shape, self.batch_axis)
 
     @property
@@ -137,7 +138,7 @@ class HostTensor:
 
     @property
     def lanes(self) -> int:
-        """Values of one row of host memory: the columns, of as many pixels as are packed into a row."""
+        """Values in one row of host memory: the columns of all pixels that are packed into it."""
         return self.columns * (1 if self.packing is None else self.packing.rows * self.packing.columns)
 
     def rows(self, batch: int) -> int:
@@ -163,13 +164,13 @@ class HostTensor:
         return np.ascontiguousarray(rows).reshape(batch, *self.shape)
 
     def to_integers(self, values: NDArray[Any]) -> NDArray[np.integer]:
-        """What an input of shape (batch, *shape) is stored as."""
+        """The integers that an input of shape (batch, *shape) is stored as."""
         return (
             values if self.scale is None else quantize(values, np.float32(self.scale[0]), self.zero_point, self.stored)
         )
 
     def from_integers(self, values: NDArray[np.integer]) -> NDArray[Any]:
-        """What an output stored as integers of shape (batch, *shape) means."""
+        """The output for stored integers of shape (batch, *shape), dequantized if the host does that."""
         if self.scale is None:
             return values.astype(self.stored)
         return self.from_rows(dequantize(self.to_rows(values), np.asarray(self.scale, np.float32), self.zero_point))

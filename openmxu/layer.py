@@ -1,4 +1,4 @@
-"""Layers: the parts of a network that instructions of its program belong to."""
+"""Layers: the parts of a network, to which the instructions of its program belong."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Layer"]
 
 @dataclass(frozen=True)
 class Layer:
-    """An operation as the device does it: an ONNX node, or several of them in one.
+    """An operation of the device: an ONNX node, or several nodes fused into one.
 
     Attributes
     ----------
     name
-        Of its nodes, joined by ``+``.
+        Names of its nodes, joined by ``+``.
     kind
-        What it does, in a word.
+        The kind of operation, in one word.
     multiply_adds
         Useful multiplications of one execution, padding not counted.
     """

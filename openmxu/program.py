@@ -1,4 +1,4 @@
-"""Compiled models: what runs on every device, can be saved and loaded, and checks what it is given."""
+"""Compiled models, which run on every device, can be saved and loaded, and check their inputs."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ __all__ = ["InputError", "Program"]
 _DAMAGE = (
     *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, OverflowError, tokenize.TokenError),
     *(zipfile.BadZipFile, zlib.error),
-    RuntimeError,  # zipfile, of compression and encryption that it does not know
+    RuntimeError,  # zipfile raises it for unknown compression and encryption
 )
-"""What zipfile, numpy, json and the checks below raise when a file is no program."""
+"""Exceptions of zipfile, numpy, json and the checks below for a file that is not a program."""
 
 
 class InputError(ValueError):
-    """An input has the wrong name, type or shape, or the device another configuration than the program."""
+    """An input has the wrong name, type or shape, or the device's configuration is not the program's."""
 
 
 @dataclass(frozen=True)
 class Program:
     """A model compiled for one configuration and batch.
 
-    The device computes most of it. What it cannot compute, the host does: ``before`` and ``after`` are the model's
-    first and last part.
+    The device computes most of it. The host computes operations that the device does not support, in the model's first
+    and last part, ``before`` and ``after``.
 
     :mod:`openmxu.program_format` describes its files.
 
@@ -58,9 +58,9 @@ class Program:
     batch
         Batch elements that one execution computes.
     inputs, outputs
-        What the caller gives and gets.
+        The caller's arrays.
     device_inputs, device_outputs
-        What the device is given and leaves, with the places in host memory.
+        The arrays that the device reads and writes, with their places in host memory.
     instructions
         Ended by Halt.
     weights
@@ -72,14 +72,14 @@ class Program:
     multiply_adds
         Useful multiplications of one execution on the device, padding not counted.
     layers
-        What the instructions do, in the order of the network.
+        The layers that the instructions compute, in the order of the network.
     layer_numbers
-        For each instruction the number of the layer that it belongs to, int32; -1 for none.
+        For each instruction the number of its layer, int32; -1 if it belongs to none.
     before, after
-        What the host computes first, from the inputs, and last. Every array of a model has a name of its own; a stage
-        finds its inputs among those of the caller, of the stage before it, and of the device.
+        The stages that the host computes first and last. Every array of a model has a unique name; a stage looks up its
+        inputs among the arrays of the caller, of the stage before it, and of the device.
     states
-        What stays in the unified buffer from one execution to the next; :meth:`session` makes use of it.
+        Tensors that stay in the unified buffer from one execution to the next; used by :meth:`session`.
     """
 
     config: Config
@@ -106,7 +106,7 @@ class Program:
         Parameters
         ----------
         device
-            Of the program's configuration.
+            A device with the program's configuration.
         inputs
             The only input, or every input by name, each of shape (any batch, *shape); the batch is another dimension
             where the input's ``batch_axis`` says so. A batch larger than the program's takes several executions; the
@@ -126,21 +126,21 @@ class Program:
         return self._run(device, inputs, begins=True)
 
     def session(self, device: Device) -> Session:
-        """Executions that continue each other: states are 0 only at the beginning of the first one.
+        """A session of executions that keep the states; states are 0 only at the beginning of the first one.
 
         Raises
         ------
         InputError
             The device has another configuration.
         ValueError
-            The program keeps no state.
+            The program has no states.
         """
         return Session(self, device)
 
     def continue_run(
         self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]
     ) -> dict[str, NDArray[Any]]:
-        """As :meth:`run`, but states are what the device's last execution has left; for :class:`Session`.
+        """As :meth:`run`, but states are those that the device's last execution has left; for :class:`Session`.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class Program:
         Raises
         ------
         InputError
-            It has not.
+            It has another configuration.
         """
         if device.config != self.config:
             raise InputError(f"the program was compiled for {self.config}, but the device is {device.config}")
@@ -240,7 +240,7 @@ class Program:
             The file cannot be written.
         """
         buffer = io.BytesIO()
-        np.savez(buffer, **encode(self))  # type: ignore[arg-type]  # no array is called like one of its options
+        np.savez(buffer, **encode(self))  # type: ignore[arg-type]  # no array has the name of a parameter
         write_atomically(path, buffer.getvalue())
 
     @classmethod
@@ -250,7 +250,7 @@ class Program:
         Raises
         ------
         openmxu.program_file.ProgramFileError
-            The file is damaged, or none of :meth:`save`.
+            The file is damaged, or was not written by :meth:`save`.
         OSError
             The file cannot be read.
         """
@@ -264,7 +264,7 @@ class Program:
             raise ProgramFileError(f"{os.fspath(path)} is no openmxu program, or damaged: {reason}") from None
 
     def check_inputs(self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Check what :meth:`run` would be given, before a device is there.
+        """Check inputs for :meth:`run` before a device is opened.
 
         Returns
         -------

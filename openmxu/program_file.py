@@ -1,4 +1,4 @@
-"""Programs as binary files: the 16-byte words one after the other, and files that are never half written."""
+"""Binary program files: consecutive 16-byte words, written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ProgramFileError", "read_program", "write_atomically", "write_progra
 
 
 class ProgramFileError(ValueError):
-    """A file that holds no whole number of instruction words."""
+    """The file does not hold a whole number of instruction words."""
 
 
 def read_program(path: str | os.PathLike[str]) -> list[Instruction]:
@@ -23,7 +23,7 @@ def read_program(path: str | os.PathLike[str]) -> list[Instruction]:
     Raises
     ------
     ProgramFileError
-        The file is no whole number of words.
+        The file does not hold a whole number of words.
     OSError
         The file cannot be read.
     """

@@ -1,9 +1,9 @@
-"""Programs as arrays of a file, and back: what is read is checked, because files come from anywhere.
+"""Programs as arrays of a file, and back; reading checks everything, because files are not trusted.
 
 A program file is an uncompressed ``.npz`` archive without pickled objects: ``header`` (UTF-8 JSON as uint8: format,
 version, configuration, batch, inputs, outputs, sizes, layers, states), ``instructions`` (uint8, (n, 16)), ``weights``
-and ``constants`` (uint8 vectors), ``layers`` (int32, (n,)), ``before`` and ``after`` (what the host computes: ONNX
-models as uint8 vectors, empty where there is none).
+and ``constants`` (uint8 vectors), ``layers`` (int32, (n,)), ``before`` and ``after`` (the host's stages: ONNX models as
+uint8 vectors, empty if there is none).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ ARRAYS = {
     **dict.fromkeys(("header", "instructions", "weights", "constants", "before", "after"), "uint8"),
     "layers": "int32",
 }
-"""What a file holds, and of which type."""
+"""The arrays of a file, with their types."""
 _STORED = ("uint8", "int8", "int16", "int32")
 _DTYPES = (*_STORED, "float32")
 _HOST_DTYPES = (*_DTYPES, "uint16", "int64", "uint32", "uint64", "float16", "float64", "bool")
-"""Of arrays that only the host works on."""
+"""Types of arrays that only the host works on."""
 
 
 def encode(program: Program) -> dict[str, NDArray[Any]]:
@@ -77,7 +77,7 @@ def _stage_bytes(stage: HostStage | None) -> NDArray[np.uint8]:
 
 
 def _stage_header(stage: HostStage | None) -> dict[str, Any] | None:
-    """What a file's header says of a stage; the graph is an array of its own."""
+    """A stage's entry in a file's header; the graph is a separate array."""
     if stage is None:
         return None
     specs = {name: [dataclasses.asdict(spec) for spec in getattr(stage, name)] for name in ("inputs", "outputs")}
@@ -90,7 +90,7 @@ def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     Raises
     ------
     ValueError, KeyError, TypeError, AttributeError, OverflowError
-        They are no program.
+        The arrays are not a program.
     """
     for name, array in arrays.items():
         dimensions = 2 if name == "instructions" else 1
@@ -177,7 +177,7 @@ def _check_flow(
     after: HostStage | None,
     outputs: Sequence[ArraySpec],
 ) -> None:
-    """Check that every array is there, as it is wanted, when somebody takes it."""
+    """Check that every array exists, with the expected type and shape, before a stage or the device reads it."""
     if not all((inputs, device_inputs, device_outputs, outputs)):
         raise ValueError("there is no input or no output")
     steps = [([item.spec for item in device_inputs], [item.spec for item in device_outputs]), (outputs, ())]
@@ -248,7 +248,7 @@ def _decode_tensor(item: dict[str, Any]) -> HostTensor:
 
 def _check_packing(tensor: HostTensor, packing: Packing) -> None:
     for field in dataclasses.fields(packing):
-        # Pixels may lie outside the image, before it or behind it.
+        # The origin may lie outside the image, before or behind it.
         minimum = None if field.name in ("origin_y", "origin_x", "fill") else 1
         _check_number(f"{field.name} of {tensor.name}", getattr(packing, field.name), minimum)
     if packing.image_height * packing.image_width != tensor.positions:

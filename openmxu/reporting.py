@@ -1,4 +1,4 @@
-"""Reports: what each layer of a program costs, and what limits it."""
+"""Reports: the cost of each layer of a program, and its bottleneck."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _BUSY_PART = 0.5
 
 @dataclass(frozen=True)
 class LayerReport:
-    """What a layer costs in one execution, or all layers together.
+    """The cost of a layer, or of all layers together, in one execution.
 
     Attributes
     ----------
     name, kind
         As in :class:`~openmxu.layer.Layer`.
     instructions
-        Those that belong to it.
+        Number of its instructions.
     cycles
-        Predicted. Layers overlap: a cycle in which the array works counts for the layer that it works for, any other
-        one for the layer whose multiplication comes next, or whose other work ends next where it does not multiply. So
-        the layers' cycles add up to the program's.
+        Predicted. Layers overlap: a cycle in which the array works counts for the layer that it computes; any other
+        cycle counts for the layer whose multiplication comes next or, for a layer without multiplications, whose work
+        ends next. So the layers' cycles add up to the program's.
     multiply_adds
         Useful ones; padding does not count.
     utilization
@@ -43,12 +43,12 @@ class LayerReport:
     host_read_bytes, host_write_bytes, weight_bytes
         Bytes of the beats on each port.
     unified_buffer_rows
-        The high-water mark: the first row behind all that it touches.
+        The high-water mark: one more than the last row that it touches.
     busy
-        Cycles for which it keeps the array, the way of weights from memory into the array, the busier direction of the
-        host port, the activation unit and the dispatcher busy.
+        Cycles for which it occupies the array, the weight path from memory to the array, the busier direction of the
+        host port, the activation unit and the dispatcher.
     limit
-        The busiest of these; ``latency`` where even that is busy for less than half of the cycles, because instructions
+        The busiest of these; ``latency`` if even that is busy for less than half of the cycles, because instructions
         wait for each other's results.
     """
 
@@ -68,12 +68,12 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What a program costs.
+    """The cost of a program.
 
     Attributes
     ----------
     size, batch, memory_latency
-        Of the array; batch elements of one execution; what was assumed for the memories, in cycles.
+        Size of the array; batch elements of one execution; assumed latency of the memories in cycles.
     layers
         In the order of the network.
     total
@@ -96,12 +96,12 @@ class Report:
 
 
 def report(program: Program, *, memory_latency: int = 4) -> Report:
-    """Say what each layer of a program costs on the hardware, by the cycle model.
+    """Report the cost of each layer of a program on the hardware, by the cycle model.
 
     Parameters
     ----------
     program
-        Compiled for any configuration.
+        A program compiled for any configuration.
     memory_latency
         Cycles from a request to the first beat of its data.
 
@@ -110,7 +110,7 @@ def report(program: Program, *, memory_latency: int = 4) -> Report:
     ValueError
         The latency is less than 1.
     """
-    # Here, because the model knows the hardware, which whoever only compiles has no need of.
+    # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
     from openmxu.sim.cycle_model import predict
 
     prediction = predict(program.instructions, program.config, memory_latency=memory_latency)
@@ -172,7 +172,7 @@ def _layer(
 
 
 def _cycles_by_layer(program: Program, prediction: Prediction) -> list[int]:
-    """Share the program's cycles among its layers."""
+    """Distribute the program's cycles among its layers."""
     main = np.zeros(len(program.instructions), np.bool_)
     for number in range(len(program.layers)):
         own = program.layer_numbers == number
@@ -187,7 +187,7 @@ def _cycles_by_layer(program: Program, prediction: Prediction) -> list[int]:
     ends = prediction.done.copy()
     multiplications = np.flatnonzero(prediction.unit == Unit.MATRIX)
     ends[multiplications] = prediction.begun[multiplications] + prediction.demand.array[multiplications]
-    # What ends while the array works counts up to the beginning of that: the array's cycles are all its own layer's.
+    # Work that ends during a multiplication counts up to the beginning of that: the array's cycles belong to its layer.
     others = np.flatnonzero(main & (prediction.unit != Unit.MATRIX))
     if len(multiplications):
         last = np.searchsorted(prediction.begun[multiplications], ends[others]) - 1
@@ -196,7 +196,7 @@ def _cycles_by_layer(program: Program, prediction: Prediction) -> list[int]:
     numbers = np.flatnonzero(main)
     numbers = numbers[np.lexsort((prediction.unit[numbers] != Unit.MATRIX, ends[numbers]))]
     spans = np.diff(ends[numbers], prepend=0)
-    # What is left to do behind the last of them is its layer's.
+    # Cycles after the last of them belong to its layer.
     spans[-1] += prediction.cycles - ends[numbers[-1]]
     np.add.at(shares, program.layer_numbers[numbers], spans)
     return shares.tolist()

@@ -1,4 +1,4 @@
-"""Executions of one program that continue each other."""
+"""Executions of one program that keep its states on the device."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["Session"]
 
 
 class Session:
-    """A program and a device that keeps its states: each :meth:`run` begins where the one before has ended.
+    """A program and a device that keeps its states: each :meth:`run` continues from the states of the one before.
 
-    States lie in the unified buffer. Whoever runs something else on the device in between can save them with
-    :meth:`states` and bring them back with :meth:`reset`.
+    States lie in the unified buffer. To run another program on the device in between, save them with :meth:`states` and
+    restore them with :meth:`reset`.
 
     Parameters
     ----------
     program
-        Compiled with ``states``.
+        A program compiled with ``states``.
     device
-        Of the program's configuration.
+        A device with the program's configuration.
 
     Raises
     ------
     openmxu.program.InputError
         The device has another configuration.
     ValueError
-        The program keeps no state.
+        The program has no states.
     """
 
     def __init__(self, program: Program, device: Device) -> None:
@@ -47,13 +47,13 @@ class Session:
         self.reset()
 
     def reset(self, values: Mapping[str, NDArray[np.float32]] | None = None) -> None:
-        """Begin anew.
+        """Set the states, to 0 or to given values.
 
         Parameters
         ----------
         values
-            States by the name of the input that they take the place of, shaped like that input with the program's
-            batch; 0 where there is none.
+            States by the name of the input that they replace, with that input's shape and the program's batch; states
+            that are not given become 0.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Session:
         write_states(self._device, self._program.states, self._program.check_states(values or {}))
 
     def states(self) -> dict[str, NDArray[np.float32]]:
-        """All states as they are, shaped like the inputs that they take the place of."""
+        """All current states, with the shapes of the inputs that they replace."""
         found = read_states(self._device, self._program.states)
         specs = {state.tensor.name: state.tensor.spec for state in self._program.states}
         return {name: np.moveaxis(array, 0, specs[name].batch_axis) for name, array in found.items()}

@@ -26,10 +26,10 @@ class State:
     Attributes
     ----------
     tensor
-        What it is to the user: the model's input that it takes the place of. Its ``offset`` is its place in a host
-        memory of nothing but states.
+        The model's input that it replaces, as the user sees it. Its ``offset`` is its place in a host memory that holds
+        only states.
     output
-        The model's output that was to be given back as that input.
+        The model's output that would be fed back to that input.
     unified_buffer
         Its first row.
     parts
@@ -42,7 +42,7 @@ class State:
     parts: tuple[int, ...]
 
     def transfers(self, transfer: Callable[..., Instruction], size: int) -> Iterator[Instruction]:
-        """Instructions that exchange it with host memory."""
+        """Instructions that transfer it from or to host memory."""
         tensor, batch = self.tensor, sum(self.parts)
         item = np.dtype(tensor.stored).itemsize
         row, first = self.unified_buffer, 0
@@ -55,7 +55,7 @@ class State:
 
 
 def write_states(device: Device, states: tuple[State, ...], values: Mapping[str, NDArray[np.float32]]) -> None:
-    """Give states their values: arrays by name, (batch, *shape); 0 where there is none."""
+    """Write the values of states: arrays by name, (batch, *shape); states that are not given become 0."""
     size = device.config.size
     host = np.zeros(_extent(states, size), np.uint8)
     for state in states:

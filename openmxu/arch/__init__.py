@@ -1,4 +1,4 @@
-"""Parameters, instruction set, numerics and rules of the machine; knows nothing else of openmxu."""
+"""Parameters, instruction set, numerics and rules of the machine; imports nothing else of openmxu."""
 
 from openmxu.arch.config import PRESETS, Config
 from openmxu.arch.faults import FaultCode

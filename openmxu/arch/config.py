@@ -1,4 +1,4 @@
-"""The one place where sizes live: :class:`Config`, its validation and its presets."""
+"""The sizes of a core: :class:`Config`, its validation and its presets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PRESETS", "Config", "ceil_log2"]
 
 
 def ceil_log2(value: int) -> int:
-    """Bits that an index needs to reach ``value`` different places; 0 for one place."""
+    """Bits of an index into ``value`` entries; 0 for one entry."""
     if value < 1:
         raise ValueError(f"a count must be at least 1, not {value!r}")
     return (value - 1).bit_length()
@@ -26,7 +26,7 @@ def _is_power_of_two(value: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Sizes of one openmxu core; immutable, validated when it is made.
+    """Sizes of one openmxu core; immutable and validated by its constructor.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Config:
 
     @classmethod
     def preset(cls, name: str, **changes: int | str) -> Config:
-        """A named configuration, with single parameters changed.
+        """The named configuration, with the given parameters changed.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Config:
 
     @property
     def features(self) -> Profile:
-        """What a core of this profile has."""
+        """The features of this profile."""
         return profile_named(self.profile)
 
     @property
@@ -206,10 +206,9 @@ class Config:
 
     @property
     def partial_sum_width(self) -> int:
-        """Bits of a partial sum that holds S products of operands from -255 to 255, sign included.
+        """Bits of a partial sum of S products of operands from -255 to 255, sign included.
 
-        Within one column no sum can leave this range, so a partial sum of this width and one of 32 bits that wraps
-        are the same number.
+        No sum within one column leaves this range, so a partial sum of this width equals one of 32 bits that wraps.
         """
         return (self.size * 255 * 255).bit_length() + 1
 

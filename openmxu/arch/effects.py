@@ -1,7 +1,7 @@
-"""What instructions touch, as one table: rows of which memory, how many, read or written.
+"""The effects of instructions as one table: which rows of which memory they read or write.
 
-Legality, hazards, the cycle model, random programs and testbenches derive from it. Only the RTL, which
-finds the same ranges in a pipeline, and the interpreter, which executes instructions, know them a second time.
+Legality, hazards, the cycle model, random programs and testbenches derive from it. Only the RTL, which computes the
+same ranges in a pipeline, and the interpreter, which executes instructions, define them a second time.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Role(Enum):
 
 
 class View(Protocol):
-    """The fields that an effect depends on: of one instruction as integers, or of many as arrays.
+    """The fields that an effect depends on: integers for one instruction, arrays for many.
 
     ``view["rows"]`` is a field of the instruction, ``view[Register.HOST_STRIDE, "stride"]`` one of a configuration
-    register as the instruction finds it; an action finds the value that it writes.
+    register when the instruction executes; for an action it is the value that the action writes.
     """
 
     config: Config
@@ -92,7 +92,7 @@ class View(Protocol):
 
 
 Term = Callable[[View], Any]
-"""A number or a condition, computed from a view by operators that integers and arrays share."""
+"""A number or a condition, computed from a view with operators that work on integers and arrays alike."""
 
 
 def _constant(value: int | bool) -> Term:
@@ -109,7 +109,7 @@ class Effect:
     Attributes
     ----------
     role, memory, writes
-        Which part of the instruction touches which memory, and how.
+        The part of the instruction, the memory that it touches, and whether it writes there.
     first, count, each
         The range.
     when
@@ -138,7 +138,7 @@ def _plane(register: Register) -> Term:
 
 
 def _width(wide: Term) -> Term:
-    """Rows of an item: two where it is wide."""
+    """Rows of an item: two if it is wide."""
     return lambda view: 1 + wide(view)
 
 
@@ -246,13 +246,13 @@ EFFECTS: Mapping[Opcode, tuple[Effect, ...]] = {
     ),
     Opcode.ACTIVATE: _activation(),
 }
-"""The effects of each instruction, if it has any."""
+"""The effects of each instruction that has any."""
 
 ACTION_EFFECTS: Mapping[Register, tuple[Effect, ...]] = {
     Register.LOAD_PARAMETERS: _load_parameters(),
     Register.LOAD_TABLE: _load_table(),
 }
-"""The effects of a Set_Configuration of each register whose writing is an action."""
+"""The effects of Set_Configuration, for each register whose writing is an action."""
 
 _UNITS = {
     Role.READ_HOST_MEMORY: Unit.HOST_READ,
@@ -267,7 +267,7 @@ _UNITS = {
 class Access:
     """Rows ``first`` up to, but not including, ``end`` of a memory; bytes of host memory, sets of parameters.
 
-    ``rows_each`` is how many rows an element, an input or a result has.
+    ``rows_each`` is the number of rows of an element, an input or a result.
     """
 
     role: Role
@@ -279,7 +279,7 @@ class Access:
     rows_each: int = 1
 
     def overlaps(self, other: Access) -> bool:
-        """Whether there is a row that both touch."""
+        """Whether both touch a common row."""
         return self.memory is other.memory and self.first < other.end and other.first < self.end
 
 
@@ -342,7 +342,7 @@ def used_registers(instruction: Instruction) -> set[Register]:
 
 
 def accesses(instruction: Instruction, registers: Mapping[Register, int], config: Config) -> list[Access]:
-    """What a legal instruction touches.
+    """The memory accesses of a legal instruction.
 
     Parameters
     ----------

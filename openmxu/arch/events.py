@@ -1,4 +1,4 @@
-"""What a device tells the host while it runs: the events stream and the management registers."""
+"""What a running device reports to the host: the event stream and the management registers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Management(IntEnum):
 
 
 class CoreStatus(IntEnum):
-    """Bit numbers of the STATUS register; above them come the units."""
+    """Bit numbers of the STATUS register; the busy bits of the units follow above them."""
 
     RUNNING = 0
     FAULTED = 1

@@ -1,7 +1,7 @@
 """Fault codes: why a device stopped a program.
 
-The core finds the first ones in instructions, and checks them in the order of their codes. The last ones are told by
-whatever stands between core and memories.
+The core detects the first ones in instructions, and checks for them in the order of their codes. The last ones are
+raised by the shell between core and memories.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["CORE_FAULTS", "FAULT_DESCRIPTIONS", "FaultCode"]
 
 
 class FaultCode(IntEnum):
-    """What stopped a program; an instruction with several defects reports the lowest code."""
+    """The reason why a program was stopped; an instruction with several defects reports the lowest code."""
 
     NONE = 0
     UNKNOWN_OPCODE = 1
@@ -32,7 +32,7 @@ class FaultCode(IntEnum):
 
 
 CORE_FAULTS: tuple[FaultCode, ...] = tuple(code for code in FaultCode if FaultCode.NONE < code < FaultCode.BUS_ERROR)
-"""What the core finds in instructions."""
+"""The faults that the core detects in instructions."""
 
 
 FAULT_DESCRIPTIONS: dict[FaultCode, str] = {

@@ -101,7 +101,7 @@ class Register(IntEnum):
 
 
 class IllegalWordError(ValueError):
-    """A word that no instruction encodes: unknown opcode or a reserved bit set."""
+    """A word that encodes no instruction: its opcode is unknown or a reserved bit is set."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Field:
         Raises
         ------
         TypeError, ValueError
-            The value is no integer, or does not fit; the message gives the range.
+            The value is not an integer, or does not fit; the message gives the range.
         """
         if not isinstance(value, (int, np.integer)):
             raise TypeError(f"{self.name} must be an int, not {value!r}")
@@ -162,7 +162,7 @@ class Field:
 
 
 class _Fields:
-    """What instruction formats and register formats share: named fields in one number."""
+    """Common base of instruction and register formats: named fields in one number."""
 
     name: str
     fields: tuple[Field, ...]
@@ -257,7 +257,7 @@ _WIDE_WEIGHTS = Field("wide_weights", 11, 1, "int16 weights: takes two tiles, lo
 
 
 class Pooling(IntEnum):
-    """What Activate makes of a window of rows."""
+    """How Activate reduces a window of rows."""
 
     NONE = 0
     MAX = 1
@@ -265,7 +265,7 @@ class Pooling(IntEnum):
 
 
 class Operand(IntEnum):
-    """What Activate does with the second operand."""
+    """How Activate combines a result with the second operand."""
 
     NONE = 0
     ADD = 1

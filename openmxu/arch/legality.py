@@ -1,4 +1,4 @@
-"""Which programs are legal: one sequential check that assembler, interpreter and random programs share.
+"""The rules of legal programs: one sequential check that assembler, interpreter and random programs share.
 
 A program has no branches, so a fault depends only on the configuration, the driver's memory windows and the
 instructions before it. The RTL's dispatcher makes the same checks in the same order.
@@ -24,7 +24,7 @@ _RANGE_FAULTS = {
     Memory.HOST: FaultCode.HOST_WINDOW,
     Memory.WEIGHTS: FaultCode.WEIGHT_WINDOW,
 }
-"""The fault of a range outside of each memory, the first one first."""
+"""The fault raised by a range outside each memory, in the order of the checks."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LegalityChecker:
     tile_in_array: bool = False
 
     def check(self, instruction: Instruction) -> FaultCode:
-        """The fault that the next instruction raises; ``NONE`` takes it as executed and updates the state."""
+        """The fault that the next instruction raises; with ``NONE`` it counts as executed and the state is updated."""
         fault = self.fault(instruction)
         if fault is FaultCode.NONE:
             self.advance(instruction)
@@ -77,7 +77,7 @@ class LegalityChecker:
         return REGISTERS[register].unpack(self.registers[register])
 
     def fault(self, instruction: Instruction) -> FaultCode:
-        """The fault that the next instruction would raise; the state stays."""
+        """The fault that the next instruction would raise; the state does not change."""
         format = self.config.features.format(instruction.word & 0xFF)
         if format is None:
             return FaultCode.UNKNOWN_OPCODE
@@ -156,7 +156,7 @@ class LegalityChecker:
         return values["rows"] > 0 and not (values["operand"] == Operand.ADD and output == OutputFormat.INT32)
 
     def _range_fault(self, touched: list[Access]) -> FaultCode:
-        """The first fault of ranges that do not fit, in the order of :data:`_RANGE_FAULTS`."""
+        """The fault of the first range that does not fit, in the order of :data:`_RANGE_FAULTS`."""
         outside = {access.memory for access in touched if not self._contains(access)}
         return next((fault for memory, fault in _RANGE_FAULTS.items() if memory in outside), FaultCode.NONE)
 
@@ -173,7 +173,7 @@ class LegalityChecker:
             case Memory.PARAMETERS:
                 limit = self.config.parameter_sets
             case Memory.TABLE:
-                return True  # always all of it
+                return True  # its range is always the whole table
         return access.first >= 0 and access.end <= limit
 
     def _has_tiles(self, values: Mapping[str, int]) -> bool:

@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 REQUANTIZED_LIMIT = 1 << 18
-"""Rounded products saturate to ±this before the zero point is added. Zero point and clamp limits lie within ±2**17, so
-the saturation never shows in a clamped result."""
+"""Rounded products saturate to ± this value before the zero point is added. Zero point and clamp limits lie within
+±2**17, so the saturation never shows in a clamped result."""
 
 FRACTION_BITS = 24
 """Bits behind the binary point where two scaled operands are added."""
@@ -33,7 +33,7 @@ SMALLEST_FIXED_POINT = 2.0**-14
 
 
 def operand(values: NDArray[np.uint8], zero_point: int, signed: bool) -> NDArray[np.int32]:
-    """Bytes as the array multiplies them: interpreted by ``signed``, minus ``zero_point``; from -255 to 255."""
+    """Bytes as operands of the array: int8 if ``signed``, else uint8, minus ``zero_point``; from -255 to 255."""
     typed = values.view(np.int8) if signed else values
     return typed.astype(np.int32) - np.int32(zero_point)
 
@@ -65,11 +65,11 @@ def pool(windows: NDArray[np.int32], inside: NDArray[np.bool_], maximum: bool) -
     Parameters
     ----------
     windows
-        int32, (n, positions, S); anything at positions outside the plane.
+        int32, (n, positions, S); values at positions outside the plane are ignored.
     inside
-        bool, (n, positions): which positions count.
+        bool, (n, positions): true for positions inside the plane, which count.
     maximum
-        The maximum (-2**31 where nothing counts) rather than the sum (which wraps to 32 bits).
+        Compute the maximum (-2**31 if no position counts) rather than the sum (which wraps to 32 bits).
 
     Returns
     -------

@@ -15,8 +15,8 @@ __all__ = ["PROFILES", "Profile", "profile_named"]
 
 @dataclass(frozen=True)
 class Profile:
-    """What a core has. What it does not have is to it what nobody has: an unknown opcode, a reserved bit, an unknown
-    register.
+    """The features of a core. Opcodes, fields and registers missing from a profile are decoded as an unknown opcode,
+    reserved bits and an unknown register.
 
     Attributes
     ----------
@@ -25,16 +25,16 @@ class Profile:
     formats, registers
         Its instructions and its configuration registers, each with the fields that it has.
     counters
-        What it counts.
+        The counters that the core has.
     counter_width
-        Bits of a counter; it begins again with 0 behind the largest number.
+        Bits of a counter; it wraps to 0 after the largest number.
     faults
         The faults that the core finds in instructions.
     is_sequential
-        An instruction begins when the one before it has finished, but for tiles of weights, which come when there is
-        room for them.
+        An instruction begins when the one before it has finished. Only tiles of weights are fetched ahead, as soon as
+        there is room for them.
     has_scrubber
-        The core clears its memories by itself when it is told to; else a program does.
+        The core clears its memories by itself on command; without a scrubber a program does it.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Profile:
         return next((format for format in self.formats if format.opcode == opcode), None)
 
     def has(self, opcode: Opcode, field: str | None = None) -> bool:
-        """Whether there is an instruction, and it has this field."""
+        """Whether the profile has an instruction with this opcode and, if given, this field."""
         format = self.format(opcode)
         return format is not None and (field is None or any(item.name == field for item in format.fields))
 
@@ -101,8 +101,8 @@ _LITE = Profile(
 )
 
 PROFILES: tuple[Profile, ...] = (_FULL, _LITE)
-"""Every profile. ``full`` is the whole instruction set; ``lite`` has what products of 8-bit matrices need that are
-scaled to 8 bits, for parts with few logic cells."""
+"""Every profile. ``full`` is the whole instruction set; ``lite`` has what products of 8-bit matrices with results
+scaled to 8 bits need, for parts with few logic cells."""
 
 
 @cache
@@ -112,7 +112,7 @@ def profile_named(name: str) -> Profile:
     Raises
     ------
     ValueError
-        There is none; the message lists the known ones.
+        There is no such profile; the message lists the known ones.
     """
     for profile in PROFILES:
         if profile.name == name:

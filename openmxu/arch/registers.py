@@ -1,6 +1,6 @@
-"""The registers by which a host drives a device that it reaches through memory-mapped registers, as data.
+"""The memory-mapped registers through which a host drives a device, as data.
 
-From this table come the shell's register file, the driver's constants, ``docs/registers.md`` and the C header.
+The shell's register file, the driver's constants, ``docs/registers.md`` and the C header derive from this table.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 MAP_VERSION = 1
-"""Grows when a register moves or changes its meaning."""
+"""Version of the register map; incremented when a register moves or changes its meaning."""
 
 WORD_BYTES = 4
 """Registers are accessed as words of this many bytes."""
@@ -62,11 +62,11 @@ OFFSET_ALIGNMENT = 4096
 """HOST_OFFSET and WEIGHT_OFFSET are multiples of this many bytes."""
 
 MINIMUM_RING_BYTES = 2 * INSTRUCTION_BYTES
-"""A ring holds one instruction less than fit."""
+"""A ring holds one instruction less than its size."""
 
 
 class Access(Enum):
-    """What a host may do with a register."""
+    """How a host may access a register."""
 
     READ = "read"
     READ_WRITE = "read, write"
@@ -75,14 +75,14 @@ class Access(Enum):
 
 
 class ShellKind(IntEnum):
-    """What stands between core and host."""
+    """Kinds of shells between core and host."""
 
     AXI = 1
     SERIAL = 2
 
 
 class BusPort(IntEnum):
-    """Who accessed memory when the bus answered with an error."""
+    """The port on which the bus answered an access with an error."""
 
     HOST_READ = 0
     HOST_WRITE = 1
@@ -151,12 +151,12 @@ class DeviceRegister:
     alignment
         It holds multiples of this power of two only: lower bits read as 0.
     address_parameter
-        For an address or a part of memory, the name of the parameter that tells how many bits it has at most: upper
-        bits read as 0.
+        For an address or a part of memory, the name of the parameter that gives its largest width in bits: upper bits
+        read as 0.
     initial
         Its value after the device's reset.
     parameter
-        For a register that tells a parameter of :class:`~openmxu.arch.config.Config`, its name.
+        For a register that holds a parameter of :class:`~openmxu.arch.config.Config`, the parameter's name.
     """
 
     name: str
@@ -213,17 +213,17 @@ CONFIGURATION = (
 
 
 def configuration_value(config: Config, name: str) -> int:
-    """What the register of a parameter says: the parameter itself; for the profile its number."""
+    """The value in a parameter's register: the parameter itself; for the profile its number."""
     return PROFILES.index(config.features) if name == "profile" else getattr(config, name)
 
 
 def configuration_of(values: Mapping[str, int]) -> Config:
-    """The configuration whose registers say so.
+    """The configuration whose registers have these values.
 
     Raises
     ------
     ValueError
-        No configuration has these.
+        No configuration has these values.
     """
     number = values["profile"]
     if number >= len(PROFILES):

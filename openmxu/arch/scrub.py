@@ -11,20 +11,20 @@ from openmxu.arch.isa import REGISTERS, Instruction, Register, format_named
 __all__ = ["scrub_program"]
 
 _MOST_SETS = (1 << 16) - 1
-"""As many parameter sets as LOAD_PARAMETERS can count."""
+"""The largest number of parameter sets in one LOAD_PARAMETERS."""
 
 
 def scrub_program(config: Config) -> tuple[Instruction, ...]:
     """Instructions that leave zeros in the unified buffer, the accumulators, the parameter sets and the table.
 
-    Activate limits whatever it finds to 0, because configuration registers are 0, and the products of the unified
-    buffer's zeros are 0 whatever weights are in the array. What a configuration's unified buffer is too small to load
-    is left out, as no other program can have loaded it.
+    Activate clamps every value to 0, because configuration registers are 0, and the products of the unified buffer's
+    zeros are 0 for any weights in the array. Parameter sets or a table that the unified buffer is too small to load are
+    left out, as no other program can have loaded them.
 
     Where the core has a scrubber, this is its program: it has cleared the configuration registers before, and the
-    MatrixMultiply uses the weights that are there although no tile was taken, which is legal in this program alone.
-    Where it has none, a driver executes the program with a window of :attr:`~openmxu.arch.config.Config.tile_bytes` of
-    weight memory.
+    MatrixMultiply uses the weights that are in the array although no tile was taken, which is legal in this program
+    alone. Without a scrubber, a driver executes the program with a window of
+    :attr:`~openmxu.arch.config.Config.tile_bytes` of weight memory.
     """
     return (
         *_preparations(config),
@@ -37,7 +37,7 @@ def scrub_program(config: Config) -> tuple[Instruction, ...]:
 
 
 def _preparations(config: Config) -> Iterator[Instruction]:
-    """What a scrubber needs no instructions for: configuration registers that are 0, and a tile in the array."""
+    """Instructions that only a core without scrubber needs: they clear configuration registers and take a tile."""
     if config.features.has_scrubber:
         return
     for register in config.features.registers:

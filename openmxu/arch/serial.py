@@ -1,6 +1,6 @@
-"""What goes over the wire between a computer and a device with a serial shell, as data.
+"""The protocol between a computer and a device with a serial shell, as data.
 
-Bytes carry frames, frames carry messages. From these tables come the shell's hardware and the driver's frames.
+Bytes carry frames, frames carry messages. The shell's hardware and the driver derive from these tables.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = [
 DEFAULT_BAUD = 1_000_000
 
 LINK_VERSION = 1
-"""Grows when frames or messages change."""
+"""Version of the protocol; incremented when frames or messages change."""
 
 FLAG = 0x7E
-"""Stands before and behind every frame, and nowhere else."""
+"""Delimits frames: sent before and after each one, and nowhere else."""
 
 ESCAPE = 0x7D
 """Within a frame, this byte and :data:`FLAG` are sent as this byte and their exclusive or with :data:`ESCAPE_MASK`."""
@@ -41,7 +41,8 @@ ESCAPE = 0x7D
 ESCAPE_MASK = 0x20
 
 HEADER_BYTES = 3
-"""Of a frame: its kind, its number, and the number of the last message that its sender has dealt with."""
+"""Bytes of a frame's header: its kind, its number, and the number of the last message that its sender has dealt
+with."""
 
 CRC_BYTES = 4
 """CRC-32 of IEEE 802.3 over header and contents, lowest byte first."""
@@ -79,12 +80,12 @@ class MessageKind(IntEnum):
 
     @property
     def is_from_device(self) -> bool:
-        """Whether a device sends it; else a computer does."""
+        """Whether the device, rather than the computer, sends it."""
         return self.value >= 0x80
 
 
 class ReplyStatus(IntEnum):
-    """How an access of memory ended, in the numbers of AXI."""
+    """Outcome of a memory access, encoded as in AXI."""
 
     OKAY = 0
     ERROR = 2
@@ -101,7 +102,7 @@ class MessageField:
 
 @dataclass(frozen=True)
 class MessageFormat:
-    """What follows the kind of a message: its fields, and data if it has any."""
+    """The contents of a message after its kind: its fields, and data if it has any."""
 
     fields: tuple[MessageField, ...]
     has_data: bool

@@ -1,4 +1,4 @@
-"""How long a core may work without a sign of life: what tells a long instruction from a hang."""
+"""Limits for a watchdog: more cycles without progress than the longest instruction of a program needs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["WatchdogLimit"]
 
 _LEAST = 50_000
 _CYCLES_PER_VALUE = 256
-"""More than an activation unit takes that works on one value at a time, bit after bit."""
+"""Upper bound for an activation unit that computes one value at a time, bit by bit."""
 
 _MOST = 1 << 62
-"""Cycles that nobody waits for, but that the harness can count."""
+"""More cycles than any run takes; the harness can still count them."""
 
 
 class WatchdogLimit:
-    """Follows the programs of one device.
+    """Computes limits for the programs of one device.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class WatchdogLimit:
         self._positions = 1
 
     def cycles(self, program: Iterable[Instruction]) -> int:
-        """More cycles than any instruction of ``program`` works without a transfer.
+        """An upper bound for the cycles that an instruction of ``program`` works without a transfer.
 
-        The longest is an Activate that goes over windows: it tells nothing before its last result.
+        The longest is a pooling Activate: it makes no visible progress before its last result.
         """
         config = self._config
         pooled = 0

@@ -122,9 +122,10 @@ def _options(
 
 def main() -> None:
     """The entry point of the ``openmxu`` command."""
-    # A terminated run cleans up as an interrupted one does: no temporary file stays.
+    # A terminated run cleans up as an interrupted one does: no temporary file remains.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
-    # A closed stream, and characters that a stream's encoding lacks or that no file name should have, are no errors.
+    # A closed stream, and characters that a stream cannot encode or that are invalid in file names, must not raise
+    # errors.
     nothing = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stdout, sys.stderr = sys.stdout or nothing, sys.stderr or nothing
     for stream in (sys.stdout, sys.stderr):
@@ -143,7 +144,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has left. Python flushes stdout once more at its exit: into nothing.
+        # The reader of the pipe has exited. Python flushes stdout once more on exit: that goes to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (DeviceError, OSError) as error:

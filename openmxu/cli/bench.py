@@ -1,4 +1,4 @@
-"""``openmxu bench``: what the array gets done."""
+"""``openmxu bench``: throughput of the array."""
 
 from __future__ import annotations
 

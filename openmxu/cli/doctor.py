@@ -45,9 +45,9 @@ def _program(name: str) -> Callable[[], str | None]:
 
 @dataclass(frozen=True)
 class Tool:
-    """Something that a part of openmxu needs.
+    """A program or library that a part of openmxu needs.
 
-    ``find`` returns its version, ``None`` where it is missing.
+    ``find`` returns its version, or ``None`` if it is missing.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a command raises when it cannot do what it was asked for; both end as one line on stderr."""
+"""The errors that commands raise; each is reported as one line on stderr."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["InputError", "RunError", "one_line"]
 
 
 class RunError(typer.TyperException):
-    """The command was right, and running it failed; exit status 1."""
+    """The command is valid, but running it failed; exit status 1."""
 
     exit_code = 1
 
 
 class InputError(typer.TyperException):
-    """An argument or a file given to the command is not what it has to be; exit status 2."""
+    """An argument or an input file of the command is invalid; exit status 2."""
 
     exit_code = 2
 

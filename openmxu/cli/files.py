@@ -1,4 +1,4 @@
-"""Reading what a command is given and writing what it makes: one-line errors, and never half a file."""
+"""Commands' input and output files: one-line errors, and files are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ __all__ = [
 ]
 
 STANDARD_STREAM = Path("-")
-"""Stands for standard input or output in the place of a file name."""
+"""In place of a file name: standard input or output."""
 
 _ARCHIVE = b"PK"
 
 _UNREADABLE = (
     *(ValueError, EOFError, SyntaxError, TokenError, OverflowError, MemoryError),
     *(zipfile.BadZipFile, zlib.error),
-    RuntimeError,  # zipfile, of compression and encryption that it does not know
+    RuntimeError,  # zipfile raises it for unknown compression and encryption
 )
-"""What numpy and zipfile raise where a file is damaged."""
+"""Exceptions of numpy and zipfile for a damaged file."""
 
 _STANDARD_OUTPUTS = (STANDARD_STREAM, Path("/dev/stdout"))
 
@@ -53,7 +53,7 @@ def _reason(error: OSError) -> str:
 
 
 def check_readable(path: Path) -> None:
-    """Find out whether a file can be read, and more than once: pipes cannot.
+    """Check that a file can be read more than once, which a pipe cannot.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_text(path: Path) -> str:
     Raises
     ------
     InputError
-        The file cannot be read or is no text.
+        The file cannot be read or is not UTF-8 text.
     """
     try:
         return read_bytes(path).decode("utf-8")
@@ -129,7 +129,7 @@ def array_bytes(array: NDArray[Any]) -> bytes:
 def archive_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The contents of an ``.npz`` archive."""
     stream = io.BytesIO()
-    # Not numpy.savez: an array may have the name of one of its arguments.
+    # Not numpy.savez: an array may have the same name as one of its parameters.
     with zipfile.ZipFile(stream, "w") as archive:
         for name, array in arrays.items():
             archive.writestr(f"{name}.npy", array_bytes(array))
@@ -137,7 +137,7 @@ def archive_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def check_writable(path: Path) -> None:
-    """Find out before a long run whether its output can be written.
+    """Check before a long run that its output can be written.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def write_output(path: Path, contents: bytes) -> None:
 
 @contextmanager
 def saving(path: Path) -> Iterator[Path]:
-    """A block that writes ``path`` as a whole or not at all, its errors told as this module tells them.
+    """A context in which a block writes ``path`` as a whole or not at all, with this module's errors.
 
     Raises
     ------

@@ -21,13 +21,13 @@ _MODULE = "network.py"
 
 
 class ExampleNetwork(Protocol):
-    """What ``NETWORK`` in ``examples/NAME/network.py`` is."""
+    """The interface of ``NETWORK`` in ``examples/NAME/network.py``."""
 
     def model(self) -> onnx.ModelProto:
         """The quantized model."""
 
     def inputs(self, count: int, seed: int = 0) -> NDArray[Any] | Mapping[str, NDArray[Any]]:
-        """Typical inputs, of shape (count, *shape): of the only input, or of every input by name."""
+        """Typical inputs of shape (count, *shape): one array for the only input, or arrays by input name."""
 
 
 def network_names() -> list[str]:
@@ -36,7 +36,7 @@ def network_names() -> list[str]:
 
 
 def load_network(name: str) -> ExampleNetwork:
-    """An example network.
+    """Load an example network.
 
     Raises
     ------

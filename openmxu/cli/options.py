@@ -1,4 +1,4 @@
-"""Options that several commands share, and the configuration that they choose."""
+"""Options that several commands share, and the configuration that they select."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", he
 
 
 def make_config(size: int | None, preset: str | None) -> Config:
-    """The configuration that ``--size`` or ``--preset`` chooses.
+    """The configuration that ``--size`` or ``--preset`` selects.
 
     Raises
     ------
     InputError
-        Both are given, the preset is unknown or the size is no legal one.
+        Both are given, the preset is unknown or the size is not legal.
     """
     if size is not None and preset is not None:
         raise InputError("--size and --preset exclude each other: a preset has its own size")

@@ -60,12 +60,12 @@ def compile_model(path: Path, config: Config, batch: int | None) -> Program:
 
 
 def load_program(path: Path, size: int | None, preset: str | None, batch: int | None) -> Program:
-    """The program of a file: compiled already, or a model that is compiled now.
+    """Load a compiled program from a file, or compile the model in it.
 
     Raises
     ------
     InputError
-        The file cannot be read or compiled, or options contradict what it was compiled for.
+        The file cannot be read or compiled, or options contradict the configuration that it was compiled for.
     """
     if not is_program(path):
         return compile_model(path, make_config(size, preset), batch)
@@ -81,12 +81,12 @@ def load_program(path: Path, size: int | None, preset: str | None, batch: int | 
 
 
 def open_device(name: DeviceName, config: Config, **options: object) -> Device:
-    """Open a device; ``options`` that are ``None`` are left to it.
+    """Open a device; for ``options`` that are ``None`` it uses its defaults.
 
     Raises
     ------
     InputError
-        The device has no such option, or not with this value.
+        The device has no such option, or does not accept its value.
     """
     given = {option: value for option, value in options.items() if value is not None}
     of_a_board = [option for option in given if option in _SERIAL_OPTIONS]
@@ -111,7 +111,7 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a run took.
+    """The time and work of a run.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Measurement:
         }
 
     def as_rows(self) -> list[tuple[str, str]]:
-        """The same for people; what has no value on the device is left out."""
+        """The same as labelled text; figures that the device does not measure are left out."""
         if self.cycles is None:
             return [("time", f"{self.seconds:.2f} s")]
         return [
@@ -170,7 +170,7 @@ class Measurement:
 def measured_run(
     program: Program, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], what: str
 ) -> tuple[dict[str, NDArray[Any]], Measurement]:
-    """Run a program and say what it took; ``what`` is shown on a terminal meanwhile.
+    """Run a program and measure it; a terminal shows ``what`` meanwhile.
 
     Returns
     -------

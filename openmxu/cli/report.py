@@ -1,4 +1,4 @@
-"""What commands say: results on stdout, as text, as tables or as one JSON object, and progress on stderr."""
+"""Output of commands: results on stdout, as text, as tables or as one JSON object, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def print_rows(rows: Sequence[tuple[str, str]]) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal's stderr what goes on and for how long; silent anywhere else."""
+    """Show the current activity and its duration on stderr if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -52,10 +52,10 @@ _COLUMNS = (
     "weight bytes",
     "buffer rows",
 )
-"""Those that hold numbers."""
+"""Columns that hold numbers."""
 
 _WIDTH = 200
-"""Characters of a line that goes to a file or a pipe."""
+"""Width of a line in characters when the output is a file or a pipe."""
 
 
 def print_report(report: Report) -> None:

@@ -25,7 +25,7 @@ TOP = "openmxu_core"
 
 
 class ShellName(StrEnum):
-    """What stands between the core and a system."""
+    """Shells between the core and a system."""
 
     NONE = "none"
     AXI = "axi"

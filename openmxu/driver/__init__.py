@@ -1,4 +1,4 @@
-"""The driver of devices behind memory-mapped registers, whatever carries the accesses."""
+"""The driver of devices behind memory-mapped registers, over any transport."""
 
 from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.mapped_device import MappedDevice

@@ -1,4 +1,4 @@
-"""Which instruction of a program is to blame when a memory or a unit fails."""
+"""Finds the instruction of a program that caused a failure of a memory or a unit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fetched", "oldest_unfinished", "who_accessed"]
 
 
 def oldest_unfinished(instructions: Sequence[Instruction], finished: Mapping[Unit, int], reached: int) -> int:
-    """The position of the oldest instruction that its unit has begun or queued, and not finished.
+    """The position of the oldest instruction that its unit has begun or queued but not finished.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def oldest_unfinished(instructions: Sequence[Instruction], finished: Mapping[Uni
 
 
 def fetched(instructions: Sequence[Instruction], tiles: int) -> int:
-    """How many Read_Weights are fetched when ``tiles`` tiles are."""
+    """The number of Read_Weights that are complete after ``tiles`` tiles have been fetched."""
     count = 0
     for instruction in instructions:
         if instruction.word & 0xFF == Opcode.READ_WEIGHTS:
@@ -54,7 +54,7 @@ def who_accessed(
     Parameters
     ----------
     port
-        Who accessed memory; not ``PROGRAM``.
+        The port that accessed memory; not ``PROGRAM``.
     address
         As the program sees memory.
 
@@ -70,7 +70,7 @@ def who_accessed(
 
 
 def _accesses(config: Config, instructions: Sequence[Instruction], unit: Unit) -> Iterator[tuple[int, int, int]]:
-    """The positions of a unit's instructions, their first bytes in memory, and those behind the last ones."""
+    """For each memory access of a unit: position of the instruction, first byte, and end (exclusive)."""
     state = LegalityChecker(config)
     for position, instruction in enumerate(instructions):
         if state.check(instruction):

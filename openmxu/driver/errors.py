@@ -1,4 +1,4 @@
-"""What drivers of memory-mapped devices raise."""
+"""Exceptions of drivers for memory-mapped devices."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["DeviceBusError", "IdentificationError"]
 
 
 class IdentificationError(DeviceError):
-    """What answers is no device of this kind, or of a version that this driver does not know."""
+    """The hardware at these registers is not an openmxu device, or its version is unknown to this driver."""
 
 
 class DeviceBusError(DeviceFault):
-    """A memory answered an access of the device with an error. Memories hold anything after that.
+    """A memory answered an access of the device with an error. The contents of memories are undefined afterwards.
 
-    ``index`` and ``instruction`` are those of the first instruction that accesses this address; where none does, of
+    ``index`` and ``instruction`` are those of the first instruction that accesses this address; if there is none, of
     the one that dispatch had reached.
 
     Attributes
     ----------
     port : BusPort
-        Who accessed it.
+        The port that accessed it.
     address : int
         Of the burst, as the device sees memory.
     """

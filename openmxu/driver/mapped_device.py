@@ -1,4 +1,4 @@
-"""A device behind memory-mapped registers, as every other device."""
+"""A device behind memory-mapped registers, with the interface of every other device."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _PROGRESS = (
     *(Counter.ARRAY_ACTIVE, Counter.HOST_READ_BYTES, Counter.HOST_WRITE_BYTES, Counter.WEIGHT_BYTES),
     *(counter for counter in Counter if counter.name.startswith("RETIRED")),
 )
-"""Counters that stand still when nothing gets done; the others also count waiting."""
+"""Counters that stop when there is no progress; the others also count waiting."""
 
 _SCRUB_READS = 100_000
-"""How often a driver asks whether the memories are clear before it gives up."""
+"""Number of polls for cleared memories before the driver gives up."""
 
 _STATUS_READS = 10_000
-"""How often a driver asks whether something has ended before it gives up."""
+"""Number of polls for the end of an operation before the driver gives up."""
 
 _FINISHED = {
     Unit.HOST_READ: Counter.RETIRED_HOST_READ,
@@ -62,7 +62,8 @@ _FINISHED = {
     Unit.MATRIX: Counter.RETIRED_MATRIX,
     Unit.ACTIVATION: Counter.RETIRED_ACTIVATION,
 }
-"""Instructions that a unit has finished. A Read_Weights counts when it is queued: its bytes tell more."""
+"""Counters of finished instructions, by unit. Read_Weights retire when they are queued, so their bytes are counted
+instead."""
 
 _FETCHED = Counter.WEIGHT_BYTES
 
@@ -79,12 +80,12 @@ class MappedDevice(Device):
     Parameters
     ----------
     transport
-        Way to the device; closed with the device.
+        Connection to the device; closed with the device.
     ring_bytes
         Size of the program ring, a multiple of 16 and at least 32; longer programs stream through it.
     time_limit
         Cycles without progress after which the watchdog stops a program, from 1 to 2**32 - 1; by default more than the
-        longest instruction of the program needs, and the memories to answer.
+        longest instruction of the program needs, and than the memories take to answer.
 
     Raises
     ------
@@ -125,12 +126,13 @@ class MappedDevice(Device):
         Raises
         ------
         DeviceFault
-            Its attribute ``events`` is the list of events up to and including the fault's own. After ``TIME_OUT``
-            memories hold anything, and the device has been reset, or will be once its memories have answered.
+            Its attribute ``events`` is the list of events up to and including the fault's own. After ``TIME_OUT`` the
+            contents of memories are undefined, and the device has been reset, or will be once its memories have
+            answered.
         DeviceHang
             The device cannot be reset, because a memory still does not answer an access; or it is broken.
         DeviceBusError
-            A memory answered with an error; memories hold anything, and the device has been reset.
+            A memory answered with an error; the contents of memories are undefined, and the device has been reset.
         """
         instructions = check_program(program)
         if not self._is_ready:
@@ -170,7 +172,7 @@ class MappedDevice(Device):
             self.clear_counters()
             return
         if not self._is_ready:
-            self.reset()  # a core that is in reset would not notice
+            self.reset()  # a core in reset ignores the command
         self._write("CORE_COMMAND", 1 << Command.SCRUB)
         otherwise = "the memories do not become clear: a program runs, or a fault is pending"
         self._await_clear("CORE_STATUS", CoreStatus.SCRUBBING.name, otherwise, _SCRUB_READS)
@@ -192,7 +194,7 @@ class MappedDevice(Device):
         return configuration_of({name: self._read(f"CONFIG_{name.upper()}") for name in CONFIGURATION})
 
     def _load(self, host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]) -> None:
-        """Copy the memories, and tell the device where they are."""
+        """Copy the memories, and set the device's offsets and windows to them."""
         check_memory("host_memory", host_memory, writeable=True)
         check_memory("weight_memory", weight_memory)
         for kind, memory, region in (
@@ -233,7 +235,7 @@ class MappedDevice(Device):
                 events += self._take_events()
                 has_ended = sum(event.kind is EventKind.HALT for event in events) == halts
                 has_faulted = any(event.kind is EventKind.FAULT for event in events)
-                # An error that came after the interrupts were read came before the end of the program all the same.
+                # A bus error after the read of the interrupts still came before the end of the program.
                 has_ended_badly = (has_ended or has_faulted) and self._flag("STATUS", "BUS_ERROR")
                 if happened >> Interrupt.BUS_ERROR & 1 or has_ended_badly:
                     raise self._bus_error(instructions, events, given // WORD_BYTES)
@@ -282,7 +284,7 @@ class MappedDevice(Device):
         return events
 
     def _stop(self) -> None:
-        """Empty the ring; what was fetched goes to the core, which drops it after a fault."""
+        """Empty the ring; instructions already fetched go to the core, which drops them after a fault."""
         self._write("CONTROL", 0)
         self._await_clear("STATUS", "FETCHING", "instructions that were fetched are not taken")
 
@@ -294,11 +296,11 @@ class MappedDevice(Device):
         raise DeviceHang(otherwise)
 
     def _finished(self) -> dict[Counter, int]:
-        """What units have finished up to now."""
+        """The counters of finished work, unit by unit."""
         return self._count((*_FINISHED.values(), _FETCHED))
 
     def _count(self, counters: Iterable[Counter]) -> dict[Counter, int]:
-        """Those of the counters that the device has."""
+        """The values of those of ``counters`` that the device has."""
         has = self.config.features.counters
         return {counter: self._read(f"COUNTER_{counter.name}") for counter in counters if counter in has}
 
@@ -327,7 +329,8 @@ class MappedDevice(Device):
     def _time_out(
         self, instructions: tuple[Instruction, ...], events: list[Event], before: Mapping[Counter, int]
     ) -> DeviceFault:
-        """The exception for a program that the watchdog has stopped; ``before`` it units had finished so much."""
+        """The exception for a program that the watchdog has stopped; ``before`` holds the counters of finished work
+        when it began."""
         if self.config.features.is_sequential:
             position = self._reached(instructions, events)
         else:
@@ -336,7 +339,7 @@ class MappedDevice(Device):
         index = position - _program_begin(instructions, events)
         fault = DeviceFault(FaultCode.TIME_OUT, index, instruction, format_instruction(instruction))
         fault.events = events
-        # A memory that never answers keeps the device in reset; the next program tries again.
+        # A memory that never answers keeps the device from leaving reset; the next program tries again.
         with suppress(DeviceHang):
             self.reset()
         return fault
@@ -344,7 +347,7 @@ class MappedDevice(Device):
     def _oldest_unfinished(
         self, instructions: tuple[Instruction, ...], events: list[Event], before: Mapping[Counter, int]
     ) -> int:
-        """The position of the instruction that holds the others up, as the counters tell."""
+        """The position of the instruction that blocks the others, derived from the counters."""
         now = self._finished()
         finished = {unit: now[counter] - before[counter] for unit, counter in _FINISHED.items()}
         finished[Unit.WEIGHT] = fetched(instructions, (now[_FETCHED] - before[_FETCHED]) // self.config.tile_bytes)
@@ -378,7 +381,7 @@ class MappedDevice(Device):
 
 
 def _program_begin(instructions: tuple[Instruction, ...], events: list[Event]) -> int:
-    """The position of the first instruction of the program that is not over after ``events``, or of the last one."""
+    """The position of the first instruction of the program that runs after ``events``, or of the last program."""
     halts = [index for index, instruction in enumerate(instructions) if instruction.word & 0xFF == Opcode.HALT]
     ended = min(sum(event.kind is EventKind.HALT for event in events), len(halts) - 1)
     return halts[ended - 1] + 1 if ended else 0

@@ -33,7 +33,7 @@ class Frame:
     number
         Of its message, from 0 to 255.
     dealt_with
-        Number of the last message that its sender has dealt with.
+        Number of the last message that the frame's sender has dealt with.
     contents
     """
 
@@ -53,21 +53,21 @@ class Message:
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """The bytes that go over the wire, both flags included."""
+    """The bytes of a frame on the wire, both flags included."""
     plain = bytes([frame.kind, frame.number, frame.dealt_with]) + frame.contents
     plain += zlib.crc32(plain).to_bytes(CRC_BYTES, "little")
-    # The escape first, lest that of a flag be escaped once more.
+    # Replace the escape first: otherwise the escape of a flag would be escaped again.
     escaped = plain.replace(bytes([ESCAPE]), _ESCAPED[ESCAPE]).replace(bytes([FLAG]), _ESCAPED[FLAG])
     return bytes([FLAG]) + escaped + bytes([FLAG])
 
 
 class Deframer:
-    """Finds the frames in a stream of bytes, whatever has come before.
+    """Finds the frames in a stream of bytes, from any position in it.
 
     Attributes
     ----------
     bad
-        How many pieces between flags were no frame, or not the one that was sent.
+        Number of pieces between flags that were not a frame, or a corrupted one.
     """
 
     def __init__(self) -> None:
@@ -75,9 +75,9 @@ class Deframer:
         self._rest = b""
 
     def frames(self, received: bytes) -> list[Frame]:
-        """The good frames that end within ``received``, which follows what came before."""
+        """The intact frames that end within ``received``, the next bytes of the stream."""
         *pieces, self._rest = (self._rest + received).split(bytes([FLAG]))
-        # What has no end is none of ours: no more is kept than tells that.
+        # A piece longer than any frame is not a frame: keep just enough bytes to recognize that.
         self._rest = self._rest[: 2 * _LONGEST + 1]
         return [frame for piece in pieces if piece and (frame := self._decode(piece)) is not None]
 

@@ -1,4 +1,4 @@
-"""The computer's end of a serial link: messages over a wire that corrupts, loses and repeats bytes."""
+"""The computer's end of a serial link: delivers messages over a wire that corrupts, loses and repeats bytes."""
 
 from __future__ import annotations
 
@@ -20,34 +20,33 @@ class PortError(DeviceError):
 
 
 class NoAnswerError(DeviceError):
-    """Nothing that speaks this protocol is at the other end of a serial port."""
+    """No device at the other end of a serial port answers in this protocol."""
 
 
 class RetryError(DeviceError):
-    """A device that had answered does not do so any more, however often it is asked."""
+    """A device that had answered before stopped answering, after all attempts."""
 
 
 class BytePort(Protocol):
-    """What a link needs of a serial port; pyserial's have it."""
+    """The interface that a link needs of a serial port; pyserial's ports have it."""
 
     @property
     def in_waiting(self) -> int:
         """Bytes that can be read at once."""
 
     def read(self, size: int = 1) -> bytes:
-        """Up to so many bytes, fewer after the port's time-out."""
+        """Read up to this many bytes; fewer after the port's time-out."""
 
     def write(self, content: bytes) -> int:
         """Send bytes."""
 
     def close(self) -> None:
-        """Give the port back."""
+        """Release the port."""
 
 
 @dataclass
 class LinkStatistics:
-    """What has happened on a link: frames sent and received, good ones and bad ones, and messages sent or received
-    once more."""
+    """Counts on a link: frames sent and received, good and bad ones, and messages sent or received again."""
 
     sent: int = 0
     received: int = 0
@@ -57,23 +56,23 @@ class LinkStatistics:
 
 
 class SerialLink:
-    """Each message arrives once, in order, or the link fails: nothing is ever wrong silently.
+    """Delivers each message exactly once and in order, or raises an error.
 
     Parameters
     ----------
     port
-        With a short time-out for reads. Closed with the link.
+        A port with a short time-out for reads. Closed with the link.
     name
-        Of the port, for messages.
+        Name of the port, for error messages.
     timeout
         Seconds until a frame without answer is sent again.
     attempts
-        How often a frame is sent until the link gives up.
+        How often a frame is sent before the link fails.
 
     Raises
     ------
     NoAnswerError
-        Nothing answers, or something of another version.
+        Nothing answers, or a device with another version of the protocol does.
     PortError
         The port fails.
     """
@@ -99,16 +98,16 @@ class SerialLink:
 
     @property
     def statistics(self) -> LinkStatistics:
-        """What has happened so far."""
+        """The counts so far."""
         self._statistics.bad = self._deframer.bad
         return self._statistics
 
     def send(self, message: bytes) -> int:
-        """Send a message behind those that wait; :meth:`receive` makes sure that it arrives, and raises the same.
+        """Queue a message and send it in turn; :meth:`receive` repeats it until it arrives. Raises as :meth:`receive`.
 
         Returns
         -------
-        What to ask :meth:`has_arrived` with.
+        The message's number for :meth:`has_arrived`.
         """
         self._check()
         self._waiting.append(message)
@@ -117,22 +116,23 @@ class SerialLink:
         return self._given
 
     def has_arrived(self, message: int) -> bool:
-        """Whether a message has been dealt with at the other end, whatever has been sent after it."""
+        """Whether the other end has acknowledged this message."""
         return self._acknowledged >= message
 
     def receive(self) -> bytes | None:
-        """The next message, or ``None`` when none has come within the port's time-out.
+        """The next message, or ``None`` if none arrives within the port's time-out.
 
         Raises
         ------
         RetryError
-            A message was not acknowledged, however often it was sent.
+            A message was not acknowledged in all attempts.
         PortError
             The port fails.
         """
         self._check()
         if not self._arrived:
-            # What came last can be acknowledged by what is sent in answer to it; now nothing is any more.
+            # The answer to a message would have acknowledged it; now that no answer follows, send a separate
+            # acknowledgement.
             self._acknowledge()
             for frame in self._read():
                 self._take(frame)
@@ -141,7 +141,7 @@ class SerialLink:
 
     @property
     def patience(self) -> float:
-        """Seconds after which a message that is not acknowledged makes the link fail."""
+        """Seconds after which the link fails if a message is not acknowledged."""
         return self._timeout * self._attempts
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class SerialLink:
         self._port.close()
 
     def _synchronize(self) -> None:
-        """Begin anew at both ends."""
+        """Reset the numbering of messages at both ends."""
         nonce = 0
         while nonce == 0:
             nonce = secrets.randbits(8 * NONCE_BYTES)
@@ -174,7 +174,7 @@ class SerialLink:
             )
 
     def _take(self, frame: Frame) -> None:
-        """Deal with a good frame."""
+        """Process an intact frame."""
         if frame.kind not in (FrameKind.MESSAGE, FrameKind.ACKNOWLEDGE):
             return
         if frame.kind is FrameKind.MESSAGE:
@@ -184,7 +184,7 @@ class SerialLink:
             else:
                 self._statistics.received_again += 1
             self._owes = True
-        # What is sent now tells already of the message that has come.
+        # ``_dealt_with`` is updated first, so that a message sent now acknowledges the received one.
         if self._under_way is not None and frame.dealt_with == self._number:
             self._under_way = None
             self._acknowledged += 1
@@ -237,7 +237,7 @@ class SerialLink:
             raise self._fail(self._port_error(error)) from None
 
     def _fail(self, error: DeviceError) -> DeviceError:
-        """Remember what went wrong: nothing that comes afterwards would be right."""
+        """Store the error: every later call raises it, too."""
         self._failure = error
         return error
 

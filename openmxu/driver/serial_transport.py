@@ -36,7 +36,7 @@ _READS = {
 
 
 def open_port(port: str, baud: int = DEFAULT_BAUD) -> BytePort:
-    """Open a serial port, or whatever pyserial makes of a URL.
+    """Open a serial port, given by name or as a URL of pyserial.
 
     Raises
     ------
@@ -56,21 +56,21 @@ def open_port(port: str, baud: int = DEFAULT_BAUD) -> BytePort:
 
 
 class SerialTransport(Transport):
-    """Answers the device's accesses of memory while it waits for the device.
+    """Register access over a serial link; serves the device's memory accesses while it waits for the device.
 
-    Between calls nobody answers; the device asks again, so that nothing is lost.
+    Memory accesses are not served between calls; the device repeats its requests, so that nothing is lost.
 
     Parameters
     ----------
     port
-        See :class:`~openmxu.driver.serial_link.SerialLink`, as all but the last one.
+        See :class:`~openmxu.driver.serial_link.SerialLink`, also for ``name``, ``timeout`` and ``attempts``.
     name, timeout, attempts
     patience
-        Seconds after which :meth:`wait` returns although nothing has happened, and in which a register is answered.
+        Seconds after which :meth:`wait` returns without an interrupt, and within which a register access is answered.
     memory_bytes
         Size of each memory, as far as the device's addresses reach.
     longest_answer
-        Cycles of the device in which its memories answer, frames that have to be sent again included.
+        Longest time in which the memories answer, in the device's cycles, repeated frames included.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class SerialTransport(Transport):
 
     @property
     def statistics(self) -> LinkStatistics:
-        """What has happened on the link so far."""
+        """The link's counts so far."""
         return self._link.statistics
 
     def read_register(self, offset: int) -> int:
@@ -155,7 +155,7 @@ class SerialTransport(Transport):
         if status >> StatusBit.INTERRUPT & 1:
             return True
         deadline = time.monotonic() + self._patience
-        # A message about an interrupt that came before the status is none about what happens now.
+        # An interrupt message that arrived before the status has been discarded: it may be out of date.
         while not self._interrupted and time.monotonic() < deadline:
             self._serve_once()
         return self._interrupted
@@ -165,7 +165,7 @@ class SerialTransport(Transport):
         self._link.close()
 
     def _serve(self, is_done: Callable[[], bool], otherwise: str) -> None:
-        """Serve the device until something is done."""
+        """Serve the device until a condition holds."""
         deadline = time.monotonic() + self._link.patience + self._patience
         while not is_done():
             if time.monotonic() > deadline:
@@ -173,7 +173,7 @@ class SerialTransport(Transport):
             self._serve_once()
 
     def _serve_once(self) -> None:
-        """Deal with the next message, if one comes."""
+        """Process the next message, if one arrives."""
         contents = self._link.receive()
         if contents is None:
             return

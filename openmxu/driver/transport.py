@@ -1,4 +1,4 @@
-"""What a driver needs of whatever connects it with a device."""
+"""The interface between a driver and its connection to a device."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Transport(abc.ABC):
     """Registers, memory and interrupt of one device; simulated, on this machine's bus, or at the end of a cable."""
 
     longest_answer: int = 1 << 26
-    """Cycles of the device in which its memories answer; a device that waits longer is stopped by its watchdog."""
+    """Longest time in which the memories answer, in the device's cycles; its watchdog stops a program that waits
+    longer."""
 
     @abc.abstractmethod
     def read_register(self, offset: int) -> int:
@@ -52,7 +53,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def wait(self) -> bool:
-        """Wait until the interrupt is set, or for a while in which the device would have got something done.
+        """Wait until the interrupt is set, or for a time in which a working device would have made progress.
 
         Returns
         -------
@@ -60,4 +61,4 @@ class Transport(abc.ABC):
         """
 
     def close(self) -> None:
-        """Give back what the transport holds."""
+        """Release the transport's resources."""

@@ -1,4 +1,4 @@
-"""The model that the demo runs: handwritten digits, 8 × 8 pixels, and the images that it was not trained on.
+"""The model that the demo runs: handwritten digits, 8 × 8 pixels, and its test images.
 
 ``scripts/train_digits.py`` makes both files.
 """

@@ -15,19 +15,19 @@ from openmxu.program import InputError
 __all__ = ["calibration_batches"]
 
 _BATCH = 32
-"""Batch elements that ONNX Runtime computes at a time where the model leaves the batch open."""
+"""Batch size for ONNX Runtime if the model does not fix it."""
 
 
 def calibration_batches(
     model: onnx.ModelProto, data: NDArray[Any] | Mapping[str, NDArray[Any]]
 ) -> list[dict[str, NDArray[Any]]]:
-    """What ONNX Runtime is to be fed with.
+    """The batches of inputs for ONNX Runtime.
 
     Raises
     ------
     InputError
         An input is missing or unknown, has the wrong type or shape, holds no elements or values that are not finite, or
-        the number of elements is no multiple of the model's batch.
+        the number of elements is not a multiple of the model's batch.
     """
     initializers = {item.name for item in model.graph.initializer}
     inputs = {item.name: item for item in model.graph.input if item.name not in initializers}
@@ -58,7 +58,7 @@ def calibration_batches(
 
 
 def _check(item: onnx.ValueInfoProto, array: NDArray[Any], axis: int) -> int | None:
-    """The fixed batch of an input, if it has one; it is dimension ``axis``."""
+    """Check one input; returns its fixed batch, which is dimension ``axis``, if it has one."""
     dims = list(item.type.tensor_type.shape.dim) or [onnx.TensorShapeProto.Dimension()]
     batch = dims.pop(axis)
     shape = tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in dims)

@@ -1,4 +1,4 @@
-"""LSTM and GRU in float, step by step, and what has to be known of their numbers to quantize them."""
+"""LSTM and GRU in float, step by step, with the statistics that quantizing them needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BINS = 1024
 
 @dataclass
 class Magnitudes:
-    """How often magnitudes occur, those above 16 counted as 16."""
+    """A histogram of magnitudes; those above 16 count as 16."""
 
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BINS, np.int64))
 
@@ -26,19 +26,19 @@ class Magnitudes:
         self.counts += np.bincount(np.minimum(bins, _BINS - 1).reshape(-1), minlength=_BINS)
 
     def quantile(self, share: float) -> float:
-        """What so large a share of the magnitudes does not exceed."""
+        """The magnitude that this share of all magnitudes does not exceed."""
         wanted = share * self.counts.sum()
         return float((np.searchsorted(np.cumsum(self.counts), wanted) + 1) * (_LARGEST / _BINS))
 
 
 @dataclass
 class Statistics:
-    """Of all steps of all sequences seen.
+    """Statistics of all steps of all sequences seen.
 
     Attributes
     ----------
     sigmoid, memory, tanh
-        What functions are applied to; ``memory`` is for the gate that decides what the cell remembers.
+        Arguments of the functions; ``memory`` is for the gate that decides what the cell remembers.
     hidden, cell
         Largest magnitude of the hidden state and of the cell state.
     """

@@ -1,4 +1,4 @@
-"""BatchNormalization of feature maps as a convolution, which quantizer and device know."""
+"""BatchNormalization of feature maps as a convolution, which quantizer and device support."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FEATURE_MAP_DIMENSIONS = (3, 4)
 def replace_normalizations(graph: onnx.GraphProto) -> None:
     """Write ``scale · (x - mean) / √(variance + ε) + bias`` as a depthwise convolution of one position.
 
-    It has one weight for each channel, which becomes 127 or -127 with a scale of its own: quantizing it loses nothing.
+    It has one weight for each channel, which becomes 127 or -127 with a separate scale: quantizing it loses nothing.
     Normalizations of the graph's inputs stay: they belong to the host, in float32.
     """
     constants = {item.name: numpy_helper.to_array(item) for item in graph.initializer}

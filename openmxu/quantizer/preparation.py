@@ -17,12 +17,12 @@ from openmxu.quantizer.normalization import replace_normalizations
 __all__ = ["host_nodes", "prepare"]
 
 _OPSET = 17
-"""What older models are converted to: scales for each channel need 13, and 17 is what most tools write."""
+"""Opset that older models are converted to: scales for each channel need 13, and most tools write 17."""
 
 _LEAST_OPSET = 13
 
 _LAST = frozenset({"Softmax", "LogSoftmax", "ArgMax", "TopK"})
-"""Operators that stay in float32 on the host where nothing but them follows."""
+"""Operators that stay in float32 on the host if no other operators follow."""
 
 _QUANTIZED = frozenset({"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"})
 
@@ -60,7 +60,7 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
     Raises
     ------
     ModelError
-        It is not.
+        The model is damaged, invalid or not all float.
     """
     check_model(model)
     for node in model.graph.node:
@@ -76,13 +76,13 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _current(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with operators that know scales for each channel."""
+    """The model in an opset whose operators support scales for each channel."""
     version = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
     if version >= _LEAST_OPSET:
         return model
     try:
         return version_converter.convert_version(model, _OPSET)
-    # The converter raises whatever its C++ parts raise.
+    # The converter passes on all exceptions of its C++ code.
     except Exception as error:
         raise ModelError(f"the model's opset {version} cannot be converted to {_OPSET}: {first_line(error)}") from None
 
@@ -99,7 +99,7 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
         options.optimized_model_filepath = str(path)
         try:
             onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        # Exceptions of ONNX Runtime have no common class but Exception.
+        # ONNX Runtime's exceptions have no common base class but Exception.
         except Exception as error:
             raise ModelError(f"ONNX Runtime cannot run the model: {first_line(error)}") from None
         optimized = onnx.load(path)
@@ -111,7 +111,7 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _name_nodes(graph: onnx.GraphProto) -> None:
-    """Give every node a name of its own."""
+    """Give every node a unique name."""
     names = {node.name for node in graph.node}
     seen: set[str] = set()
     for node in graph.node:

@@ -1,6 +1,6 @@
-"""Results of a model's last products as real numbers: what comes behind them is the host's work, in float32.
+"""Results of a model's last products as real numbers: the host computes the nodes after them, in float32.
 
-A probability that was eight bits twice, as the function's input and as its result, would be some hundredths off.
+A probability quantized to eight bits twice, as the function's input and as its result, would be off by some hundredths.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _ARRAY_OPERATORS = ("Conv", "Gemm", "GRU", "LSTM", "MatMul")
 
 
 def nodes_behind_products(graph: onnx.GraphProto) -> list[str]:
-    """Names of the nodes that no product follows, but that follow one."""
+    """Names of the nodes, other than products, that no product follows."""
     names: list[str] = []
     for node in reversed(graph.node):
         readers = [other for other in graph.node if set(node.output) & set(other.input)]
@@ -23,7 +23,8 @@ def nodes_behind_products(graph: onnx.GraphProto) -> list[str]:
 
 
 def keep_results_real(model: onnx.ModelProto, behind: list[str]) -> None:
-    """Take away the quantization of what Gemm and MatMul make for nodes ``behind`` all products, or for the caller."""
+    """Remove the quantization of those results of Gemm and MatMul that nodes ``behind`` all products, or the caller,
+    read."""
     graph = model.graph
     makers = {name: node for node in graph.node for name in node.output}
     taken: list[str] = []

@@ -1,4 +1,4 @@
-"""Recurrent cells, which ONNX Runtime's static quantizer leaves alone.
+"""Quantization of recurrent cells, which ONNX Runtime's static quantizer does not support.
 
 W and R become int8 with a scale for each row, so that in a row input scale × W scale = hidden scale × R scale: both
 products then add up in one accumulator. The scales within the cell go into the node's metadata.
@@ -37,28 +37,28 @@ _LAYOUT_ONLY = (
     ),
     "Unsqueeze",
 )
-"""Operators that move numbers, or leave some out, but make no others."""
+"""Operators that move or drop elements without changing their values."""
 
 _METADATA_IR_VERSION = 10
-"""The first with metadata of nodes."""
+"""The first IR version with metadata of nodes."""
 
 _HIDDEN_MARGIN, _CELL_MARGIN = 1.1, 2.0
-"""By how much states may exceed what they are on the calibration data. 16 bits are enough to be generous."""
+"""Factors by which states may exceed their range on the calibration data; 16 bits leave room for generous ones."""
 
 _SHARE = 0.9999
-"""Of a function's inputs that its table reaches, where that is not farther than the function needs."""
+"""Share of a function's inputs that its table covers, unless the function needs a smaller range."""
 
 
 @dataclass(frozen=True)
 class CellQuantization:
-    """What was found out about one recurrent node.
+    """The calibration results of one recurrent node.
 
     Attributes
     ----------
     inputs
         Smallest and largest number of the input.
     scales
-        Within the cell, by name as in the metadata.
+        Scales within the cell, by name as in the metadata.
     """
 
     node: str
@@ -74,14 +74,14 @@ def calibrate_cells(
 
     Returns
     -------
-    For each recurrent node by name.
+    The results for each recurrent node, by name.
 
     Raises
     ------
     ModelError
-        W, R or B of a node is no constant, or the model cannot be run.
+        W, R or B of a node is not constant, or the model cannot be run.
     UnsupportedOperatorError
-        The compiler would refuse a node.
+        The compiler does not support a node.
     """
     cells = [_Cell.of(model.graph, node) for node in model.graph.node if node.op_type in GATES]
     if not cells:
@@ -99,7 +99,7 @@ def calibrate_cells(
 
 
 def _runner(model: onnx.ModelProto, names: Sequence[str]) -> GraphRunner:
-    """The model with other outputs; inputs of it may be among them."""
+    """A runner of the model with these outputs, which may be inputs of the model."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     del copy.graph.output[:]
@@ -113,7 +113,7 @@ def _runner(model: onnx.ModelProto, names: Sequence[str]) -> GraphRunner:
 
 @dataclass
 class _Cell:
-    """A recurrent node, and what has been seen of it."""
+    """A recurrent node and its statistics."""
 
     node: onnx.NodeProto
     weights: CellWeights
@@ -156,12 +156,12 @@ class _Cell:
 
     @property
     def initial(self) -> tuple[str, ...]:
-        """Names of initial states, empty where there is none."""
+        """Names of initial states; empty for a missing one."""
         count = 2 if self.node.op_type == "LSTM" else 1
         return tuple(self.node.input[index] if index < len(self.node.input) else "" for index in range(5, 5 + count))
 
     def observe(self, values: Mapping[str, NDArray[np.float32]]) -> None:
-        """One batch."""
+        """Observe one batch."""
         x = values[self.x]
         self.low, self.high = min(self.low, float(x.min())), max(self.high, float(x.max()))
         if self.layout:
@@ -187,14 +187,14 @@ class _Cell:
 
 
 def _hidden_scale(largest: float) -> float:
-    """Of a state that is an average of hyperbolic tangents and of the initial state."""
+    """Scale of a hidden state that is an average of hyperbolic tangents and of the initial state."""
     return max(min(_HIDDEN_MARGIN * largest, max(1.0, largest)), 1e-3) / 127
 
 
 def output_overrides(
     graph: onnx.GraphProto, cells: Mapping[str, CellQuantization]
 ) -> dict[str, list[dict[str, object]]]:
-    """What ONNX Runtime's quantizer has to be told: that hidden states have the cell's scale, wherever they go."""
+    """Overrides for ONNX Runtime's quantizer that give hidden states the cell's scale wherever they are used."""
     from onnxruntime.quantization import QuantType
 
     return {
@@ -238,8 +238,8 @@ def quantize_cells(model: onnx.ModelProto, cells: Mapping[str, CellQuantization]
 def _quantized(
     graph: onnx.GraphProto, node: onnx.NodeProto, cell: CellQuantization, hidden: float | None, activations: str
 ) -> Iterator[onnx.NodeProto]:
-    """Make one node a quantized one, with these nodes in front of it; ``hidden`` is the scale of another cell's output
-    that it reads."""
+    """Replace one node by a quantized one, with these nodes in front of it; ``hidden`` is the scale of another cell's
+    output that it reads."""
     scale: NDArray[np.float32] | np.float32 | None = _quantized_scale(graph, node.input[0])
     if scale is None:
         zero_point: np.integer
@@ -284,21 +284,21 @@ def _range_scale(low: float, high: float, activations: str) -> tuple[np.float32,
 def _product_scales(
     node: onnx.NodeProto, cell: CellQuantization, scale: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What products of 1 mean in each row of W and R: the same, unless they do not add up in one sum."""
+    """Scales of the products in each row of W and R: equal, unless the products go to separate sums."""
     weights, recurrence = (
         np.maximum(np.abs(array).max(axis=1).astype(np.float64) * factor / 127, 1e-12)
         for array, factor in ((cell.weights.weights, scale), (cell.weights.recurrence, cell.scales["hidden"]))
     )
     both = np.maximum(weights, recurrence)
     if node.op_type == "GRU" and attributes_of(node).get("linear_before_reset", 0):
-        # The reset gate multiplies what R makes for the candidate.
+        # The reset gate multiplies the product with R for the candidate.
         rows = 2 * cell.weights.units
         return np.append(both[:rows], weights[rows:]), np.append(both[:rows], recurrence[rows:])
     return both, both
 
 
 def _constants(graph: onnx.GraphProto, prefix: str, **arrays: NDArray[Any] | np.generic) -> list[str]:
-    """Add constants to a graph; their names."""
+    """Add constants to a graph; returns their names."""
     names = []
     for what, array in arrays.items():
         names.append(f"{prefix} {what}")

@@ -26,7 +26,7 @@ def quantize_static(
     overrides: Mapping[str, list[dict[str, object]]],
     excluded: Sequence[str],
 ) -> onnx.ModelProto:
-    """Calibrate and quantize a prepared model; what the host does stays as it is.
+    """Calibrate and quantize a prepared model; operators for the host stay in float32.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def quantize_static(
     Raises
     ------
     ModelError
-        ONNX Runtime cannot.
+        ONNX Runtime cannot quantize it.
     """
     from onnxruntime import quantization
 
     class Reader(quantization.CalibrationDataReader):
-        """Hands one batch after the other to ONNX Runtime."""
+        """Feeds batches to ONNX Runtime, one after the other."""
 
         def __init__(self) -> None:
             self._waiting = iter(batches)
@@ -66,7 +66,7 @@ def quantize_static(
                 nodes_to_exclude=[*host_nodes(model.graph), *excluded],
                 extra_options={"TensorQuantOverrides": dict(overrides)} if overrides else {},
             )
-        # It raises whatever its parts raise: ValueError, AssertionError, KeyError, its own exceptions from C++.
+        # The quantizer raises many classes: ValueError, AssertionError, KeyError, exceptions from C++.
         except Exception as error:
             raise ModelError(f"ONNX Runtime cannot quantize the model: {first_line(error)}") from error
         return onnx.load(path)
