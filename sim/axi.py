@@ -1,4 +1,4 @@
-"""The core in its AXI shell, compiled, with memories behind its AXI ports: what a driver reaches through registers."""
+"""The core in its AXI shell, compiled, with memories at its AXI ports, for drivers that access registers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BASE = 4096
 """Address of the first byte of both memories."""
 
 _WHILE = 200_000
-"""Cycles of a while: more than any instruction needs."""
+"""Cycles that :meth:`SimulatedAxi.wait` runs at most: more than any instruction needs."""
 
 _ANSWER = 1_000
-"""Cycles in which every access of a register is answered."""
+"""Cycles within which every access of a register is answered."""
 
 _ERRORS = {
     ProtocolError.OUT_OF_RANGE: "a burst reaches outside the memory",
@@ -49,7 +49,7 @@ class _Result(IntEnum):
 
 
 class _Status(ctypes.Structure):
-    """Where everything stands; ``Status`` of ``axi_harness.cpp``."""
+    """State of the simulation; ``Status`` of ``axi_harness.cpp``."""
 
     _fields_ = [
         *((name, c_uint64) for name in ("cycle", "host_read_beats", "host_write_beats", "weight_beats")),
@@ -59,7 +59,7 @@ class _Status(ctypes.Structure):
 
 
 class Reply(IntEnum):
-    """How a memory answers a burst."""
+    """Responses of a memory to a burst."""
 
     OKAY = 0
     SLVERR = 2
@@ -68,7 +68,7 @@ class Reply(IntEnum):
 
 
 class _Trouble(ctypes.Structure):
-    """Bytes that are answered in a way of their own; ``Trouble`` of ``axi_channels.h``."""
+    """Bytes with a special response; ``Trouble`` of ``axi_channels.h``."""
 
     _fields_ = [("begin", c_uint64), ("end", c_uint64), ("response", c_uint32)]
 
@@ -91,16 +91,16 @@ class SimulatedAxi(Transport):
 
     The first one of a configuration builds the model, which takes from seconds to minutes; later ones load it from the
     cache. Memories transfer a beat per cycle in each direction, answer after a latency, and stall at random. The
-    harness checks that the shell does what AXI asks of a manager.
+    harness checks that the shell obeys AXI's rules for a manager.
 
     Parameters
     ----------
     config
         Sizes of the core.
     seed
-        Of the random stalls.
+        Seed of the random stalls.
     stall_probability
-        The part of the time that each channel stalls, from 0 up to, but not including, 1.
+        Fraction of the time that each channel stalls, from 0 up to, but not including, 1.
     memory_latency
         Cycles, at least 1, from a burst's address to its first beat, and from its last written beat to the reply.
     memory_bytes
@@ -108,7 +108,7 @@ class SimulatedAxi(Transport):
     build_progress
         See :class:`~openmxu.sim.verilated.VerilatedDevice`.
     design
-        What is compiled in place of the shell: another component with its ports, or a netlist of it.
+        The design to compile in place of the shell: another component with its ports, or a netlist of it.
 
     Raises
     ------
@@ -175,16 +175,16 @@ class SimulatedAxi(Transport):
         self._memories[memory][address - BASE :][: len(content)] = np.frombuffer(content, np.uint8)
 
     def answer(self, memory: MemoryKind, address: int, size: int, reply: Reply) -> None:
-        """Let a memory answer bursts that touch these bytes in this way, and no others in any but the usual way."""
+        """Let a memory answer bursts that touch these bytes with this reply, and all others as usual."""
         self._troubles[memory] = _Trouble(address - BASE, address - BASE + size, reply)
         self._call("trouble", *map(byref, self._troubles.values()))
 
     def wait(self) -> bool:
-        """Run until the interrupt is set, or for a while."""
+        """Run until the interrupt is set, or for a limited number of cycles."""
         return self.run(_WHILE)
 
     def run(self, cycles: int) -> bool:
-        """Run until the interrupt is set, for so many cycles at most; whether it is set."""
+        """Run until the interrupt is set, for at most this many cycles; returns whether it is set."""
         return self._check(self._call("run", cycles)) is _Result.INTERRUPT
 
     @property
@@ -218,7 +218,7 @@ class SimulatedAxi(Transport):
         return status
 
     def _check(self, result: int, offset: int | None = None) -> _Result:
-        """The result, or what went wrong as an exception."""
+        """Return the result, or raise an exception for an error."""
         result = _Result(result)
         if result is _Result.FAILED:
             status = self._status()

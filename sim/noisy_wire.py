@@ -1,4 +1,4 @@
-"""A bad cable: what comes from a serial port goes on to another, now and then corrupted."""
+"""A bad cable: forwards bytes from one serial port to another, and corrupts some frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openmxu.sim.pseudo_terminal import PseudoTerminal
 __all__ = ["DAMAGES", "NoisyWire"]
 
 _LOOK = 0.05
-"""Seconds between looks at whether to stop."""
+"""Seconds between checks whether to stop."""
 
 
 def _flip(frame: bytearray, random: random.Random) -> bytearray:
@@ -58,20 +58,20 @@ DAMAGES: dict[str, Callable[[bytearray, random.Random], bytearray]] = {
     "cut off": _cut_off,
     "repeated": _repeat,
 }
-"""What may happen to a frame."""
+"""Kinds of damage to a frame, by name."""
 
 
 class NoisyWire:
-    """A thread between a serial port and a pseudo-terminal. A context manager.
+    """Forwards bytes between a serial port and a pseudo-terminal, in a thread. A context manager.
 
     Parameters
     ----------
     port
         The serial port at the far end.
     probability
-        Part of the frames, in each direction, that is damaged; each in one of the ways of :data:`DAMAGES`.
+        Fraction of the frames, in each direction, that are damaged; each in one of the ways of :data:`DAMAGES`.
     seed
-        Of what happens to which frame.
+        Seed of the random damages.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class NoisyWire:
 
     def _relay(self, seed: int) -> None:
         near, far = self._wire.near, self._far
-        # A generator for each direction: what happens to a frame does not depend on when others came.
+        # A generator for each direction: damage to a frame does not depend on the timing of other frames.
         directions = {near: (far, random.Random(seed), bytearray()), far: (near, random.Random(~seed), bytearray())}
         while not self._stops.is_set():
             readable, _, _ = select.select(list(directions), [], [], _LOOK)
@@ -131,7 +131,7 @@ class NoisyWire:
                     return
 
     def _pass_on(self, held: bytearray, generator: random.Random) -> bytes:
-        """Take what is complete out of ``held``, and damage some."""
+        """Forward the complete frames in ``held``, and damage some of them."""
         result = bytearray()
         while (end := held.find(FLAG, 1)) >= 0:
             frame, held[:] = held[: end + 1], held[end + 1 :]

@@ -26,6 +26,6 @@ class PseudoTerminal:
         self.name = os.ttyname(self._far)
 
     def close(self) -> None:
-        """Cut the wire: whoever has opened the far end gets an error."""
+        """Cut the wire: accesses to an opened far end then fail."""
         for descriptor in (self._far, self.near):
             os.close(descriptor)

@@ -16,7 +16,7 @@ __all__ = ["SimulatedBoard"]
 
 
 class SimulatedBoard:
-    """The clock runs in a thread of its own, slowly while nothing comes or goes.
+    """A simulated board; its clock runs in a separate thread, slowly while the port is idle.
 
     The first one of a configuration builds the model, which takes from seconds to minutes; later ones load it from the
     cache. A context manager.
@@ -28,7 +28,7 @@ class SimulatedBoard:
     build_progress
         See :class:`~openmxu.sim.verilated.VerilatedDevice`.
     design
-        What is compiled in place of the shell: another component with its ports, or a netlist of it.
+        The design to compile in place of the shell: another component with its ports, or a netlist of it.
 
     Raises
     ------

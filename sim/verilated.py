@@ -1,4 +1,4 @@
-"""The Verilated device: the real RTL, compiled, run in this process cycle by cycle without Python in the loop."""
+"""The Verilated device: the RTL, compiled, runs in this process cycle by cycle without Python in the loop."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from openmxu.sim.verilator.progress import ProgressHook
 __all__ = ["VerilatedDevice"]
 
 _SLICE = 50_000
-"""Cycles between two looks at Python's signals: a fraction of a second, so that Ctrl-C works."""
+"""Cycles between two checks for Python's signals: a fraction of a second, so that Ctrl-C works."""
 
 _SLICE_OF_SCRUB = 100
-"""Cycles between two looks at whether the memories are clear."""
+"""Cycles between two checks whether the memories are clear."""
 
 _PROGRESS = (
     *(Counter.ARRAY_ACTIVE, Counter.HOST_READ_BYTES, Counter.HOST_WRITE_BYTES, Counter.WEIGHT_BYTES),
     *(counter for counter in Counter if counter.name.startswith("RETIRED")),
 )
-"""Counters that stand still when nothing gets done; the others also count waiting."""
+"""Counters that stop when there is no progress; the others also count waiting."""
 
 _PROTOCOL_ERRORS = {
     ProtocolError.MISALIGNED: "the address of a burst is no multiple of a beat",
@@ -55,7 +55,7 @@ class VerilatedDevice(Device):
     The first device of a configuration builds the model, which takes from seconds to minutes; later ones load it from
     the cache. Every stream between core and memories is in order, transfers at most one beat per cycle, and stalls at
     random on either side: data, responses and instructions come late, requests, written data and events are taken late.
-    The harness checks that the core keeps the rules of its ports.
+    The harness checks that the core obeys the rules of its ports.
 
     Parameters
     ----------
@@ -64,41 +64,41 @@ class VerilatedDevice(Device):
     seed
         Of the random stalls; the same seed and the same calls give the same run, cycle by cycle.
     stall_probability
-        The part of the time that a stream stalls, from 0 up to, but not including, 1.
+        Fraction of the time that a stream stalls, from 0 up to, but not including, 1.
     stall_cycles
-        How long it then stalls at a time, on average, from 1 to 2**16; 1 decides anew in each cycle.
+        Mean length of a stall in cycles, from 1 to 2**16; with 1 each cycle is independent.
     stalled_ports
         The streams that stall; by default all of them.
     memory_latency
-        Cycles, at least 1, from a taken request to the first beat of its data, and from a write's last beat to its
-        response.
+        Cycles, at least 1, from a request to the first beat of its data, and from a write's last beat to its response.
     waveform
         File that all signals are written to, ``.vcd`` or ``.fst``; complete once the device is closed.
     coverage
-        File that tells, once the device is closed, how often each line of the Verilog was executed and each bit
-        toggled, for ``verilator_coverage``; not together with ``waveform``.
+        File with the number of times that each line of the Verilog was executed and each bit toggled, for
+        ``verilator_coverage``; written when the device is closed. Not together with ``waveform``.
     host_base, weight_base
         Addresses of the first byte of host memory and of weight memory, multiples of 64. Programs use addresses from
         there on.
     watchdog
-        Cycles without a transfer on any stream and without progress in the counters after which the device hangs;
-        by default more than the longest instruction needs. A hang is found after that, and before twice as many.
+        Cycles without a transfer on any stream and without progress in the counters after which the device hangs; by
+        default more than the longest instruction needs. A hang is detected after this many cycles, and before twice as
+        many.
     build_progress
-        Called while the model is built, with what is being done and the part that is done, from 0 to 1; by default a
-        bar when standard error is a terminal.
+        Called while the model is built, with the current step and the completed fraction, from 0 to 1; by default a bar
+        if standard error is a terminal.
     design
-        What is compiled in place of the core: another component with its signature.
+        The design to compile in place of the core: another component with its signature.
     fault
-        Which of the faults planted in the design is there, if it has a selector; 0 is none.
+        Number of the planted fault to activate, if the design has a selector; 0 activates none.
 
     Raises
     ------
     TypeError, ValueError
-        A parameter is of the wrong kind or outside its range.
+        A parameter has the wrong type or is outside its range.
     MissingToolError
         A tool that the build needs is not installed; the error says how to get it.
     BuildError
-        The build failed; the error has the first message and where to read all of them.
+        The build failed; the error has the first message and the path of the full log.
     OSError
         The file of the waveform or of the coverage cannot be written.
     """
@@ -153,7 +153,7 @@ class VerilatedDevice(Device):
             file, trace = Path(coverage), COVERAGE
         path = library_path(config, design=design, trace=trace, progress=build_progress)
         if file is not None:
-            file.write_bytes(b"")  # Verilator's writers do not tell when they cannot open a file
+            file.write_bytes(b"")  # Verilator's writers do not report when they cannot open a file
         threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
         stalls = StallPattern(threshold, stall_cycles, sum(1 << port for port in set(stalled_ports)))
         self._model: Model | None = Model(path, seed, stalls, memory_latency, file, fault)
@@ -171,16 +171,16 @@ class VerilatedDevice(Device):
         DeviceFault
             Its attribute ``events`` is the list of events up to and including the fault's own.
         BusError
-            The core broke a rule of one of its ports; a defect of the RTL.
+            The core violated a rule of one of its ports; a defect of the RTL.
         DeviceError
-            An earlier run hung, broke a rule or was interrupted, and the device was not reset.
+            An earlier run hung, violated a rule or was interrupted, and the device was not reset.
         """
         instructions = check_program(program)
         self._check_memories(host_memory, weight_memory)
         model = self._ready_model()
         if self._watchdog_limit is not None:
             self._watchdog = self._watchdog_limit.cycles(instructions)
-        self._broken = "the last run was interrupted"  # until it has ended one way or the other
+        self._broken = "the last run was interrupted"  # until the run ends
         model.attach(host_memory, weight_memory, self._bases)
         self._set_windows(host_memory.size, weight_memory.size)
         opcodes = np.array([instruction.word & 0xFF for instruction in instructions], np.uint8)
@@ -263,7 +263,7 @@ class VerilatedDevice(Device):
             self._model = None
 
     def __del__(self) -> None:
-        # A constructor that raised leaves no model.
+        # There is no model if the constructor raised.
         if getattr(self, "_model", None) is not None:
             self.close()
 
@@ -309,12 +309,12 @@ class VerilatedDevice(Device):
         self._check(model.flush(self._watchdog))
 
     def _progress(self) -> dict[Counter, int]:
-        """The counters that move as long as a program gets on."""
+        """The counters that increase as long as a program makes progress."""
         return self._read_counters(counter for counter in _PROGRESS if counter in self.config.features.counters)
 
     def _run_to_end(self) -> Result:
         model = self._open_model()
-        progress = None  # unknown as long as there are transfers
+        progress = None  # not read as long as there are transfers
         while True:
             result = model.run(_SLICE, self._watchdog)
             if result in (Result.ENDED, Result.FAULTED):
@@ -327,7 +327,7 @@ class VerilatedDevice(Device):
                     raise self._hang()
 
     def _drain(self) -> None:
-        """Let the units finish what they had begun when the fault came."""
+        """Let the units finish instructions that they had begun before the fault."""
         model = self._open_model()
         deadline = model.status().cycle + 2 * self._watchdog
         while self._read_status() >> STATUS_UNITS_OFFSET or not model.status().quiet:
@@ -364,7 +364,7 @@ class VerilatedDevice(Device):
         return status
 
     def _check(self, result: Result) -> None:
-        """Turn what went wrong into an exception, after which only a reset helps."""
+        """Raise an exception for an error, after which the device must be reset."""
         if result is Result.NO_TRANSFERS:
             status = self._open_model().status()
             self._broken = "the device hung"
@@ -403,7 +403,7 @@ def _trace_format(path: Path) -> str:
 
 
 def _where(status: Status) -> str:
-    """Which stream waits for whom."""
+    """The waiting streams, and the side that each waits for."""
     reasons = [f"{port.name.lower()} is offered and not taken" for port in status.waiting()]
     if status.host_write_missing_beats:
         reasons.append(f"host_write_request waits for {status.host_write_missing_beats} beats of data")

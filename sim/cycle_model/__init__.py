@@ -1,4 +1,4 @@
-"""The cycle model: how long the hardware takes for a program, without simulating it cycle by cycle."""
+"""The cycle model: predicts the hardware's cycles for a program without simulating it cycle by cycle."""
 
 from openmxu.sim.cycle_model.prediction import Prediction, predict
 

@@ -1,9 +1,9 @@
-"""Rows of the accumulators that the activation unit reads while the matrix unit adds to others.
+"""Bank conflicts in the accumulators, between reads of the activation unit and updates of the matrix unit.
 
-A bank of the accumulators is read for one of the two in a cycle, and the matrix unit goes first. It goes through rows
-of both banks in turn, so a pass of the activation unit waits a cycle where its row lies in the bank whose turn it is.
-Where one instruction ends and the next begins in the wrong bank, the lanes see both orders at a time, and the pass
-waits until the change has gone by all of them.
+A bank serves one read per cycle, and the matrix unit has priority. It alternates between rows of both banks, so a pass
+of the activation unit waits a cycle if its row lies in the bank that the matrix unit reads. If the next instruction
+breaks the alternation, the lanes see both orders at the same time, and the pass waits until the change has passed all
+lanes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Updates:
     orders: list[int] = field(default_factory=list)
 
     def add(self, cycle: int, rows: int, row: int) -> None:
-        """``rows`` rows from ``row`` on, from ``cycle`` on one in each cycle."""
+        """Add updates of ``rows`` rows from ``row`` on, one per cycle from ``cycle`` on."""
         order = (row - cycle) & 1
         if self.ends and self.ends[-1] == cycle and self.orders[-1] == order:
             self.ends[-1] = cycle + rows
@@ -55,11 +55,12 @@ class _Sequence:
     Attributes
     ----------
     free, contended
-        For each pass the cycle of its beginning, from that of the first pass of all: alone, and beside the matrix unit.
+        For each pass the cycle in which it begins, relative to the first pass: without and with contention from the
+        matrix unit.
     banks
         Of its row.
     length
-        Cycles that all passes take alone, others among them.
+        Cycles of all passes without contention, including those over unified buffer rows.
     """
 
     free: Sequence[int]
@@ -69,7 +70,7 @@ class _Sequence:
 
 
 class AccumulatorReads:
-    """Lets passes over accumulator rows wait for the matrix unit."""
+    """Delays passes over accumulator rows that conflict with the matrix unit."""
 
     def __init__(self, work: Work, updates: Updates) -> None:
         self._work = work
@@ -84,7 +85,8 @@ class AccumulatorReads:
         self._sequences: dict[tuple[int, ...], _Sequence] = {}
 
     def run(self, number: int, start: int, length: int) -> int:
-        """The end of the passes of instruction ``number``, that could begin in cycle ``start`` and take ``length``."""
+        """The end of the passes of instruction ``number``, which are ready in cycle ``start`` and take ``length``
+        cycles."""
         updates = self._updates
         self._pass_by(start)
         if self.position == len(updates.ends) or updates.begins[self.position] >= start + length:
@@ -116,7 +118,7 @@ class AccumulatorReads:
             if cycle < begin:
                 index, cycle = _advance(free, free, index, cycle, begin)
             elif following <= cycle:
-                # More than one run: a pass at a time.
+                # More than one run overlaps: advance pass by pass.
                 cycle = self.free(cycle, banks[index])
                 if index + 1 == count:
                     return cycle + rest
@@ -132,7 +134,7 @@ class AccumulatorReads:
                 return cycle + rest
 
     def _near(self, cycle: int) -> tuple[int, int, int]:
-        """Begin and end of the next or current run as the lanes see it, and the beginning of the one behind it."""
+        """Begin and end of the current or next run as the lanes see it, and the beginning of the run after it."""
         updates, run = self._updates, self.position
         never = 1 << 62
         if run == len(updates.ends):
@@ -152,7 +154,7 @@ class AccumulatorReads:
         begin, end = updates.begins[run], updates.ends[run]
         if cycle >= end + self._span or (cycle + updates.orders[run]) & 1 != bank:
             return False
-        # A run that is shorter than the distance of lanes is between two of them at times.
+        # A run shorter than the distance between lanes lies between two lanes at times.
         since, rows = cycle - begin, end - begin
         return rows >= self._period or since % self._period < rows
 
@@ -178,15 +180,16 @@ class AccumulatorReads:
         begins = np.cumsum(lengths) - lengths
         free, banks = begins[passes.is_sum], passes.row[passes.is_sum] & 1
         gaps = np.diff(free)
-        # In the accumulators' order of banks a pass over the other bank begins an odd number of cycles later.
+        # Because banks alternate, a pass over the other bank begins an odd number of cycles later.
         contended = np.cumsum(np.concatenate([free[:1], gaps + ((gaps + np.diff(banks)) & 1)]))
         return _Sequence(free.tolist(), contended.tolist(), banks.tolist(), int(lengths.sum()))
 
 
 def _advance(begins: Sequence[int], free: Sequence[int], index: int, cycle: int, limit: int) -> tuple[int, int]:
-    """Pass ``index`` begins in ``cycle``, others as in ``begins``: the first one behind ``limit``, and its beginning.
+    """Skip passes up to ``limit``, if pass ``index`` begins in ``cycle`` and the others follow as in ``begins``.
 
-    Its own distance to the one before is that of ``free``. Behind the last pass it is that one's beginning.
+    Returns the index of the next pass, and its beginning: its distance to the pass before is that in ``free``. If no
+    pass is left, the beginning is that of the last pass.
     """
     offset = begins[index] - cycle
     stop = bisect_left(begins, limit + offset, index)

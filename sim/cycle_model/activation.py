@@ -24,13 +24,13 @@ class Activation(InOrderUnit):
     """Executes Activate and loads of parameters and of the table."""
 
     walk = 6
-    """Cycles from a command taken to its first pass in the queue, and to the request for that pass's row."""
+    """Cycles from taking a command to its first pass in the queue, and to the request for that pass's row."""
 
     offered = 1
-    """Cycles from there to the lanes, where nothing is in its way."""
+    """Cycles from the queue to the lanes, if nothing delays the pass."""
 
     ahead = 16
-    """Passes that the walker is in front of the lanes at most."""
+    """Passes that the walker may be ahead of the lanes."""
 
     def __init__(
         self, waits: Waits, work: Work, latencies: Latencies, sums: AccumulatorReads, reads: BufferReads
@@ -56,7 +56,7 @@ class Activation(InOrderUnit):
         self._is_pooled = work.is_pooled.tolist()
         self._source = work.source.first.tolist()
         self._operand = work.operand.first.tolist()
-        # The first pass that takes longer than its lanes do begins so much later.
+        # A first pass whose reads take longer than its lanes begins later by the difference.
         is_wide = np.where(work.from_unified_buffer, work.source_wide, work.operand_wide)
         self._length = (pass_cycles(work) - ((1 + is_wide).clip(groups) - groups)).tolist()
         self._next = 0  # the first cycle in which the lanes are free
@@ -86,7 +86,8 @@ class Activation(InOrderUnit):
         return start, self._next - 1 + self._result
 
     def _first_element(self, number: int, cycle: int) -> int:
-        """The beginning of an Activate that is taken in ``cycle``, so that its first unified buffer row is there."""
+        """The earliest beginning of an Activate taken in ``cycle`` at which its first unified buffer row has
+        arrived."""
         if not self._from_elements[number]:
             before, row = self._positions[number], self._operand[number]
         else:
@@ -95,26 +96,27 @@ class Activation(InOrderUnit):
                 passes = Passes.of(self._work, number)
                 before = int((passes.elements > 0).argmax())
                 row = int(passes.row[before])
-        # Passes before it get into the queue one by one, and then take as long as any.
+        # The passes before it enter the queue one per cycle, and then take as long as other passes.
         granted = self._reads.all.free(cycle + self.walk + before, row % self._banks)
         return granted + self._element - before * self._groups
 
     def _follow(self, number: int, cycle: int) -> tuple[int, int]:
-        """Begin and end of an Activate taken in ``cycle``, one pass after the other, where unified buffer rows wait."""
+        """Begin and end of an Activate taken in ``cycle``, computed pass by pass, if reads of the unified buffer have
+        to wait."""
         passes = Passes.of(self._work, number)
-        # Those in the queue, and the one that is offered.
+        # The passes in the queue, and the one offered to the lanes.
         queued = ElementFetcher.passes_ahead(self._work.config) + 1
         ahead = deque([-1] * queued, maxlen=queued)
         enters, granted, start = cycle + self.walk - 1, -1, -1
         for row, is_sum, elements in zip(
             passes.row.tolist(), passes.is_sum.tolist(), passes.elements.tolist(), strict=True
         ):
-            # A pass gets into the queue with the first of its rows' requests.
+            # A pass enters the queue with the request for its first row.
             enters = max(enters, ahead[0] + 1)
             begin = max(self._next, enters + 1 + self.offered)
             for place in range(elements):
                 granted = self._reads.held.free(max(enters, granted) + 1, (row + place) % self._banks)
-                # A second row does not go through the register in which the first one waits for it.
+                # The second row bypasses the register in which the first one waits.
                 begin = max(begin, granted + self._element - place)
                 enters += 1
             if is_sum:
@@ -126,14 +128,15 @@ class Activation(InOrderUnit):
         return start, self._next
 
     def _load(self, number: int, cycle: int) -> int:
-        """The end of a load, the cycle after the last write: row after row is asked for, read, and written."""
+        """The end of a load, the cycle after the last write; rows are requested, read and written one after the
+        other."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
             cycle = self._reads.all.free(cycle + 2, row % self._banks) + self._load_row[number]
         return cycle + 1
 
     def _write(self, number: int, start: int) -> None:
-        """Results of passes from ``start`` to ``_next``."""
+        """Record the results of passes from ``start`` to ``_next``."""
         count = self._results[number]
         last = self._next - 1 + self._result
         first = start - 1 + self._result + (self._next - start) // count
@@ -141,7 +144,7 @@ class Activation(InOrderUnit):
 
     @contextmanager
     def foreseen(self) -> Iterator[None]:
-        """Meanwhile ``writes`` also has results of instructions that are certain to begin, if not when they end."""
+        """A context in which ``writes`` also holds results of queued instructions whose begin is already known."""
         state = self._next, self._walker, self._taken, self._sums.position
         length, known = len(self.writes), len(self.done)
         while len(self.done) < len(self.numbers) and self._is_certain(self.numbers[len(self.done)]):

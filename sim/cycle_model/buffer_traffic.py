@@ -1,10 +1,10 @@
-"""Rows of the unified buffer that units read and write, and what others lose by them.
+"""Bank conflicts in the unified buffer: rows that units read and write, and the cycles that others wait for them.
 
-A bank is read for one reader in a cycle, and the matrix unit goes first. Where it goes from bank to bank, others wait a
-cycle at most. But where its rows are so far apart that all of them lie in one bank, as with strides of two or 16-bit
-operands, that bank is free only in the cycles in which it reads nothing.
+A bank serves one read per cycle, and the matrix unit has priority. While it moves from bank to bank, others wait a
+cycle at most. But if its rows are so far apart that all of them lie in one bank, as with strides of two or 16-bit
+operands, that bank is free only in cycles in which the matrix unit does not read.
 
-A bank takes one row in a cycle, and results of the activation unit go first. A writer that has a row in every cycle
+A bank takes one write per cycle, and results of the activation unit have priority. A writer with a row in every cycle
 then loses a cycle for good; one whose rows take several beats each catches up.
 """
 
@@ -20,13 +20,13 @@ __all__ = ["BufferReads", "BufferWrites", "Results"]
 
 
 class _Runs:
-    """Runs of reads, a row in each cycle: cycles, bank of the first row, and banks from row to row."""
+    """Runs of reads, one row per cycle: first and last cycle, bank of the first row, and bank step from row to row."""
 
     def __init__(self, banks: int) -> None:
         self._banks = banks
         self._begins: list[int] = []
         self._ends: list[int] = []
-        self._phases: list[int] = []  # bank in cycle 0, had the run begun before
+        self._phases: list[int] = []  # bank in cycle 0, extrapolated
         self._steps: list[int] = []
 
     def add(self, cycle: int, rows: int, bank: int, step: int) -> None:
@@ -45,7 +45,7 @@ class _Runs:
         return run < len(self._begins) and self._begins[run] < end
 
     def free(self, cycle: int, bank: int) -> int:
-        """The first cycle from ``cycle`` on in which nobody reads a bank."""
+        """The first cycle from ``cycle`` on without a read of this bank."""
         for run in range(bisect_right(self._ends, cycle), len(self._begins)):
             if cycle < self._begins[run]:
                 break
@@ -60,7 +60,7 @@ class _Runs:
 
 
 class BufferReads:
-    """Collects what the matrix unit reads."""
+    """Collects the reads of the matrix unit."""
 
     def __init__(self, work: Work) -> None:
         self._banks = banks = work.config.unified_buffer_banks
@@ -78,10 +78,10 @@ class BufferReads:
         self._wide = wide.tolist()
         self.all = _Runs(banks)
         self.held = _Runs(banks)
-        """Only those that stay in one bank."""
+        """Only runs that stay in one bank."""
 
     def add(self, number: int, cycle: int, byte: int) -> None:
-        """A pass of instruction ``number`` over input bytes ``byte`` begins."""
+        """Add a pass of instruction ``number`` over input bytes ``byte`` that begins in ``cycle``."""
         banks, wide = self._banks, self._wide[number]
         first = self._first[number] + byte
         if not self._is_convolve[number]:
@@ -95,7 +95,7 @@ class BufferReads:
         pitch = stride_y * plane_width << wide
         first += (dy * plane_width + dx) << wide
         if step and (pitch - width * (stride_x << wide)) % banks == 0:
-            # From row to row of outputs it goes on as within a row.
+            # The step from one output row to the next equals that within a row: a single run.
             self._add(cycle, height * width, first, step)
             return
         columns = [x for x in range(width) if 0 <= x * stride_x + dx < plane_width]
@@ -136,16 +136,17 @@ class BufferWrites:
         return len(self._results)
 
     def add(self, results: Results) -> None:
-        """Results behind all others."""
+        """Append results."""
         self._results.append(results)
         self._lasts.append(results.last)
 
     def forget(self, length: int) -> None:
-        """All but the first ``length`` results that have been added."""
+        """Drop all but the first ``length`` results."""
         del self._results[length:], self._lasts[length:]
 
     def end(self, cycle: int, row: int, rows: int) -> int:
-        """The cycle behind the last of ``rows`` rows from ``row`` on, written from ``cycle`` on where results let."""
+        """The cycle after the last of ``rows`` rows from ``row`` on, written from ``cycle`` on and delayed by
+        results."""
         end = cycle + rows
         for index in range(bisect_right(self._lasts, cycle - 1), len(self._results)):
             results = self._results[index]
@@ -155,7 +156,7 @@ class BufferWrites:
             steps = max(1, results.count - 1)
             for number in range(results.count):
                 turn = results.first + number * length // steps
-                # In that cycle it is the turn of a row that is so far from the end.
+                # The row written in cycle ``turn`` is as far from the last row as ``turn`` is from ``end``.
                 if cycle <= turn < end and (row + rows - end + turn - results.row - number) % self._banks == 0:
                     end += 1
         return end

@@ -1,4 +1,4 @@
-"""What every instruction asks of the parts of the core: cycles, bytes, rows."""
+"""The demand of each instruction on the parts of the core: cycles, bytes, rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _Array = NDArray[np.int64]
 
 
 def pass_cycles(work: Work) -> _Array:
-    """Cycles that the passes of an Activate take where nothing is in their way."""
+    """Cycles of the passes of an Activate, if nothing delays them."""
     groups = work.config.column_groups
     source, operand = (1 + work.source_wide).clip(groups), (1 + work.operand_wide).clip(groups)
     return work.rows * work.result_bytes * (work.positions * source + work.has_operand * operand)
 
 
 def load_row_cycles(work: Work) -> _Array:
-    """Cycles that a load takes for a row: to ask for it, to read it, to write it part by part."""
+    """Cycles of a load for one row: to request it, to read it, and to write it part by part."""
     config = work.config
     parts = np.where(work.loads_table, config.size // table_word_bytes(config), config.column_groups)
     return 2 + UnifiedBuffer.read_latency + parts
@@ -38,12 +38,12 @@ class Demand:
     Attributes
     ----------
     array, weights, host_read, host_write, activation, dispatch
-        Cycles for which it keeps the array, the way of weights, the two directions of the host port, the activation
-        unit and the dispatcher busy, if nothing is in its way. A tile of weights counts for who takes it.
+        Cycles for which it occupies the array, the weight path, the two directions of the host port, the activation
+        unit and the dispatcher, if nothing delays it. A tile of weights counts for the instruction that takes it.
     host_read_bytes, host_write_bytes, weight_bytes
         Bytes of the beats that it needs on the ports.
     unified_buffer_rows
-        The first row behind all that it touches in the unified buffer.
+        One more than the last unified buffer row that it touches.
     """
 
     array: _Array
@@ -59,7 +59,7 @@ class Demand:
 
     @classmethod
     def of(cls, work: Work) -> Demand:
-        """That of a program."""
+        """The demand of a program's instructions."""
         config = work.config
         passes = work.is_matrix * (1 + work.wide_input) * (1 + work.wide_weights)
         tiles = work.is_matrix * work.tiles
@@ -84,7 +84,7 @@ class Demand:
 
 
 def _beats(work: Work) -> _Array:
-    """Beats of a transfer: of one burst, or of one for each row."""
+    """Beats of a transfer: one burst, or one burst for each row."""
     size, beat = work.config.size, work.config.host_data_bytes
     if size >= beat:
         return work.rows * (size // beat)

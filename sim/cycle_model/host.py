@@ -17,7 +17,7 @@ __all__ = ["HostReader", "HostWriter"]
 
 
 class _Transfers(InOrderUnit):
-    """What both directions have in common: a row takes ``_row`` cycles, a burst is a transfer or a row of it."""
+    """Common part of both directions: a row takes ``_row`` cycles, a burst is a whole transfer or one row of it."""
 
     def __init__(self, waits: Waits, work: Work, latencies: Latencies) -> None:
         super().__init__(waits)
@@ -25,19 +25,19 @@ class _Transfers(InOrderUnit):
         self._rows = work.rows.tolist()
         self._is_alternate = work.is_alternate.tolist()
         self._row = max(1, work.config.size // work.config.host_data_bytes)
-        self._free = 0  # the first cycle in which the port has no beat of earlier transfers
+        self._free = 0  # the first cycle without beats of earlier transfers on the port
 
 
 class HostReader(_Transfers):
-    """Executes Read_Host_Memory: asks for bursts ahead and writes the rows that come."""
+    """Executes Read_Host_Memory: requests bursts ahead and writes the arriving rows."""
 
     def __init__(self, waits: Waits, work: Work, latencies: Latencies, activation: Activation) -> None:
         super().__init__(waits, work, latencies)
         self._activation = activation
         self._read_latency = latencies.read
         self._first = work.unified_buffer.first.tolist()
-        # For each burst that may not have come yet the cycle of its last row: those that wait, two in a register slice,
-        # and one that is walked.
+        # For each burst that may still be outstanding the cycle of its last row: queued ones, two in a register slice,
+        # and the one in progress.
         ahead = ReaderHardware.runs_ahead + 3
         self._ahead: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = 0
@@ -51,7 +51,7 @@ class HostReader(_Transfers):
         for _ in range(bursts):
             asked += 1
             self._free = max(asked + self._read_latency, self._free) + rows * self._row
-            # The next burst is asked for when this one has its place among those that are ahead.
+            # The next burst is requested when this one has an entry among the outstanding bursts.
             asked = max(asked, self._ahead[0] + 2)
             self._ahead.append(self._free - 1)
         self._asked = asked
@@ -60,7 +60,7 @@ class HostReader(_Transfers):
         return self._taken, self._free
 
     def _write(self, number: int) -> None:
-        """Let rows wait for results that are written to the same bank."""
+        """Delay rows by results written to the same bank."""
         rows = self._rows[number]
         with self._activation.foreseen():
             self._free = self._activation.writes.end(self._free + 1 - rows, self._first[number], rows) - 1
@@ -70,22 +70,22 @@ class HostWriter(_Transfers):
     """Executes Write_Host_Memory: reads rows ahead and sends them as bursts."""
 
     first_read = 3
-    """Cycles from a command taken to the read of its first row."""
+    """Cycles from taking a command to the read of its first row."""
 
     read = UnifiedBuffer.read_latency + 1
-    """Cycles from the read of a row to its place before the port."""
+    """Cycles from the read of a row to its arrival at the port."""
 
     def __init__(self, waits: Waits, work: Work, latencies: Latencies, reads: BufferReads) -> None:
         super().__init__(waits, work, latencies)
         self._first = work.unified_buffer.first.tolist()
         self._banks = work.config.unified_buffer_banks
-        # With several beats to a row there is time to wait for a cycle.
+        # With several beats per row, waiting a single cycle costs nothing.
         self._reads = reads.all if self._row == 1 else reads.held
-        # For each burst whose data is not sent the cycle of its last row.
+        # For each burst whose data may not be sent yet the cycle of its last row.
         ahead = WriterHardware.runs_ahead + 3
         self._runs: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = -1
-        # For each row that is ahead the cycle in which it has left, and when the next one may be read.
+        # For each row read ahead the cycle in which it leaves, after which another row may be read.
         self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)
 
     def _execute(self, place: int) -> tuple[int, int]:
@@ -103,14 +103,15 @@ class HostWriter(_Transfers):
         return taken, end + self._latency
 
     def _ask(self, cycle: int, end: int, bursts: int) -> None:
-        """Follow the requests of a transfer that ends before cycle ``end``: the next one is taken behind the last."""
+        """Follow the requests of a transfer that ends before cycle ``end``; the next transfer is taken after the last
+        request."""
         for left in reversed(range(bursts)):
             cycle = max(cycle, self._runs[0] + 1) + 1
             self._runs.append(end - 1 - left * self._row)
         self._asked = cycle
 
     def _follow(self, cycle: int, row: int, rows: int) -> int:
-        """The end of the transfer of ``rows`` rows from ``row`` on, read one by one from ``cycle`` on."""
+        """The end of the transfer of ``rows`` rows from ``row`` on, computed row by row from ``cycle`` on."""
         free = self._free
         for place in range(row, row + rows):
             cycle = self._reads.free(max(cycle, self._left[0] + 1), place % self._banks)

@@ -1,4 +1,4 @@
-"""Cycles that things take on their way, as the hardware's components tell them."""
+"""Latencies in cycles, derived from the hardware's components."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
 __all__ = ["DISPATCH", "PLANE", "Latencies"]
 
 DISPATCH = 5
-"""From an instruction taken to its hand-over, where nothing is in its way; the next one is taken a cycle later."""
+"""Cycles from taking an instruction to its hand-over, if nothing delays it; the next one is taken a cycle later."""
 
 PLANE = 6
-"""More for an instruction with a plane."""
+"""Additional cycles of dispatch for an instruction with a plane."""
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of one configuration.
+    """Latencies of one configuration.
 
     Attributes
     ----------
     memory
         From a write's last beat to its response.
     read
-        From a request made to its first beat: that of the memory, and a register each on the way there and back.
+        From a request to its first beat: that of the memory, and one register each on the way there and back.
     tag
         From a row's turn in the matrix unit to the read of the first column of its sums.
     sums

@@ -1,4 +1,4 @@
-"""The core as a whole: the dispatcher, and the units that it hands instructions to."""
+"""The core as a whole: the dispatcher, and the units that receive its instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from openmxu.sim.cycle_model.work import Work
 __all__ = ["Machine"]
 
 _EVENT = {Opcode.DEBUG_TAG: 2, Opcode.INTERRUPT_HOST: 2, Opcode.HOST_SYNCHRONIZE: 5}
-"""Cycles that it takes to tell the host, which answers at once where it has to."""
+"""Cycles of an event to the host, which acknowledges at once where required."""
 
 _HALT = 2
 """Cycles from the end of a program to the first instruction of the next one."""
@@ -26,10 +26,10 @@ _DRAINED = 1
 """Cycles until dispatch sees that all units have finished."""
 
 _FLUSHED = 1
-"""Cycles until it has them forget their tiles, and sees that they have none."""
+"""Cycles in which dispatch flushes the queued tiles and sees that none are left."""
 
 _SEEN = 4
-"""Cycles from the last one of an instruction to that in which dispatch goes on that has waited for it."""
+"""Cycles from the last cycle of an instruction until dispatch that waited for it continues."""
 
 
 class Machine:
@@ -69,7 +69,7 @@ class Machine:
         work = self._work
         opcodes, units, tiles = work.words.opcode.tolist(), work.unit.tolist(), work.tiles.tolist()
         synchronized = work.synchronized.tolist()
-        begin = cycle = 0  # in which the program's first, and the next instruction is taken
+        begin = cycle = 0  # cycles that take the program's first and the next instruction
         for number, check in enumerate(work.check_cycles.tolist()):
             accepted, opcode, unit = cycle + check, opcodes[number], units[number]
             if unit == Unit.WEIGHT:
@@ -89,7 +89,7 @@ class Machine:
             cycle = begin if opcode == Opcode.HALT else accepted + _EVENT.get(opcode, 0) + 1
 
     def times(self) -> tuple[list[int], list[int]]:
-        """For each instruction the cycles in which it begins to do something and in which it is finished."""
+        """For each instruction the cycles in which it begins to execute and in which it is finished."""
         begun, done = list(self.accepted), list(self.accepted)
         for unit in self._units.values():
             for number, begin, end in zip(unit.numbers, unit.begun, unit.done, strict=True):

@@ -1,4 +1,4 @@
-"""The matrix unit: one row per cycle, pass after pass, and what stands in its way."""
+"""The matrix unit: one row per cycle, pass after pass, and its stalls."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Matrix(InOrderUnit):
     Attributes
     ----------
     stall, shift
-        Cycles in which an instruction waited for its tile to come into the FIFO, and to be shifted into the array.
+        Cycles in which an instruction waited for its tile to arrive in the FIFO, and to be shifted into the array.
     """
 
     walk = 3
-    """Cycles from a command taken to its first row's turn."""
+    """Cycles from taking a command to its first row's turn."""
 
     at_once = True
 
@@ -45,21 +45,21 @@ class Matrix(InOrderUnit):
         self._row = work.accumulators.first.tolist()
         self._accumulates = work.accumulates.tolist()
         self._takes_tiles = (work.tiles > 0).tolist()
-        # For each pass of an instruction the byte of the inputs.
+        # For each pass of an instruction the byte of the inputs that it multiplies.
         self._bytes = [
             (0, 1)[: 1 + inputs] * (1 + weights)
             for inputs, weights in zip(work.wide_input.tolist(), work.wide_weights.tolist(), strict=True)
         ]
         # Passes whose rows may still be on their way to the accumulators: first cycle, first row, rows.
         self._recent: deque[tuple[int, int, int]] = deque(maxlen=Accumulators.update_latency - 1)
-        # The first cycle for the next pass's first row, for the walker to take it, and in which the last row of the one
-        # before came to have its turn.
+        # The first cycle for the next pass's first row, the first cycle in which the walker can take it, and the cycle
+        # in which the last row of the pass before was next in turn.
         self._next = self._walker = self._entry = 0
         self.stall = self.shift = 0
 
     def queue(self, number: int, cycle: int, compared: Comparison) -> None:
         super().queue(number, cycle, compared)
-        # At once: what the array does gets in the way of other units, and theirs never in its.
+        # Computed at once: the array's accesses to memories delay those of other units, never the other way round.
         self.done_at(len(self.numbers) - 1)
 
     def _execute(self, place: int) -> tuple[int, int]:
@@ -85,9 +85,9 @@ class Matrix(InOrderUnit):
         return begun, self._next - 1 + self._latency
 
     def _follow(self, cycle: int, entry: int, turn: int, rows: int) -> None:
-        """Work out when the walker, two stages in front of the row whose turn it is, has done with a pass."""
+        """Compute when the walker, two stages ahead of the row in turn, has finished a pass."""
         if rows == 1:
-            # Behind a row that waits there are two more.
+            # Two more rows follow a waiting row in the pipeline.
             self._walker = max(cycle + self.walk - 1, self._entry) - 1
             self._entry = entry
         else:
@@ -95,7 +95,7 @@ class Matrix(InOrderUnit):
             self._entry = turn + rows - 1
 
     def _take(self, turn: int) -> int:
-        """The first cycle from ``turn`` on in which the next tile is there."""
+        """The first cycle from ``turn`` on in which the next tile is ready."""
         ready, shifts = self._weights.take(turn)
         shift = ready - min(ready, max(turn, shifts))
         self.shift += shift

@@ -1,4 +1,4 @@
-"""The passes of an Activate: a row of values each."""
+"""The passes of an Activate, each over one row."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Passes:
     Attributes
     ----------
     row
-        Of the accumulators, or the first of the unified buffer.
+        The row of the accumulators, or the first one of the unified buffer.
     is_sum
-        It is one of the accumulators.
+        Whether it is a row of the accumulators.
     elements
-        Rows of the unified buffer: 0, 1 or 2. A pass without any row lies outside the plane.
+        Number of rows of the unified buffer: 0, 1 or 2. A pass without any row lies outside the plane.
     """
 
     row: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Passes:
 
     @classmethod
     def of(cls, work: Work, number: int) -> Passes:
-        """Those of instruction ``number``."""
+        """The passes of instruction ``number``."""
         is_sum = not work.from_unified_buffer[number]
         width = 1 + int(work.source_wide[number])
         position, inside = _positions(work, number)

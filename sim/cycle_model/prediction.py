@@ -1,4 +1,4 @@
-"""What the model says about a program."""
+"""The model's prediction for a program."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Prediction:
     programs
         For each program the cycles from its first instruction to the end of its Halt.
     weight_stall, weight_shift
-        The counters of these names: cycles in which a multiplication waited for a tile to come, and to be shifted in.
+        The counters of these names: cycles in which a multiplication waited for a tile to arrive, and to be shifted in.
     accepted
         For each instruction the cycle in which it is handed to its unit, or executed by the dispatcher; the first
         instruction is taken in cycle 0.
     begun, done
-        For each instruction the cycles in which it begins to do something, and in which it is finished.
+        For each instruction the cycles in which it begins to execute, and in which it is finished.
     demand
-        What each instruction asks of the parts of the core.
+        The demand of each instruction on the parts of the core.
     unit
         For each instruction the number of the :class:`~openmxu.arch.isa.Unit` that executes it; -1 for the dispatcher.
     """
@@ -53,24 +53,25 @@ class Prediction:
 
     @property
     def cycles(self) -> int:
-        """What the counter ``CYCLES`` would show."""
+        """The value of the counter ``CYCLES``."""
         return sum(self.programs)
 
 
 def predict(program: Iterable[Instruction], config: Config, *, memory_latency: int = DEFAULT_LATENCY) -> Prediction:
     """Predict the cycles of a program on the hardware.
 
-    Memories answer after a fixed time and then in every cycle; the host has the next instruction ready, takes events
-    and acknowledges at once: like a :class:`~openmxu.sim.verilated.VerilatedDevice` without stalls.
+    The model assumes that memories answer after a fixed time and then in every cycle, and that the host has the next
+    instruction ready, takes events and acknowledges at once: like a :class:`~openmxu.sim.verilated.VerilatedDevice`
+    without stalls.
 
     Parameters
     ----------
     program
         One or more programs, each ended by Halt, that raise no fault. Configuration registers are 0 at the beginning.
     config
-        The configuration that it runs on.
+        The configuration of the core.
     memory_latency
-        Cycles from a taken request to the first beat of its data, and from a write's last beat to its response.
+        Cycles from a request to the first beat of its data, and from a write's last beat to its response.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the units with a queue have in common: they execute their instructions in order."""
+"""The common base of units with a queue: they execute their instructions in order."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["Comparison", "InOrderUnit", "Waits", "conflicts", "in_question"]
 
 
 _SHORT = 44
-"""Cycles for which an instruction that is not worked out yet is taken to be in flight; an estimate."""
+"""Estimated cycles in flight of an instruction whose end is not computed yet."""
 
 
 class Waits:
-    """What instructions wait for.
+    """Dependences between instructions.
 
     Parameters
     ----------
     of
-        For each instruction of a program the older ones that are in its way.
+        For each instruction of a program the older ones that it waits for.
     """
 
     def __init__(self, of: Sequence[Sequence[int]]) -> None:
         self.of = of
         self.place: dict[int, tuple[InOrderUnit, int]] = {}
-        """For each instruction that is queued its unit, and its number there."""
+        """For each queued instruction its unit, and its number there."""
 
     def done_at(self, number: int) -> int:
         """The cycle in which instruction ``number`` is finished."""
@@ -39,23 +39,23 @@ class Waits:
         return unit.done_at(place)
 
     def is_known(self, number: int) -> bool:
-        """Whether it has been worked out already when instruction ``number`` is finished."""
+        """Whether the end of instruction ``number`` has been computed."""
         unit, place = self.place[number]
         return place < len(unit.done)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the scoreboard compares a new instruction with older ones: those of all units at a time, the youngest first.
+    """The scoreboard's comparison of a new instruction with older ones: all units in parallel, the youngest first.
 
     Attributes
     ----------
     checked
         The cycle in which the instruction is handed over, if there is room.
     older
-        The units in question, with the number of instructions that each has been handed.
+        The units to compare with, and the number of instructions that each has received.
     ways
-        Instructions of each unit that it is compared with in a cycle.
+        Instructions of each unit that are compared per cycle.
     """
 
     checked: int
@@ -63,8 +63,8 @@ class Comparison:
     ways: int
 
     def end(self, *, unknown: bool) -> int:
-        """The cycle from which on it may start: two steps take no time. ``unknown``: whether all instructions that are
-        not worked out yet count as in flight."""
+        """The first cycle in which it may start: two steps of the comparison take no time. ``unknown``: all
+        instructions whose end is not computed yet count as in flight."""
         for late in (1, 2):
             cycle = self.checked - 2 + late
             place = (late + 1) * self.ways + 1
@@ -74,24 +74,24 @@ class Comparison:
 
 
 class InOrderUnit(ABC):
-    """Works out when instructions are finished, one after the other, when somebody asks.
+    """Computes the begin and end of instructions in order, on demand.
 
-    That is soon enough, and not too soon: who asks goes on behind the instruction's end, so that everything that may
-    get in its way is queued by then.
+    That is the right time: the caller continues after the instruction's end, so that everything that may delay it is
+    queued by then.
 
     Attributes
     ----------
     numbers
-        Of the instructions that have been queued, in the program.
+        Positions in the program of the queued instructions.
     accepted
         For each of them the cycle of its hand-over.
     begun, done
-        For each of them that has been worked out the cycle in which it begins to do something, and that in which it is
+        For each instruction computed so far the cycle in which it begins to execute, and the one in which it is
         finished.
     """
 
     at_once = False
-    """Whether instructions are worked out when they are queued: much of what they meet is then not."""
+    """Whether instructions are computed when they are queued, when the ends of many others are still unknown."""
 
     def __init__(self, waits: Waits) -> None:
         self._waits = waits
@@ -110,8 +110,8 @@ class InOrderUnit(ABC):
         self._compared.append(compared)
 
     def is_in_flight(self, place: int, cycle: int, unknown: bool) -> bool:
-        """Whether instruction number ``place`` is not finished before a cycle. If it is not worked out yet, ``unknown``
-        says so, or that it has been handed over not long before."""
+        """Whether instruction number ``place`` is not finished before ``cycle``. If its end is not computed yet, it
+        counts as in flight if ``unknown`` is set or if it was handed over shortly before."""
         if not 0 <= place < len(self.done):
             return place >= 0 and (unknown or self.accepted[place] >= cycle - _SHORT)
         return self.done[place] >= cycle
@@ -123,19 +123,19 @@ class InOrderUnit(ABC):
         return self.done[place]
 
     def _work_out(self) -> None:
-        """Go on with one instruction."""
+        """Compute the next instruction."""
         begun, done = self._execute(len(self.done))
         self.begun.append(begun)
         self.done.append(done)
 
     def last_done(self) -> int:
-        """The cycle in which everything that is queued is finished; -1 where there is nothing."""
+        """The cycle in which all queued instructions are finished; -1 if there are none."""
         return self.done_at(len(self.numbers) - 1) if self.numbers else -1
 
     def _offered(self, place: int) -> int:
-        """The cycle from which on the unit may take an instruction, because it waits for nothing any more."""
-        # From the queue to a register before the unit, when the command before has left that. The scoreboard knows two
-        # cycles later that what was in the way has ended.
+        """The first cycle in which the unit may take an instruction, with all waits over."""
+        # It moves from the queue to a register before the unit once the previous command has left that. The scoreboard
+        # sees the end of a conflicting instruction two cycles later.
         start = max(self.accepted[place], self._compared[place].end(unknown=not self.at_once), self._taken) + 1
         for other in self._waits.of[self.numbers[place]]:
             start = max(start, self._waits.done_at(other) + 2)
@@ -143,7 +143,8 @@ class InOrderUnit(ABC):
 
     @abstractmethod
     def _execute(self, place: int) -> tuple[int, int]:
-        """When instruction number ``place`` begins and is finished, and in ``_taken`` when it leaves its register."""
+        """The begin and end of instruction number ``place``; sets ``_taken`` to the cycle in which it leaves its
+        register."""
 
 
 def in_question(work: Work) -> list[tuple[Unit, ...]]:
@@ -165,7 +166,7 @@ _HOST = (Unit.HOST_READ, Unit.HOST_WRITE)
 
 
 def conflicts(work: Work) -> list[list[int]]:
-    """For each instruction those older ones that touch the same rows or bytes, if one of the two writes them.
+    """For each instruction the older ones that touch the same rows or bytes, if either of the two writes them.
 
     Only instructions that may be in flight together count: as many of each unit as its queue is deep.
     """
@@ -202,7 +203,7 @@ def _conflict(work: Work, unit: Unit, new: NDArray[np.int64], held: NDArray[np.i
     if unit is Unit.ACTIVATION:
         for read in (work.source, work.operand):
             meets |= work.writes[new] & buffer.meets(new, read, held)
-        # The activation unit reads ahead of what it writes itself.
+        # The activation unit reads ahead of its own writes.
         loads_written = work.writes[held] & ~work.writes[new] & overlap
         return np.where(is_own, reads_written | loads_written, meets | reads_written)
     return ~is_own & (meets | reads_written)

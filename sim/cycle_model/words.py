@@ -38,20 +38,20 @@ class Words:
         return (self._low & np.uint64(0xFF)).astype(np.int64)
 
     def field(self, opcode: Opcode, name: str) -> NDArray[np.int64]:
-        """A field as instructions of ``opcode`` have it; for others the bits at its place."""
+        """A field of ``opcode``'s format; for other instructions the bits at its place."""
         return _extract(self._low, self._high, _FORMATS[opcode].field(name))
 
     def is_(self, *opcodes: Opcode) -> NDArray[np.bool_]:
-        """Which instructions have one of some opcodes."""
+        """A mask of the instructions with one of these opcodes."""
         return np.isin(self.opcode, opcodes)
 
     def sets(self, register: Register) -> NDArray[np.bool_]:
-        """Which instructions write a register."""
+        """A mask of the instructions that write a register."""
         number = self.field(Opcode.SET_CONFIGURATION, "register")
         return self.is_(Opcode.SET_CONFIGURATION) & (number == register)
 
     def register(self, register: Register, name: str) -> NDArray[np.int64]:
-        """A field of a register as each instruction finds it; one that writes the register finds its own value."""
+        """A field of a register at each instruction; an instruction that writes the register sees its own value."""
         value = self.values(register)
         return _extract(value, np.zeros_like(value), REGISTERS[register].field(name))
 
@@ -63,7 +63,7 @@ class Words:
         return self._values[register]
 
     def register_of(self, number: int, register: Register) -> dict[str, int]:
-        """The fields of a register as instruction ``number`` finds them."""
+        """The fields of a register at instruction ``number``."""
         return REGISTERS[register].unpack(int(self.values(register)[number]))
 
 

@@ -1,4 +1,4 @@
-"""What every instruction of a program is for: its unit, what it touches, and how much there is to do."""
+"""The work of every instruction of a program: its unit, its accesses to memories, and its amount of work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Ranges", "Work"]
 _MATRIX = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
 _ALTERNATE = (Opcode.READ_HOST_MEMORY_ALTERNATE, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
 _WRITING = (Role.READ_HOST_MEMORY, Role.RESULT)
-"""Parts of instructions that write unified buffer rows."""
+"""Roles that write unified buffer rows."""
 
 _TRANSFERS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY, *_ALTERNATE)
 
@@ -29,7 +29,7 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ranges:
-    """Rows or bytes from ``first`` up to, but not including, ``end``; ``used`` where an instruction touches any."""
+    """Rows or bytes from ``first`` up to, but not including, ``end``; ``used`` if an instruction touches any."""
 
     first: _Array
     end: _Array
@@ -42,14 +42,15 @@ class Ranges:
 
 
 class Work:
-    """Arrays with an element for each instruction; what an element means is said for those that it concerns.
+    """Arrays with an element for each instruction; an element is meaningful only if its description applies to the
+    instruction.
 
     Parameters
     ----------
     words
         A legal program.
     config
-        The configuration that it is for.
+        The configuration of the core.
     """
 
     def __init__(self, words: Words, config: Config) -> None:
@@ -92,7 +93,7 @@ class Work:
 
     @cached_property
     def check_cycles(self) -> _Array:
-        """From the instruction taken to its hand-over, where nothing is in its way."""
+        """Cycles from taking the instruction to its hand-over, if nothing delays it."""
         has_plane = self.is_convolve | self.is_pooled
         bits = np.ceil(np.log2(self.rows.clip(1))).astype(np.int64)
         return DISPATCH + np.select([has_plane, self.is_alternate], [PLANE, bits.clip(1)], 0)
@@ -171,7 +172,7 @@ class Work:
         """Activate reads two unified buffer rows for each element of the second operand."""
         return self.has_operand & (self.words.register(Register.OPERAND_FORMAT, "wide") != 0)
 
-    # What is touched, as the hardware's scoreboard sees it
+    # Touched rows and bytes, as the hardware's scoreboard compares them
 
     @cached_property
     def writes(self) -> _Flags:
@@ -204,7 +205,7 @@ class Work:
         return self._touched(Memory.HOST, *Role)
 
     def _touched(self, memory: Memory, *roles: Role) -> Ranges:
-        """The ranges of a memory that parts of instructions touch, one for each instruction at the most."""
+        """The ranges of a memory that these roles touch, at most one for each instruction."""
         first, end = np.zeros((2, len(self.words)), np.int64)
         used = np.zeros(len(self.words), np.bool_)
         views = [(self.words.is_(opcode), _View(self, opcode), EFFECTS[opcode]) for opcode in EFFECTS]
@@ -225,7 +226,7 @@ class Work:
 
 
 class _View:
-    """The fields of all instructions as those of one opcode have them: :class:`openmxu.arch.effects.View`."""
+    """A :class:`openmxu.arch.effects.View` of all instructions, with the fields of one opcode."""
 
     def __init__(self, work: Work, opcode: Opcode) -> None:
         self.config = work.config

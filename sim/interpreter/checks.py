@@ -1,4 +1,4 @@
-"""What every simulated device asks of a program and of its memories."""
+"""Checks of programs and memories that all simulated devices share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_memory(name: str, memory: NDArray[np.uint8], *, writeable: bool = Fals
     Raises
     ------
     ValueError
-        It is no C-contiguous uint8 vector, or not writeable where ``writeable`` asks for it; the message says what it
+        It is not a C-contiguous uint8 vector, or not writeable although ``writeable`` is set; the message says what it
         is.
     """
     if not isinstance(memory, np.ndarray):

@@ -1,7 +1,7 @@
-"""The interpreter itself: memories, order, and what each instruction does to the memories.
+"""The interpreter: its memories, and the effect of each instruction on them, in order.
 
-It is the reference for every other device. Nothing in it models time; what it leaves in the memories, the events and
-the faults are what the instruction set says.
+It is the reference for every other device. It does not model time; the contents of memories, the events and the faults
+are those that the instruction set defines.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Interpreter(Device):
         if stride >= self.config.size:
             target[:] = source
             return
-        for row, bytes_ in zip(target, source, strict=True):  # in order, so that the later row stays
+        for row, bytes_ in zip(target, source, strict=True):  # in order: where rows overlap, the later one remains
             row[:] = bytes_
 
     def _read_weights(self, values: Mapping[str, int]) -> None:
@@ -181,7 +181,7 @@ class Interpreter(Device):
             self._queued.append((values["weights"] + tile * tile_bytes, format["zero_point"], signed))
 
     def _take_tile(self) -> NDArray[np.int32]:
-        """The next queued tile; reading weight memory this late is the same, for nothing writes to it."""
+        """The next queued tile. Weight memory may be read this late because nothing writes to it."""
         address, zero_point, signed = self._queued.popleft()
         tile = self._weights[address : address + self.config.tile_bytes]
         return operand(tile, zero_point, signed).reshape(self.config.size, self.config.size)
@@ -236,7 +236,7 @@ class Interpreter(Device):
         self._write_results(values, result)
 
     def _activation_source(self, values: Mapping[str, int]) -> NDArray[np.int32]:
-        """What the bias is added to, (rows, S)."""
+        """The values that the bias is added to, (rows, S)."""
         window = self._checker.register(Register.POOLING_WINDOW)
         plane = self._checker.register(Register.POOLING_PLANE)
         pooling, rows, first = values["pooling"], values["rows"], values["source"]

@@ -1,4 +1,4 @@
-"""Walks over planes as index arrays: which positions the outputs of a convolution or of pooling read."""
+"""Walks over planes as index arrays: the positions that outputs of a convolution or of pooling read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openmxu.arch.numerics import pool
 __all__ = ["convolved_positions", "pooled"]
 
 _ELEMENTS_AT_ONCE = 1 << 22
-"""Of windows that are gathered before they are reduced: bounds the memory that pooling takes."""
+"""Number of elements of windows that are gathered before they are reduced: limits the memory for pooling."""
 
 
 def convolved_positions(
@@ -58,7 +58,7 @@ def pooled(
     -------
     int32, (rows, S).
     """
-    # A window that is larger than the plane never has more positions that count than the plane.
+    # A window larger than the plane has no more positions that count than the plane.
     shape = min(window["height"], plane["height"]), min(window["width"], plane["width"])
     together = max(1, _ELEMENTS_AT_ONCE // (shape[0] * shape[1] * source.shape[1]))
     result = np.empty((rows, source.shape[1]), np.int32)
@@ -72,7 +72,7 @@ def pooled(
 def _windows(
     results: NDArray[np.int64], shape: tuple[int, int], window: Mapping[str, int], plane: Mapping[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Positions of the windows of some results, (n, positions), and which of them count."""
+    """Positions of the windows of some results, (n, positions), and a mask of those that count."""
     output_y, output_x = np.divmod(results, plane["output_width"])
     y, y_inside = _span(output_y * window["stride_y"] - window["pad_top"], window["height"], plane["height"], shape[0])
     x, x_inside = _span(output_x * window["stride_x"] - window["pad_left"], window["width"], plane["width"], shape[1])
@@ -82,7 +82,7 @@ def _windows(
 
 
 def _span(first: NDArray[np.int64], length: int, limit: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """``count`` coordinates from where each window enters the plane, and which are in both of them."""
+    """``count`` coordinates from the point where each window enters the plane, and a mask of those in both."""
     coordinates = np.maximum(first, 0)[:, np.newaxis] + np.arange(count)
     inside = coordinates < np.minimum(first + length, limit)[:, np.newaxis]
     return np.where(inside, coordinates, 0), inside

@@ -22,7 +22,7 @@ __all__ = ["COVERAGE", "LIBRARY_NAME", "RUNTIME_NAME", "TRACES", "build_library"
 LIBRARY_NAME = "libopenmxu.so"
 
 RUNTIME_NAME = "libverilated.a"
-"""Verilator's own library, which every model is linked with."""
+"""Verilator's runtime library, which every model is linked with."""
 
 TRACES = ("vcd", "fst")
 """Waveform formats."""
@@ -32,7 +32,7 @@ COVERAGE = "coverage"
 
 _VERILATOR_OPTIONS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing", "-Wno-fatal"),
-    # Files and functions of bounded size, because the compiler's time grows faster than a function.
+    # Files and functions of bounded size, because compile time grows faster than linearly with a function's size.
     *("--output-split", "10000", "--output-split-cfuncs", "2000"),
 )
 _TRACE_OPTIONS = {
@@ -51,8 +51,8 @@ slow_%.o: OPT_FAST = -O0
 """
 
 _UNIT_BYTES = 1_500_000
-"""C++ that is compiled at once. Each time the compiler spends a second on headers, and several units compile in
-parallel."""
+"""Bytes of C++ per compilation unit. The compiler spends a second on headers for each unit, and several units compile
+in parallel."""
 
 # No -march=native: home directories, and the caches in them, are shared between machines. Hidden symbols, and no
 # unique ones, keep the models of several configurations apart when one process loads them.
@@ -72,7 +72,7 @@ def build_library(
 ) -> Path:
     """Build in ``directory``, which must be empty and without spaces in its path, and return the library's path.
 
-    ``runtime`` returns what :func:`build_runtime` has built for the same trace and tools.
+    ``runtime`` returns the library of :func:`build_runtime` for the same trace and tools.
 
     Raises
     ------
@@ -90,9 +90,9 @@ def build_library(
 
 
 def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress: ProgressHook) -> Path:
-    """Build Verilator's own library in the empty ``directory``, and return its path.
+    """Build Verilator's runtime library in the empty ``directory``, and return its path.
 
-    It takes longer to compile than a small model does, and depends on nothing but the waveform format and the tools.
+    It takes longer to compile than a small model does, and depends only on the waveform format and the tools.
 
     Raises
     ------
@@ -149,7 +149,7 @@ class _Build:
         self.make([f"{unit}.o" for unit in units], count)
 
     def _write_units(self, kind: str, sources: Iterable[Path]) -> list[str]:
-        """Files that include ``sources``; their names without suffix."""
+        """Write files that include ``sources``; returns their names without suffix."""
         units: list[list[Path]] = []
         room = 0
         for source in sorted(sources):
@@ -166,7 +166,7 @@ class _Build:
         return names
 
     def make(self, targets: Sequence[str], on_line: Callable[[str], None] | None = None) -> None:
-        # The makefile's own values are those of the machine on which the package was built.
+        # The makefile's values are those of the machine on which the package was built.
         variables = {
             "CXX": self.tools.gxx,
             "LINK": self.tools.gxx,

@@ -1,4 +1,4 @@
-"""Built libraries, kept by everything that went into them."""
+"""A cache of built libraries, indexed by all inputs of the build."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CACHE_VARIABLE = "OPENMXU_CACHE"
 
 
 def cache_directory() -> Path:
-    """Where built libraries are kept: ``$OPENMXU_CACHE``, or else openmxu's folder in the user's cache."""
+    """The folder of built libraries: ``$OPENMXU_CACHE``, or else openmxu's folder in the user's cache."""
     return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("openmxu"))
 
 
 def library_path(
     config: Config, *, design: Design = CORE, trace: str | None = None, progress: ProgressHook | None = None
 ) -> Path:
-    """The shared library of a configuration, built when the cache does not have it.
+    """The shared library of a configuration, built if it is not in the cache.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def library_path(
     design
         What to compile.
     trace
-        ``"vcd"`` or ``"fst"`` for a model that can write waveforms, ``"coverage"`` for one that counts what is
-        executed; these are slower, and entries of their own.
+        ``"vcd"`` or ``"fst"`` for a model that can write waveforms, ``"coverage"`` for one that counts executed lines;
+        these are slower, and separate entries.
     progress
-        Called while it builds; ``None`` shows a bar when standard error is a terminal.
+        Called during the build; ``None`` shows a bar if standard error is a terminal.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def library_path(
 
 
 def _runtime(root: Path, trace: str | None, tools: Toolchain, report: ProgressHook) -> Path:
-    """Verilator's own library for models with or without waveforms."""
+    """Verilator's runtime library for models with or without waveforms."""
     digest = hashlib.sha256(tools.versions.encode())
     for path in _files((Path(__file__).parent,)):
         digest.update(path.read_bytes())
@@ -88,7 +88,8 @@ def _runtime(root: Path, trace: str | None, tools: Toolchain, report: ProgressHo
 
 
 def _build_once(file: Path, build: Callable[[Path], Path], report: ProgressHook) -> None:
-    """Let ``build`` make ``file``, whose folder is an entry of the cache, unless another process does so meanwhile."""
+    """Let ``build`` make ``file``, whose folder is an entry of the cache, unless another process has built it
+    meanwhile."""
     lock = FileLock(file.parent.with_suffix(".lock"))
     try:
         lock.acquire(blocking=False)
@@ -103,8 +104,8 @@ def _build_once(file: Path, build: Callable[[Path], Path], report: ProgressHook)
 
 
 def _build_entry(entry: Path, build: Callable[[Path], Path]) -> None:
-    # Built elsewhere because make cannot work in a folder with a space in its name; and an entry appears with one
-    # rename, so that nobody ever loads half a library.
+    # Built in a temporary folder because make does not support spaces in paths; and an entry appears with one rename,
+    # so that no process loads an incomplete library.
     with tempfile.TemporaryDirectory(prefix="openmxu-") as directory:
         try:
             library = build(Path(directory))
@@ -120,7 +121,7 @@ def _build_entry(entry: Path, build: Callable[[Path], Path]) -> None:
 
 
 def _entry_name(config: Config, design: Design, trace: str | None, tools: Toolchain) -> str:
-    # The shells are made of the same files as the core: what tells them apart is what is around the model.
+    # The shells have the same source files as the core; their harness files distinguish them.
     digest = hashlib.sha256("\0".join([tools.versions, *design.harness]).encode())
     for path in _files((*design.sources, Path(__file__).parent)):
         digest.update(f"\0{path.name}\0".encode())

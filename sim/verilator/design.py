@@ -1,4 +1,4 @@
-"""What is compiled: a component, the files that define it, and where its memories are."""
+"""Designs to compile: a component, the files that define it, and the paths of its memories."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ __all__ = ["AXI", "CORE", "SERIAL", "Design"]
 
 @dataclass(frozen=True)
 class Design:
-    """A component with the signature of the core, or another one with a harness of its own.
+    """A component with the signature of the core, or another one with a separate harness.
 
     Attributes
     ----------
     make
         Makes the component for a configuration.
     sources
-        Files, and folders of Python files, whose change makes a new build necessary.
+        Files, and folders of Python files, whose change requires a new build.
     unified_buffer
         For a configuration, the arrays of the unified buffer's banks: names of the submodules on the way down from the
         top and of the memory, joined by dots. Row r is element r // banks of bank r % banks.
     accumulators
         The same for the accumulators, one tuple of arrays per column. Row r is element r // n of array r % n.
     netlist
-        A file of Verilog that is compiled in place of what ``make`` makes; ``sources`` must name it.
+        A Verilog file to compile in place of the component that ``make`` returns; ``sources`` must name it.
     selector
-        Name of an input that only the netlist has. It picks one of the netlist's faults, 0 none of them.
+        Name of an input that only the netlist has. It selects one of the netlist's faults, or none with 0.
     harness
         The C++ files around the model, in this module's folder.
     """
@@ -75,12 +75,12 @@ def _make_serial(config: Config) -> wiring.Component:
 
 
 _RETRANSMIT_CYCLES = 20_000
-"""Some hundredths of a second of simulation: what takes a computer longer is rare, and costs a frame."""
+"""Some hundredths of a second of simulation. The computer rarely takes longer to answer; then a frame is sent again."""
 
 _HARDWARE = tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch))
 
 _ACCUMULATOR_BANKS = {"full": (".even", ".odd"), "lite": ("",)}
-"""Of each profile, the memories of a column."""
+"""For each profile, the memories of one accumulator column."""
 
 CORE = Design(
     make=_make_core,

@@ -1,4 +1,4 @@
-"""What can go wrong between a configuration and a running model."""
+"""Errors of building and running a model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class BuildError(DeviceError):
     Attributes
     ----------
     step : str
-        What was being done.
+        The step of the build that failed.
     reason : str
         The first line in which a tool reports an error.
     log : Path
-        Everything that the tools said.
+        File with all output of the tools.
     """
 
     def __init__(self, step: str, reason: str, log: Path) -> None:
@@ -30,7 +30,7 @@ class BuildError(DeviceError):
 
 
 class MissingToolError(DeviceError):
-    """A tool that the build needs is not installed; the message tells how to get it.
+    """A tool that the build needs is not installed; the message says how to get it.
 
     Attributes
     ----------
@@ -43,4 +43,4 @@ class MissingToolError(DeviceError):
 
 
 class BusError(DeviceError):
-    """The hardware broke the rules of one of its ports, for example by an address outside the attached memory."""
+    """The hardware violated the rules of one of its ports, for example by an address outside the attached memory."""

@@ -13,7 +13,7 @@ _WORD = re.compile(r"^ *(?P<memory>\S+)\[(?P<index>\d+)\] = (?P<value>\d+'h[0-9a
 def fold_initial_values(verilog: str) -> str:
     """Replace runs of statements that give consecutive words of a memory one value by loops.
 
-    Yosys writes a statement for each word. As C++, those of a large memory take longer to compile than all logic.
+    Yosys writes one statement for each word. As C++, those of a large memory take longer to compile than all logic.
     """
     lines: list[str] = []
     for _, group in itertools.groupby(enumerate(verilog.splitlines()), _run):
@@ -28,7 +28,7 @@ def fold_initial_values(verilog: str) -> str:
 
 
 def _run(numbered_line: tuple[int, str]) -> tuple[str, str, int] | None:
-    """The same for neighbouring lines that make one loop; ``None`` for every other line."""
+    """The same text for neighbouring lines that form one loop; ``None`` for every other line."""
     number, line = numbered_line
     word = _WORD.match(line)
     return None if word is None else (word["memory"], word["value"], number - int(word["index"]))

@@ -1,4 +1,4 @@
-"""A built library as a Python object: ctypes declarations, and nothing that knows what the core does."""
+"""A built library as a Python object: ctypes declarations, independent of the core's function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Result(IntEnum):
 
 
 class ProtocolError(IntEnum):
-    """What the core did that it must not; ``Error`` of ``streams.h``."""
+    """Violations of protocol by the core; ``Error`` of ``streams.h``."""
 
     NO_ERROR = 0
     MISALIGNED = 1
@@ -61,13 +61,13 @@ class StallPattern(ctypes.Structure):
 
 
 class Memory(ctypes.Structure):
-    """What is behind a port; ``Memory`` of ``channels.h``."""
+    """The memory at a port; ``Memory`` of ``channels.h``."""
 
     _fields_ = [("bytes", c_void_p), ("length", c_uint64), ("base", c_uint64)]
 
 
 class Status(ctypes.Structure):
-    """Where everything stands; ``Status`` of ``harness.h``."""
+    """State of the simulation; ``Status`` of ``harness.h``."""
 
     _fields_ = [
         ("cycle", c_uint64),
@@ -114,7 +114,7 @@ _FUNCTIONS = {
 class Model:
     """One instance of a compiled core with the harness around it.
 
-    Keeps references to the arrays that it was given for as long as the harness may touch them.
+    Keeps references to attached arrays for as long as the harness may access them.
     """
 
     def __init__(
@@ -140,11 +140,11 @@ class Model:
         self._call("destroy")
 
     def reset(self) -> None:
-        """Hold the core in reset for some cycles, and forget everything that was under way."""
+        """Hold the core in reset for some cycles, and drop all pending transfers."""
         self._call("reset")
 
     def attach(self, host: NDArray[np.uint8], weights: NDArray[np.uint8], bases: tuple[int, int] = (0, 0)) -> None:
-        """Make these arrays the memories; ``bases`` are the addresses of their first bytes."""
+        """Use these arrays as the memories; ``bases`` are the addresses of their first bytes."""
         self._memories = (host, weights)
         memories = (
             Memory(array.ctypes.data, array.size, base) for array, base in zip(self._memories, bases, strict=True)
@@ -169,7 +169,7 @@ class Model:
         return Result(self._call("flush", cycles))
 
     def read_register(self, address: int, cycles: int) -> tuple[Result, int]:
-        """Read a management register; the result is ``ENDED`` unless something was wrong."""
+        """Read a management register; the result is ``ENDED`` unless an error occurred."""
         result, (value,) = self.read_registers([address], cycles)
         return result, value
 
@@ -187,7 +187,7 @@ class Model:
         return [_Event(event.kind, event.fault, event.tag, event.index) for event in pointer[:count]]
 
     def status(self) -> Status:
-        """Where everything stands now."""
+        """The current state of the simulation."""
         status = Status()
         self._call("status", byref(status))
         return status

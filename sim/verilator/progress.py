@@ -1,4 +1,4 @@
-"""How far a build is, for people who watch a terminal and for programs."""
+"""Progress of a build, for a terminal and for programs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 __all__ = ["ProgressHook", "showing_progress"]
 
 ProgressHook = Callable[[str, float], None]
-"""Called with what is being done and the part of the whole build that is done, from 0 to 1."""
+"""Called with the current step and the completed fraction of the whole build, from 0 to 1."""
 
 
 @contextmanager
 def showing_progress(title: str, hook: ProgressHook | None) -> Iterator[ProgressHook]:
-    """``hook`` itself, or else a bar on standard error when that is a terminal, or else a hook that does nothing."""
+    """``hook`` if given, else a bar on standard error if that is a terminal, else a hook that does nothing."""
     console = Console(stderr=True)
     if hook is not None:
         yield hook

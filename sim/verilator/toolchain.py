@@ -1,4 +1,4 @@
-"""The programs that a build needs: where they are, which versions, and how to get them."""
+"""The tools that a build needs: their paths, their versions, and how to install them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Paths of the tools, and a text that changes whenever one of them does."""
+    """Paths of the tools, and a text with their versions, which changes with each of them."""
 
     verilator_root: Path
     gxx: str
@@ -33,17 +33,17 @@ class Toolchain:
 
     @property
     def verilator(self) -> str:
-        """The Verilator program itself; the Perl script beside it only picks between this and a debug build."""
+        """The Verilator program itself; the Perl script beside it only selects between this and a debug build."""
         return str(self.verilator_root / "bin" / "verilator_bin")
 
 
 def find_toolchain() -> Toolchain:
-    """The tools that are installed.
+    """Find the installed tools.
 
     Raises
     ------
     MissingToolError
-        One is not; the error names it.
+        A tool is not installed; the error names it.
     """
     gxx = _find_program("g++")
     make = _find_program("make")
