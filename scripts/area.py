@@ -30,7 +30,7 @@ SECTION = "units"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print or write the table; the exit status."""
+    """Print or write the table; returns the exit status."""
     options = _options(arguments)
     try:
         config = Config.for_size(options.size)

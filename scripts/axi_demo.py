@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Run it and print what differs; the exit status."""
+    """Run the demo and print the number of differing outputs; returns the exit status."""
     directory = Path("build/axi_demo").resolve()
     directory.mkdir(parents=True, exist_ok=True)
     try:

@@ -2,10 +2,10 @@
 
     python -m scripts.coverage
 
-What the suite runs on the simulated core runs once more on models that Verilator built with ``--coverage-line`` and
+The suite's programs for the simulated core run once more on models that Verilator built with ``--coverage-line`` and
 ``--coverage-toggle``. A line is a statement block or one outcome of an ``if``, ``case`` or ``?:``; a bit is one of a
 named signal, and has toggled when it both rose and fell. Memories' contents do not count. Instances of one unit count
-together for lines: what one of them executed is executed. Everything is left in the output folder.
+together for lines: a line is executed if one of them executed it. All files stay in the output folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tb.core_checks import Check, checks, configurations
 _FIELD = re.compile(r"\x01([A-Za-z]+)\x02([^\x01']*)")
 _AUTOMATIC = re.compile(r"\\\$\d+ ?")
 _MODULE = re.compile(r"^module \\?(\S+?) ?\(")
-# Declarations of memories, and of values that Yosys numbers.
+# Declarations of memories, and of values that Yosys names by number.
 _UNCOUNTED = re.compile(r"^ *(reg (\[[\d:]+\] )?\S+ +\[[\d:]+\];$|(reg|wire) (\[[\d:]+\] )?\\\$)")
 _SOURCE = re.compile(r'\(\* src = "([^"]*)" \*\)')
 _DECLARATION = re.compile(r"^ *(?:input|output|reg|wire) (?:\[[\d:]+\] )?(\S+) ?(?:=.*)?;")
@@ -54,7 +54,7 @@ class Point:
     kind
         ``line``, ``branch`` or ``toggle``.
     what
-        Which outcome of its statement, or the bit and direction.
+        The outcome of the statement, or the bit and direction.
     module
         The module of the netlist.
     line
@@ -68,14 +68,14 @@ class Point:
 
 
 class Netlist:
-    """The Verilog of one configuration, and what its lines come from."""
+    """The Verilog of one configuration, with the sources of its lines."""
 
     def __init__(self, config: Config, path: Path) -> None:
         self.config = config
         self.path = path
         component = Core(config)
         fragment = Fragment.get(component, None)
-        # As it is compiled, so that Verilator's line numbers are those of the file.
+        # Written as it is compiled, so that Verilator's line numbers match the file.
         text = fold_initial_values(verilog.convert(fragment, name=TOP, ports=ports(component)))
         self.units = units(fragment, TOP)
         self.lines = [_without_toggles(line) if _UNCOUNTED.match(line) else line for line in text.splitlines()]
@@ -83,7 +83,7 @@ class Netlist:
 
     @property
     def design(self) -> Design:
-        """The netlist as something to simulate."""
+        """The netlist as a design for the simulator."""
         return dataclasses.replace(CORE, netlist=self.path, sources=(self.path,))
 
     def unit(self, point: Point) -> str:
@@ -94,7 +94,7 @@ class Netlist:
 
     @cached_property
     def _targets(self) -> dict[tuple[str, str], str]:
-        """The register behind each value that a process computes for it, by module."""
+        """The register for each next value that a process computes, by module."""
         found = {}
         for module, line in self._modules():
             if match := _REGISTER.match(line):
@@ -103,7 +103,7 @@ class Netlist:
 
     @cached_property
     def _sources(self) -> dict[tuple[str, str], str]:
-        """Where each signal is declared, by module."""
+        """The source line of each signal's declaration, by module."""
         found, source = {}, ""
         for module, line in self._modules():
             if match := _DECLARATION.match(line):
@@ -120,7 +120,7 @@ class Netlist:
             yield module, line
 
     def describe(self, point: Point) -> tuple[str, str]:
-        """The signal that a line computes, with the condition that never held; and where it is in the source."""
+        """The signal that a line computes, with the condition that never held, and its place in the source."""
         for line in self.lines[point.line - 1 :]:
             if (match := _TARGET.match(line)) and not line.lstrip().startswith(("if ", "end", "case")):
                 target = self._targets.get((point.module, match[1]), match[1])
@@ -135,7 +135,7 @@ def _without_toggles(line: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A point apart from its instance: equal for all instances of a unit, in all configurations."""
+    """A point without its instance: equal for all instances of a unit, in all configurations."""
 
     unit: str
     kind: str
@@ -145,7 +145,7 @@ class Place:
 
 
 class _Files:
-    """A path that is another file each time it is asked for: every device of a check writes one of its own."""
+    """A path that names a new file each time it is used, so that every device of a check writes a separate file."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -156,14 +156,14 @@ class _Files:
         return str(self._directory / f"{self._count}.dat")
 
     def take(self) -> Iterator[Path]:
-        """The files written since the last time, which are deleted afterwards."""
+        """The files written since the last call; they are deleted afterwards."""
         for path in sorted(self._directory.glob("*.dat")):
             yield path
             path.unlink()
 
 
 def run(netlist: Netlist, every: Sequence[Check], progress: Callable[[Check], None]) -> Counter[Point]:
-    """Run all checks on a netlist; how often each of its points was reached.
+    """Run all checks on a netlist; returns how often each of its points was reached.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _decoded(name: str) -> str:
 
 
 def places(netlist: Netlist, counts: Counter[Point]) -> Iterator[tuple[Place, Point, int]]:
-    """Where each point is, apart from its instance; without those of names and statements that Yosys made up."""
+    """The place of each point without its instance; points of names and statements that Yosys made up are left out."""
     seen: Counter[tuple[str, Place]] = Counter()
     for point in sorted(counts, key=lambda point: point.line):
         unit = netlist.unit(point)
@@ -222,7 +222,7 @@ def places(netlist: Netlist, counts: Counter[Point]) -> Iterator[tuple[Place, Po
 
 @dataclass
 class Unit:
-    """What of one unit was reached."""
+    """The coverage of one unit."""
 
     lines: dict[Place, int] = field(default_factory=dict)
     sources: dict[Place, str] = field(default_factory=dict)
@@ -244,7 +244,7 @@ class Unit:
         return sorted({name for (name, _), count in self.bits.items() if count == 0})
 
     def row(self) -> tuple[int, int, int, int]:
-        """Lines, executed ones, bits, toggled ones."""
+        """The numbers of lines, executed lines, bits, and toggled bits."""
         bits = len({name for name, _ in self.bits})
         lines = len(self.lines)
         return lines, lines - len(self.never_executed()), bits, bits - len(self.never_toggled())
@@ -261,7 +261,7 @@ def collect(results: Sequence[tuple[Netlist, Counter[Point]]]) -> dict[str, Unit
 
 
 def report(units: dict[str, Unit]) -> str:
-    """The table of all units, what was never executed, and which bits never toggled."""
+    """The table of all units, and lists of lines never executed and bits never toggled."""
     rows = {name: unit.row() for name, unit in units.items()}
     rows["all"] = tuple(map(sum, zip(*rows.values(), strict=True)))
     text = ["| unit | lines | executed | bits | toggled |", "| --- | ---: | ---: | ---: | ---: |"]

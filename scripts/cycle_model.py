@@ -37,7 +37,7 @@ SIZES = (8, 16)
 BATCH = 8
 
 GEMMS = ((1, 512, 512), (8, 64, 64), (64, 64, 64), (100, 70, 50), (16, 256, 512), (256, 256, 256), (512, 512, 512))
-"""M, K, N: those of the README, and others that weights, transfers or the activation unit hold up."""
+"""M, K, N: those of the README, and others that weights, transfers or the activation unit limit."""
 
 CONVOLUTIONS = (
     (64, 64, 32, 32, 3, 1, 2),
@@ -46,7 +46,7 @@ CONVOLUTIONS = (
     (16, 32, 32, 32, 1, 2, 1),
     (24, 24, 15, 17, 5, 1, 3),
 )
-"""Channels in and out, height, width, kernel, stride, pooling: that of the README, and others."""
+"""Channels in and out, height, width, kernel, stride, pooling: the convolution of the README, and others."""
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "cycle_model.md"
 MARKS = ("<!-- scripts/cycle_model.py --write -->\n", "<!-- end -->\n")
@@ -56,7 +56,7 @@ Inputs = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the model and the RTL say about one program."""
+    """Predicted and simulated cycles of one program."""
 
     name: str
     size: int
@@ -66,12 +66,12 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, as a part of what was measured."""
+        """Error of the prediction, as a fraction of the measured cycles."""
         return self.predicted / self.measured - 1
 
 
 def case_names() -> list[str]:
-    """What can be compared."""
+    """Names of all cases."""
     gemms = [f"gemm {m} {k} {n}" for m, k, n in GEMMS]
     return [*gemms, *(f"conv {' '.join(map(str, shape))}" for shape in CONVOLUTIONS), *network_names()]
 

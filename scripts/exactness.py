@@ -8,18 +8,19 @@ Expected outputs are ONNX Runtime's own, at its default optimization level. Grap
 DequantizeLinear are laid out so that it fuses them to integer kernels, as it does for quantizers' models; for int8 that
 takes session.qdqisint8allowed, its default on ARM (on x86 it computes such convolutions in float32).
 
-Exact families: 0 outputs may differ. In the others outputs may be 1 apart. openmxu scales an integer, rounds it half to
-even, and adds the zero point. ONNX Runtime adds the zero point to the scaled float32 value and rounds then: with an odd
-zero point an exact tie goes the other way, and next to a tie the float32 sum is rounded once more. Average pooling
-there divides a float32 sum of scaled values, here the integer sum is scaled once; QLinearAdd there adds products with
-fused multiplications in float32, here in fixed point. Ties are rare, unless all scales are powers of two: these models
-are families of their own. The compiler lets ONNX Runtime compute the tables of functions where it is installed: their
-families compare look-ups, types and quantization, not exponentials. The values of other functions than the named ones
-may depend on a value's place in a vector; they may be 1 apart, too.
+In exact families no output may differ. In the others outputs may be 1 apart. openmxu scales an integer, rounds it half
+to even, and adds the zero point. ONNX Runtime adds the zero point to the scaled float32 value before it rounds: with an
+odd zero point an exact tie goes the other way, and next to a tie the float32 sum is rounded once more. For average
+pooling ONNX Runtime divides a float32 sum of scaled values, while openmxu scales the integer sum once; for QLinearAdd
+ONNX Runtime adds products with fused multiplications in float32, openmxu in fixed point. Ties are rare, unless all
+scales are powers of two: such models form separate families. The compiler lets ONNX Runtime compute the tables of
+functions if it is installed: their families compare look-ups, types and quantization, not exponentials. In the family
+of other functions ONNX Runtime's result may depend on a value's place in a vector; outputs may be 1 apart, too.
 
 Exit status 1 when an output differs by more than its family allows, a model is refused, or outputs vary too little to
 prove anything. Every such model is printed with the command that runs it alone. On x86 processors without VNNI
-instructions, ONNX Runtime's kernels for uint8 by int8 may saturate sums of two products; this is told first.
+instructions, ONNX Runtime's kernels for uint8 by int8 may saturate sums of two products; a warning about this is
+printed first.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ from scripts.random_models import FAMILIES, Case, Family, make_model, random_byt
 __all__ = ["Comparison", "Tally", "compare", "main", "random_bytes", "reference"]
 
 OUTPUTS = {"interpreter": 100_000, "verilator": 10_000}
-MODELS = {"interpreter": 512, "verilator": 1}  # 512 of them have every zero point
+MODELS = {"interpreter": 512, "verilator": 1}  # 512 models cover every zero point
 SIZES = {"interpreter": (2, 4, 8, 16, 32), "verilator": (4, 8)}
 STOP_AFTER = 10
-"""Failed models of one family."""
+"""Number of failed models after which a family stops."""
 LEAST_VARIED = 0.3
 
 
@@ -93,7 +94,7 @@ class Tally:
 
     @property
     def passed(self) -> bool:
-        """Whether the family shows what it should."""
+        """Whether the family's outputs vary enough and differ no more than allowed."""
         return not self.failed and self.varied >= LEAST_VARIED * self.outputs
 
 
@@ -155,7 +156,7 @@ class _Campaign:
         options, tally = self._options, Tally()
         task = self._progress.add_task(family.name, total=options.outputs)
         for number in self._numbers(tally):
-            # In 512 models, every zero point meets both of two sizes.
+            # In 512 models, every zero point occurs with both of two sizes.
             size = options.size[(number + number // 256) % len(options.size)]
             case = family.case(options.seed, number)
             try:

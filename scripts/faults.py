@@ -11,7 +11,7 @@ Resets: a random program is reset in a random cycle, and the next one must be ri
 Random words: any 128 bits, or a known opcode with any fields. Each is a program; the interpreter must raise the same
 fault at the same instruction, or leave the same bytes. Bytes outside the windows may not change.
 
-Exit status 1 when a fault was not told as it should, or anything differs.
+Exit status 1 when a fault was not reported as it should be, or anything differs.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ CONFIG = Config(
     weight_data_bytes=8,
     host_address_width=24,
 )
-"""Small, and odd in every way; the configuration of the tests of the simulated AXI shell."""
+"""A small and irregular configuration, as in the tests of the simulated AXI shell."""
 
 MEMORY_BYTES = 1 << 18
 RING_BYTES = 1 << 12
 SHORT_LIMIT = 5_000
-"""A limit that no instruction of a random program reaches, and a large window does."""
+"""A limit in cycles that no instruction of a random program reaches, but a large window does."""
 
 GUARD = 0xA5
 
 
 @dataclass
 class Row:
-    """A line of the table: what was provoked how often, told by the right exception, and recovered from."""
+    """A line of the table: how often a fault was provoked, reported by the right exception, and recovered from."""
 
     name: str
     provoked: int = 0
@@ -72,16 +72,16 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Whether it happened at all, and was told and recovered from each time."""
+        """Whether it was provoked at all, and reported and recovered from each time."""
         return 0 < self.provoked == self.told == self.recovered
 
 
 class StoppedError(Exception):
-    """The driver's program stands still."""
+    """The cycles of a run are over, and its program is stopped."""
 
 
 class StoppableAxi(SimulatedAxi):
-    """Waits, if ``cycles`` is a number, for so many cycles in all, whatever happens."""
+    """A simulated AXI shell that stops after ``cycles`` cycles of waiting in all, if that is a number."""
 
     cycles: int | None = None
 
@@ -98,7 +98,7 @@ class StoppableAxi(SimulatedAxi):
 
 
 class Pair:
-    """The RTL and the interpreter, whose memories and registers are the same."""
+    """The RTL and the interpreter, with equal memories and registers."""
 
     def __init__(self, seed: int, stall_probability: float = 0.2) -> None:
         self.transport = StoppableAxi(
@@ -116,14 +116,14 @@ class Pair:
         self.rtl.close()
 
     def reset(self) -> None:
-        """Registers as after power-on; the memories of both are cleared, because a fault of the shell may leave
-        anything in them."""
+        """Reset the registers and clear the memories of both, because a fault of the shell leaves undefined contents in
+        them."""
         self.rtl.scrub()
         self.rtl.reset()
         self.interpreter.scrub()
 
     def difference(self, case: Case) -> str | None:
-        """Runs a case on both; what differs."""
+        """Run a case on both; returns the difference, if any."""
         hosts = case.host_memory.copy(), case.host_memory.copy()
         for program in case.executions():
             outcomes = [
@@ -137,12 +137,12 @@ class Pair:
         return None
 
     def recovers(self, seed: int) -> str | None:
-        """Runs a random program without faults on both; what differs."""
+        """Run a random program without faults on both; returns the difference, if any."""
         return self.difference(generate(CONFIG, seed, 20, fault_probability=0.0))
 
 
 def core_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[Row]:
-    """Every fault that the core finds in instructions, in the state that a random program leaves."""
+    """Every fault that the core detects in instructions, in the state that a random program leaves."""
     for code in CORE_FAULTS:
         row = Row(code.name)
         for _ in range(times):
@@ -167,7 +167,7 @@ def core_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[Ro
 class Trouble:
     """A way to provoke a fault of the shell.
 
-    ``program`` faults at its instruction ``index`` when ``memory`` gives ``reply`` for the bytes at ``address``.
+    ``program`` faults at its instruction ``index`` when ``memory`` answers with ``reply`` for the bytes at ``address``.
     """
 
     name: str
@@ -245,7 +245,7 @@ def shell_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[R
 
 
 def resets(pair: Pair, count: int, rng: np.random.Generator) -> Row:
-    """Random programs that are reset in a random cycle; ``told`` counts those that had not ended before."""
+    """Random programs that are reset in a random cycle; ``told`` counts those that had not ended by then."""
     row = Row("RESET in any cycle")
     while row.provoked < count:
         pair.reset()
@@ -275,7 +275,7 @@ def _random_word(rng: np.random.Generator) -> Instruction:
     format = FORMATS[int(rng.integers(len(FORMATS)))]
     word &= format.defined_mask & ~0xFF
     if kind == 3:
-        # Small numbers are legal more often.
+        # Small numbers are more often legal.
         word &= sum(min(item.mask, 0x1F << item.offset) for item in format.fields)
     return Instruction(word | format.opcode)
 
@@ -305,7 +305,7 @@ def random_words(pair: Pair, count: int, rng: np.random.Generator) -> Row:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Provoke and report; the exit status."""
+    """Provoke the faults and report the results; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20, help="how often each fault is provoked; default: %(default)s")
     parser.add_argument("--resets", type=int, default=500, help="of running programs; default: %(default)s")

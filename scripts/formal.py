@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Prove what the units promise, and print each property with how it is proved.
+"""Prove the properties of the units, and print each property with its method of proof.
 
 Yosys comes from PyPI, and so does the solver, z3 (``pip install openmxu[formal]``). Every claim is proved by induction,
-or for a number of cycles after reset, with the reason; what must be possible for the claims to say anything is covered.
+or for a number of cycles after reset, with the reason; covers show that the situations that claims refer to can occur.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MissingToolError(Exception):
 
 
 class Together(Elaboratable):
-    """Several proofs side by side, for one start of the tools."""
+    """Several proofs side by side, for one run of the tools."""
 
     def __init__(self, proofs: Sequence[Proof]) -> None:
         self.proofs = proofs
@@ -50,16 +50,16 @@ class Together(Elaboratable):
 
 @dataclass(frozen=True)
 class Run:
-    """One start of the tools.
+    """One run of the tools.
 
     Attributes
     ----------
     name
-        Of its folder.
+        Name of its folder.
     mode, depth
-        What sby is to do, and for how many cycles.
+        The mode of sby, and the number of cycles.
     proofs
-        What it is to do it with.
+        The proofs in this run.
     """
 
     name: str
@@ -68,14 +68,14 @@ class Run:
     proofs: tuple[Proof, ...]
 
     def go(self, folder: Path) -> str:
-        """Do it; returns the end of the log, or nothing if all is well."""
+        """Run the tools; returns the end of the log, or an empty string on success."""
         folder = folder / self.name
         folder.mkdir(parents=True, exist_ok=True)
         top = Together(self.proofs)
         fragment = Fragment.get(top, "formal")
         text = rtlil.convert(fragment, name=TOP, ports=top.ports, platform="formal")
         (folder / "proof.il").write_text(text)
-        trace = "off" if self.mode == "cover" else "on"  # one for everything that is reached would take minutes
+        trace = "off" if self.mode == "cover" else "on"  # traces of all covers would take minutes
         (folder / "run.sby").write_text(
             f"[options]\nmode {self.mode}\ndepth {self.depth}\nvcd {trace}\n[engines]\nsmtbmc z3\n"
             f"[script]\nread_rtlil proof.il\nprep -top {TOP}\n[files]\nproof.il\n"
@@ -97,9 +97,9 @@ def tool(name: str) -> str:
 
 
 def plan(proofs: Sequence[Proof]) -> list[Run]:
-    """Inductions of one module and depth together, what must be possible of each module together, each bounded proof
-    alone, and each that takes minutes: all at once would be more than the solver likes, and one by one more starts than
-    needed."""
+    """Group proofs into runs: one for the inductions of each module and depth, one for the covers of each module, and
+    one for each bounded or slow proof. A single run of all would overload the solver, and one run for each would start
+    the tools too often."""
     runs = []
     for module in dict.fromkeys(type(proof).__module__ for proof in proofs):
         name = module.rpartition(".")[2]
@@ -118,7 +118,7 @@ def plan(proofs: Sequence[Proof]) -> list[Run]:
 
 
 def report(run: Run, log: str, seconds: float) -> str:
-    """What a run shows, property by property."""
+    """The results of a run, property by property."""
     if run.mode == "cover":
         verdict = "NOT REACHED" if log else "reached"
         return f"{verdict} within {run.depth} cycles: what must be possible ({run.name}: {seconds:.0f} s)\n{log}"
@@ -133,7 +133,7 @@ def report(run: Run, log: str, seconds: float) -> str:
 
 
 def main() -> int:
-    """Run the proofs; the exit status."""
+    """Run the proofs; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="only proofs of units whose name contains one of these")
     parser.add_argument("--output", type=Path, default=Path("build/formal"), help="folder of all files")

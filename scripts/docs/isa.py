@@ -206,7 +206,7 @@ def registers() -> str:
 
 
 def profiles() -> str:
-    """What the smaller profiles have."""
+    """The features of the smaller profiles."""
     texts = [
         "## Profiles",
         "A configuration's `profile` says which part of the instruction set its cores execute: `full` is all of it. "
@@ -307,7 +307,7 @@ def document() -> str:
 
 
 def main() -> int:
-    """Write or check the document; the exit status."""
+    """Write or check the document; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail when the document is stale")
     parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="the document (default: docs/isa.md)")

@@ -67,7 +67,7 @@ def bits(field: RegisterField) -> str:
 
 
 def description(register: DeviceRegister) -> str:
-    """What a register means, with what is special about it."""
+    """The description of a register, with its special properties."""
     text = register.description
     if register.address_parameter is not None:
         text += f"; has the bits of `{register.address_parameter}`"
@@ -98,7 +98,7 @@ def document() -> str:
 
 
 def main() -> int:
-    """Write or check the files; the exit status."""
+    """Write or check the files; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is stale")
     parser.add_argument("--output", type=Path, default=FOLDER, help="their folder (default: docs)")

@@ -1,4 +1,4 @@
-"""What a board's FPGA is made of: the board's top with its pins, as source of an implementation and as bitstream."""
+"""Designs for boards: the board's top with its pins, as source of an implementation and as bitstream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def find_board(name: str) -> Board:
     Raises
     ------
     FlowError
-        There is none; the message lists them.
+        There is no such board; the message lists the known ones.
     """
     if name not in BOARDS:
         raise FlowError(f"unknown board {name!r}; known: {', '.join(BOARDS)}")
@@ -34,7 +34,7 @@ def find_board(name: str) -> Board:
 
 
 def prepare(board: Board, top: BoardTop, target: Target, **options: str) -> BuildPlan:
-    """What Amaranth makes of a board's design: Verilog, constraints, and scripts of the platform's toolchain.
+    """Amaranth's build plan for a board's design: Verilog, constraints, and scripts of the platform's toolchain.
 
     ``options`` are the platform's, like ``toolchain``.
     """
@@ -44,12 +44,12 @@ def prepare(board: Board, top: BoardTop, target: Target, **options: str) -> Buil
 
 
 def on_board(board: Board, config: Config, frequency: float, baud: int) -> tuple[Source, float]:
-    """The board's design as source of an implementation, and the clock that its loop makes, in MHz.
+    """The board's design as source of an implementation, and the clock that its PLL generates, in MHz.
 
     Raises
     ------
     ValueError
-        The loop cannot make anything like this frequency, or the clock not this baud rate.
+        The PLL cannot generate a frequency close to this one, or the clock does not allow this baud rate.
     """
     part = find_part(board.part)
     top = BoardTop(board, config, frequency, baud)
@@ -79,7 +79,7 @@ def make_bitstream(made: Implementation, part: Part, frequency: float) -> Path:
     Raises
     ------
     TimingError
-        It is slower than the clock, in MHz.
+        Its highest frequency is less than the clock's.
     MissingToolError, ToolError
         As :func:`~scripts.fpga.tools.run_tool`.
     """
@@ -104,4 +104,4 @@ _PACKERS = {
         f"{stem}.fs",
     ),
 }
-"""What makes a bitstream of a placed design: tool, arguments, product."""
+"""The commands that make a bitstream of a placed design: tool, arguments, product."""

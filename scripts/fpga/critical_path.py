@@ -1,4 +1,4 @@
-"""The slowest path of a placed design, told by the components that it runs through."""
+"""The slowest path of a placed design, described by the components that it runs through."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CELL_TYPES = re.compile(r"_(?:TRELLIS_FF|LUT\d|CCU2C|PFUMX|L6MUX21|MULT\w+|SB_\
 
 
 def core_of(modules: Collection[str]) -> str:
-    """The path of the core, with a dot behind it where it is not the top."""
+    """The hierarchical path of the core, followed by a dot; empty if the core is the top."""
     inside = "unified_buffer"
     paths = [path for path in modules if path == inside or path.endswith(f".{inside}")]
     return min(paths, key=len, default=inside).removesuffix(inside)
@@ -21,7 +21,7 @@ def core_of(modules: Collection[str]) -> str:
 def component_of(cell: str, modules: Collection[str]) -> str:
     """The innermost component that a cell belongs to, as a path of Amaranth's names; empty for the top.
 
-    Cells have the names of the instances around them, or of a net in one, joined by dots.
+    A cell's name consists of the names of the instances around it, or those of a net, joined by dots.
     """
     parts = re.sub(r"\$\d+(?=\.|$)", "", cell).split(".")
     for length in range(len(parts) - 1, 0, -1):
@@ -36,10 +36,10 @@ def critical_path(paths: Sequence[Mapping[str, Any]], modules: Collection[str]) 
     Returns
     -------
     dict or None
-        ``from`` and ``to``, the components at its ends; ``through``, all components on its way, those of the core
-        by their names in it; ``delay_ns``, of which
-        ``logic_ns`` in cells and ``routing_ns`` between them; ``levels``, cells between the registers; ``steps``, each
-        with its delay in ns, its kind, and the cell and port that it leads to. ``None`` where there is no such path.
+        ``from`` and ``to``, the components at its ends; ``through``, all components on its way, those of the core by
+        their names in it; ``delay_ns``, of which ``logic_ns`` in cells and ``routing_ns`` between them; ``levels``,
+        cells between the registers; ``steps``, each with its delay in ns, its kind, and the cell and port that it leads
+        to. ``None`` if there is no such path.
     """
     between = [path for path in paths if path["path"] and "<async>" not in path["from"] + path["to"]]
     if not between:
@@ -76,7 +76,7 @@ def critical_path(paths: Sequence[Mapping[str, Any]], modules: Collection[str]) 
 
 
 def text_of(path: Mapping[str, Any]) -> str:
-    """A line for each net on the way, with the time since the clock's edge when it has passed it."""
+    """A line for each net on the path, with the time since the clock edge at its end."""
     lines, total = [], 0.0
     for step in path["steps"]:
         total += step["ns"]
@@ -88,5 +88,5 @@ def text_of(path: Mapping[str, Any]) -> str:
 
 
 def _short(cell: str) -> str:
-    """The net that Yosys named a cell after: cells that drive one another are named one after the other."""
+    """The net that Yosys named a cell after: names of cells that drive one another are appended."""
     return _CELL_TYPES.split(cell, maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""What can go wrong between a description and a bitstream; each told in one line."""
+"""Errors between a description and a bitstream, each with a message of one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DoesNotFitError", "FlowError", "MissingToolError", "NetlistError", "
 
 
 class FlowError(Exception):
-    """Something went wrong."""
+    """An error of the FPGA flow."""
 
 
 class MissingToolError(FlowError):
@@ -28,16 +28,16 @@ class ToolError(FlowError):
 
 
 class NetlistError(FlowError):
-    """A netlist is there, but it is not the described hardware."""
+    """The netlist no longer matches the design."""
 
 
 class TimingError(FlowError):
-    """A bitstream would run faster than its slowest path."""
+    """The clock of a bitstream is faster than its slowest path allows."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """How much of something a design needs and a part has."""
+    """The amount of a resource that a design needs and a part has."""
 
     used: int
     available: int
@@ -49,7 +49,7 @@ class DoesNotFitError(FlowError):
     Attributes
     ----------
     usage
-        What the design needs of everything that the part has, by the place-and-route tool's names.
+        The design's use of each resource of the part, by the place-and-route tool's names.
     """
 
     def __init__(self, part: str, usage: Mapping[str, Usage], reason: str = "") -> None:
@@ -59,5 +59,5 @@ class DoesNotFitError(FlowError):
 
     @property
     def overflows(self) -> dict[str, Usage]:
-        """What there is too little of; empty where the placer found no place for another reason."""
+        """The resources that the part has too few of; empty if the placer failed for another reason."""
         return {name: item for name, item in self.usage.items() if item.used > item.available}

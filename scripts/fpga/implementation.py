@@ -28,15 +28,15 @@ __all__ = ["OUT_OF_CONTEXT", "OUT_OF_CONTEXT_MHZ", "Implementation", "Source", "
 OUT_OF_CONTEXT = "out of context"
 
 OUT_OF_CONTEXT_MHZ = 130.0
-"""What placements aim at: more than any of them reaches, so that no path is good enough."""
+"""Target frequency of placements: more than any of them reaches, so that every path is optimized."""
 
 Say = Callable[[str], None]
-"""Takes a line on what is done next."""
+"""Called with a line about the next step."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is placed where.
+    """A design and the part that it is placed on.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Source:
     verilog
         All modules.
     constraints
-        Name and text of a file with pins and clocks; ``None`` out of context.
+        Name and text of a file that defines pins and clocks; ``None`` out of context.
     """
 
     target: str
@@ -64,16 +64,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Implementation:
-    """What came of it.
+    """The result of an implementation.
 
     Attributes
     ----------
     netlist
-        Of the family's cells.
+        The netlist of the family's cells.
     placements
-        One for each seed; none where the design does not fit.
+        One for each seed; empty if the design does not fit.
     report
-        What ``report.json`` holds.
+        The contents of ``report.json``.
     """
 
     netlist: Netlist
@@ -82,7 +82,7 @@ class Implementation:
 
     @property
     def fastest(self) -> Placement:
-        """The placement that a bitstream is made of."""
+        """The fastest placement, which a bitstream is made of."""
         return max(self.placements, key=lambda placement: placement.fmax)
 
 
@@ -106,18 +106,18 @@ def out_of_context(config: Config, part: Part) -> Source:
 def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: float, say: Say) -> Implementation:
     """Synthesize, place and route, and write ``report.json``, all of it in ``folder``.
 
-    A design that does not fit has a report, too.
+    A report is also written for a design that does not fit.
 
     Parameters
     ----------
     source
-        What is placed where.
+        The design and its part.
     folder
-        For all files.
+        Folder of all files.
     seeds
-        Of placements; the report has the median.
+        Seeds of the placements; the report has their median.
     frequency
-        What placements aim at, in MHz.
+        Target frequency of placements, in MHz.
     say
         Called before each step.
 
@@ -126,7 +126,7 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     MissingToolError, ToolError
         A tool is missing or failed.
     NetlistError
-        The netlist is not the described hardware.
+        The netlist no longer matches the design.
     """
     report_path = folder / "report.json"
     report_path.unlink(missing_ok=True)
@@ -143,11 +143,11 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
             netlist = with_matched_blocks(netlist, source.part, scarce, frequency=frequency, constraints=constraints)
         say(f"placements with {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}")
         place_seed = partial(_place_seed, netlist, source.part, frequency, constraints)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a process
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread waits for a process
             placements = list(pool.map(place_seed, seeds))
         usage = placements[0].usage
     except DoesNotFitError as error:
-        # Whether there is a place for everything may depend on the seed; a part is then too small.
+        # Whether the placer succeeds may depend on the seed; if one seed fails, the part is too small.
         placements, usage = [], error.usage
     report = make_report(source.target, source.config, source.part, netlist, placements, usage)
     write_report(report, report_path)
@@ -159,7 +159,7 @@ def _place_seed(netlist: Netlist, part: Part, frequency: float, constraints: str
 
 
 def _synthesize(source: Source, folder: Path, say: Say) -> Netlist:
-    """The netlist, with as many memories in blocks as the part has blocks."""
+    """Synthesize the netlist, with memories in distributed RAM if the part has too few blocks."""
     part, top = source.part, source.top
     netlist = synthesize(source.verilog, top, part.family, folder, part.array_sites)
     places = sum(len(part.block_sites.get(kind, ())) for kind in part.block_rams)

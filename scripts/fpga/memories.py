@@ -1,4 +1,4 @@
-"""Where the memories of the core went: they must be blocks of memory, not flip-flops."""
+"""Checks how the core's memories are mapped: they must become block RAM, not flip-flops."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ MEMORIES = {
     "full": (*_EVERY, "weight_fifo", "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
     "lite": (*_EVERY, "weights", "activation_unit.biases", "activation_unit.scales"),
 }
-"""What the names of the memories begin with that must be blocks, from the core on, for each profile."""
+"""Prefixes of the names, from the core on, of memories that must map to block RAM, for each profile."""
 
 
 def blocks_of_memories(netlist: Netlist, part: Part, profile: str) -> dict[str, int]:
-    """How many blocks each memory of the core is made of, of those that are to be in any; nothing where there is no
-    core."""
+    """The number of blocks of each memory of the core that must map to block RAM; empty if there is no core."""
     core = core_of(netlist.modules)
     if f"{core}unified_buffer" not in netlist.modules:
         return {}
@@ -39,6 +38,6 @@ def blocks_of_memories(netlist: Netlist, part: Part, profile: str) -> dict[str, 
 
 
 def errors_of_memories(blocks: dict[str, int]) -> list[str]:
-    """What is wrong with these: one line, or nothing."""
+    """The errors in these numbers: one line, or empty."""
     missing = [memory for memory, count in blocks.items() if count == 0]
     return [f"no block RAM inferred for {', '.join(missing)}"] if missing else []

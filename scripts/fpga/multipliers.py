@@ -1,4 +1,4 @@
-"""How many processing elements of an array have a multiplier block, where a part has too few for all of them."""
+"""Selects the number of processing elements with a multiplier block, if a part has too few for all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["target_for"]
 
 _MODULE = re.compile(r"^module \\?([^\s(]+).*?^endmodule", re.MULTILINE | re.DOTALL)
 _PRODUCT = re.compile(r" \* (?!\d+'h0*[1248]0*;)|^ *(?:MULT18X18D|MULT9X9|MULT18X18|SB_MAC16) ", re.MULTILINE)
-"""What takes a block. A product by a power of two, as selects of words have one, is wires."""
+"""A statement or cell that takes a multiplier block. A product by a power of two, as in word selects, is only wires."""
 
 
 def target_for(config: Config, part: Part, verilog: Callable[[Target], str]) -> Target:
@@ -24,9 +24,9 @@ def target_for(config: Config, part: Part, verilog: Callable[[Target], str]) -> 
     config
         Sizes of the core.
     part
-        What the target is.
+        The FPGA.
     verilog
-        Makes the design's Verilog for a target; it is called where blocks may be too few.
+        Makes the design's Verilog for a target; it is called if the part may have too few blocks.
     """
     target = Target(part.family)
     if config.size**2 <= part.multipliers // 2:

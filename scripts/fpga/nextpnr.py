@@ -29,7 +29,7 @@ _RESULTS = {
 
 @dataclass(frozen=True)
 class Placement:
-    """What nextpnr reached with one seed.
+    """The result of nextpnr with one seed.
 
     Attributes
     ----------

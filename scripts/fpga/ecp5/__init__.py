@@ -1,1 +1,1 @@
-"""What is placed on ECP5 before nextpnr runs, and where its blocks are."""
+"""Changes to ECP5 netlists and placements before nextpnr runs, and the places of the die's blocks."""

@@ -1,8 +1,7 @@
-"""Places for block RAM and multiplier blocks near what a first placement has put around them.
+"""Places for block RAM and multiplier blocks near the cells that a first placement has put around them.
 
-A placer that takes blocks one after the other, looking for a place at random, leaves many far from what they are
-connected with. All of them together have a best assignment to the part's places: with the logic where it is, the least
-wire.
+A placer that places blocks one after the other, at random, leaves many far from the cells that they are connected to.
+This module assigns all blocks together to the part's places such that, with the logic in place, wires are shortest.
 """
 
 from __future__ import annotations
@@ -20,37 +19,38 @@ __all__ = ["match_blocks", "scarce_sites"]
 
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")
 _FEW = 40
-"""Nets that reach more cells say little on where one of them belongs."""
+"""Nets with more cells say little about the best place of one of them."""
 
 
 def scarce_sites(types: Mapping[str, int], sites: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """The places of those types of blocks that take more than half of theirs: others find one wherever they look."""
+    """The places of those types of blocks that need more than half of them: the placer easily finds places for the
+    others."""
     return {kind: names for kind, names in sites.items() if 2 * types.get(kind, 0) > len(names)}
 
 
 def match_blocks(
     netlist: dict[str, Any], top: str, sites: Mapping[str, Sequence[str]], placed: Mapping[str, Any]
 ) -> int:
-    """Give each block without a place one in a netlist as Yosys writes it, such that wires are shortest.
+    """Assign each unplaced block in a netlist of Yosys a place, such that wires are shortest.
 
     Parameters
     ----------
     netlist
         The contents of Yosys' JSON file.
     top
-        The module that is flat.
+        The flattened module.
     sites
-        All places for each type of block that is to get one.
+        All places for each type of block to assign.
     placed
-        The contents of the JSON file that nextpnr writes of the same netlist with a place for every cell.
+        The contents of nextpnr's JSON file of the same netlist, with a place for every cell.
 
     Returns
     -------
     int
-        How many blocks have got a place.
+        Number of blocks that were assigned a place.
     """
     cells = netlist["modules"][top]["cells"]
-    (flat,) = placed["modules"].values()  # nextpnr has a name of its own for it
+    (flat,) = placed["modules"].values()  # nextpnr renames it
     neighbours = _Neighbours(flat, sites)
     matched = 0
     for kind, names in sites.items():
@@ -68,7 +68,7 @@ def match_blocks(
 
 
 class _Neighbours:
-    """Where the cells are that blocks are connected with."""
+    """The places of the cells that blocks are connected to."""
 
     def __init__(self, module: Mapping[str, Any], kinds: Iterable[str]) -> None:
         self._cells = module["cells"]
@@ -78,7 +78,7 @@ class _Neighbours:
             if _SITE.match(cell["attributes"].get("NEXTPNR_BEL", "")):
                 for bit in _bits(cell):
                     self._nets[bit].append(name)
-        # Constants have a net each, too.
+        # Constants have nets, too.
         for name, net in module["netnames"].items():
             if name.startswith("$PACKER_"):
                 for bit in net["bits"]:
@@ -107,6 +107,6 @@ def _position(site: str) -> tuple[int, int]:
 
 
 def _wire(places: NDArray[np.int64], neighbours: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much wire a block needs at each place."""
+    """The wire length that a block needs at each place."""
     distances = np.abs(places[:, None, :] - neighbours[None, :, :2]).sum(axis=2)
     return distances @ neighbours[:, 2]

@@ -1,9 +1,9 @@
-"""Carry chains take no more slices than their bits need.
+"""Shortens carry chains to the slices that their bits need.
 
-Yosys starts a chain of ECP5's CCU2C with a constant carry and leaves its last carry connected to nothing; nextpnr then
-puts a cell in front of the chain that brings the constant in, and one behind it that brings the carry out: four logic
-cells to each chain, whatever its length. Here the carry comes in through a half of the chain's own cells, and what
-nobody reads is cut off.
+Yosys starts a chain of ECP5's CCU2C with a constant carry and leaves its last carry unconnected; nextpnr then adds a
+cell in front of the chain that feeds the constant in, and one at its end that brings the carry out: four logic cells
+for each chain, whatever its length. Here the carry enters through a half of the chain's own cells, and unused carries
+are cut off.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CELL = "CCU2C"
 _INPUTS = "ABCD"
 _NOTHING = ("0", "0", "0", "0")
 _BRING_IN = 0b1010
-"""Table of a half that carries its input A, while D is 1: its upper entries, which would pass the carry on, are 0."""
+"""Table of a half that carries its input A if D is 1: its upper entries, which would propagate the carry, are 0."""
 
 Bit = int | str
 """A net, or a constant: ``"0"``, ``"1"`` or ``"x"``."""
@@ -30,7 +30,8 @@ Bit = int | str
 
 @dataclass(frozen=True)
 class _Half:
-    """A bit of a chain: it adds the table at A, B, C, D to the carry; where that is 0 it carries the table at A, B."""
+    """One bit of a chain: its sum is the table at A, B, C, D plus the carry in; its carry out is the table at A, B if
+    the former is 0, else the carry in."""
 
     inputs: tuple[Bit, Bit, Bit, Bit]
     table: int
@@ -44,30 +45,30 @@ class _Half:
 
     @classmethod
     def bringing_in(cls, carry: Bit, table: int = _BRING_IN, other: Bit = "0") -> _Half:
-        """A half whose carry is that of ``table`` at a net or two, whatever is carried into it."""
+        """A half whose carry out is ``table`` at one or two nets, regardless of its carry in."""
         return cls((carry, other, "1", "1"), table)
 
     def carries(self, carry: int, at: int) -> int:
-        """The carry out of it for values of its inputs, which are the bits of ``at``."""
+        """Its carry out for a carry in and the values of its inputs, the bits of ``at``."""
         return carry if self.table >> at & 1 else self.table >> (at & 3) & 1
 
 
 def shorten_carry_chains(netlist: dict[str, Any], top: str) -> int:
-    """Shorten them in a netlist as Yosys writes it, in place.
+    """Shorten the carry chains in a netlist of Yosys, in place.
 
-    Chains with a carry that is read in between keep their cells.
+    Chains whose carry is also read by other cells in between keep their cells.
 
     Parameters
     ----------
     netlist
         The contents of Yosys' JSON file.
     top
-        The module that is flat.
+        The flattened module.
 
     Returns
     -------
     int
-        How many logic cells nextpnr needs less.
+        Number of logic cells that nextpnr saves.
     """
     module = netlist["modules"][top]
     cells = module["cells"]
@@ -101,13 +102,13 @@ def shorten_carry_chains(netlist: dict[str, Any], top: str) -> int:
             more["connections"] |= {"CIN": [fresh], "COUT": [fresh]}
             chain.append(more)
         _fill(chain[:needed], halves)
-        # A cell in front and one behind are gone with those that are over.
+        # The cell in front and the one at the end are saved with the surplus ones.
         saved += 2 * (len(names) + 2 - needed) - (lookup is not None)
     return saved
 
 
 def leave_open(netlist: dict[str, Any], top: str) -> None:
-    """Give each cell of a chain that has none a last carry that is connected to nothing, as nextpnr wants it."""
+    """Connect the missing carry out of chains' last cells to nothing, which nextpnr requires."""
     for cell in netlist["modules"][top]["cells"].values():
         if cell["type"] == _CELL:
             cell["connections"].setdefault("COUT", ["x"])
@@ -117,8 +118,8 @@ def leave_open(netlist: dict[str, Any], top: str) -> None:
 def _with_carry(
     halves: list[_Half], carry: Bit, reads: defaultdict[Any, list[Pin]]
 ) -> tuple[list[_Half], dict[str, Any] | None]:
-    """The halves of a chain into which no carry comes from outside, and a LUT that adds the first bit where the first
-    half only carries."""
+    """The halves of a chain without a carry from outside, and a LUT that computes the first sum if the first half only
+    carries."""
     first = halves[0]
     if len(halves) % 2 == 0 and carry in ("0", "1"):
         table = [first.carries(int(carry), at) for at in range(16)]
@@ -148,7 +149,7 @@ def _lookup(half: _Half, table: int) -> dict[str, Any]:
 
 
 def _fill(chain: list[dict[str, Any]], halves: list[_Half]) -> None:
-    """Put halves into the cells of a chain; the first carry and the last one are connected to nothing."""
+    """Put halves into the cells of a chain; its first carry in and last carry out are left unconnected."""
     spare = _Half(_NOTHING, 0)
     for number, cell in enumerate(chain):
         for half in (0, 1):

@@ -1,4 +1,4 @@
-"""What drives and what reads the bits of a flat netlist, as Yosys writes it."""
+"""Drivers and readers of the bits of a flat netlist of Yosys."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 __all__ = ["drivers", "last_net", "readers"]
 
 Pin = tuple[str, str]
-"""A cell and its port; a port of the module is one without a cell."""
+"""A cell and its port; for a port of the module the cell is empty."""
 
 
 def drivers(module: dict[str, Any]) -> dict[int, Pin]:
-    """The cell and port that drives each bit; bits that come from outside have none."""
+    """The cell and port that drives each bit; bits from outside have no driver."""
     return {
         bit: (name, port)
         for name, cell in module["cells"].items()
@@ -24,7 +24,7 @@ def drivers(module: dict[str, Any]) -> dict[int, Pin]:
 
 
 def readers(module: dict[str, Any]) -> defaultdict[Any, list[Pin]]:
-    """Cell and port of each that reads a bit; constants have none."""
+    """The cells and ports that read each bit; constants are left out."""
     found: defaultdict[Any, list[Pin]] = defaultdict(list)
     for name, cell in module["cells"].items():
         for port, bits in cell["connections"].items():
@@ -41,6 +41,6 @@ def readers(module: dict[str, Any]) -> defaultdict[Any, list[Pin]]:
 
 
 def last_net(module: dict[str, Any]) -> int:
-    """The highest number of a net: those above it are free for new ones."""
+    """The highest net number: numbers above it are free for new nets."""
     named = (bit for net in module["netnames"].values() for bit in net["bits"] if isinstance(bit, int))
     return max((*drivers(module), *readers(module), *named))

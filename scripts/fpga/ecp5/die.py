@@ -1,4 +1,4 @@
-"""Where the blocks of ECP5's three dies are."""
+"""Places of the blocks on ECP5's three dies."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Ecp5Die:
     Attributes
     ----------
     option
-        What nextpnr calls the die.
+        nextpnr's option for the die.
     columns
-        Where groups of four blocks begin.
+        Columns at which groups of four blocks begin.
     multiplier_rows, block_ram_rows
         Rows of such groups.
     """
@@ -28,15 +28,15 @@ class Ecp5Die:
 
     @property
     def multipliers(self) -> int:
-        """How many MULT18X18D there are."""
+        """The number of MULT18X18D."""
         return 4 * len(self.multiplier_rows) * len(self.columns)
 
     @property
     def array_sites(self) -> tuple[tuple[str, ...], ...]:
         """Multipliers for an array, from left to right, for each row of them.
 
-        A group has four clock enables for all of its blocks: one is constant, and each block of the array has one of
-        its own, so that there are three of them in a group.
+        A group has four clock enables for all of its blocks: one is constant, and each block of the array needs a
+        separate one, so a group holds three of them.
         """
         return tuple(
             tuple(f"X{column + offset}/Y{row}/MULT18_{offset}" for column in self.columns for offset in (0, 1, 4))

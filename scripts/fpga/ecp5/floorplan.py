@@ -1,7 +1,7 @@
-"""Places for the multiplier blocks of an array that needs most of a part's.
+"""Places for the multiplier blocks of an array that needs most of the part's blocks.
 
-A placer that takes blocks one after the other finds places for the last ones far from their elements, at the end of
-wires as long as the part. Blocks that stand in the order of the array draw the rest of each element to themselves.
+A placer that places blocks one after the other puts the last ones far from their elements, at the end of wires as long
+as the part. If blocks are placed in the order of the array, the rest of each element is placed around them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ELEMENT = re.compile(r"array\.element_(\d+)_(\d+)\.multiplier\.block$")
 
 
 def fix_array(netlist: dict[str, Any], top: str, places: Sites) -> int:
-    """Give each block of the array a place in a netlist as Yosys writes it, if they take more than half of the places.
+    """Assign the blocks of the array places in a netlist of Yosys, if they need more than half of the places.
 
     Rows of the array lie along the part's rows of blocks, and its columns from left to right.
 
@@ -28,14 +28,14 @@ def fix_array(netlist: dict[str, Any], top: str, places: Sites) -> int:
     netlist
         The contents of Yosys' JSON file.
     top
-        The module that is flat.
+        The flattened module.
     places
-        Where blocks may be; none where any place will do.
+        Places for blocks; empty if any place will do.
 
     Returns
     -------
     int
-        How many blocks have a place.
+        Number of blocks with a place.
     """
     elements = {}
     for name, cell in netlist["modules"][top]["cells"].items():

@@ -1,7 +1,7 @@
-"""Registers right behind block RAM become the block's own output registers, which Yosys does not use on ECP5.
+"""Merges registers at the outputs of block RAM into the block's output registers, which Yosys does not use on ECP5.
 
-A word leaves a block of ECP5 6 ns after the clock, and its output register within one: what is left of a cycle is then
-time for routing. Tools of vendors do the same.
+A word leaves a block of ECP5 6 ns after the clock edge, and its output register within 1 ns: the rest of the cycle is
+available for routing. Vendors' tools do the same.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _OUTPUTS = 18
 """Bits of each of the two ports."""
 
 _WIDEST = 36
-"""Bits of a word that comes out of both ports, read as port B is told."""
+"""Width of a word that uses both ports, which is read with the controls of port B."""
 
 
 def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
-    """Merge them in a netlist as Yosys writes it, in place.
+    """Merge the registers in a netlist of Yosys, in place.
 
-    A port's outputs are all registered or none: each that is read must go to one flip-flop and nowhere else, which is
+    Either all outputs of a port are registered or none: each output in use must drive exactly one flip-flop, which is
     always enabled, is never reset, starts with 0 and has the port's clock.
 
     Parameters
@@ -31,12 +31,12 @@ def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
     netlist
         The contents of Yosys' JSON file.
     top
-        The module that is flat.
+        The flattened module.
 
     Returns
     -------
     int
-        How many flip-flops are gone.
+        Number of flip-flops removed.
     """
     module = netlist["modules"][top]
     cells = module["cells"]
@@ -65,7 +65,7 @@ def merge_output_registers(netlist: dict[str, Any], top: str) -> int:
 
 
 def _register(cells: dict[str, Any], pins: list[tuple[str, str]], clock: tuple[Any, str]) -> str | None:
-    """The one flip-flop that reads a bit, if the block can do the same."""
+    """The only flip-flop that reads a bit, if the block's register can replace it."""
     (name, port), *others = pins
     if others or port not in ("DI", "M") or cells[name]["type"] != _REGISTER:
         return None
@@ -81,7 +81,7 @@ def _register(cells: dict[str, Any], pins: list[tuple[str, str]], clock: tuple[A
 
 
 def _clock(cell: dict[str, Any], port: str) -> tuple[Any, str]:
-    """The net of a cell's clock, and its edge."""
+    """The net and the edge of a cell's clock."""
     inverts = str(cell["parameters"].get(f"CLK{port}MUX", f"CLK{port}")).strip() == "INV"
     return _bit(cell, f"CLK{port}"), "falling" if inverts else "rising"
 

@@ -1,8 +1,8 @@
-"""A reset that goes to many flip-flops is made again beside each unit that it resets.
+"""Copies the driver of a reset with many flip-flops for each unit that it resets.
 
-ECP5 has no net for resets that reaches everything as a clock does. One driver for thousands of flip-flops all over the
-part is slow, and whatever else has to wait for the reset comes later still. With a driver of its own a unit's reset
-crosses the part as the input of that driver, which has a cycle for it.
+ECP5 has no global net for resets as for clocks. One driver for thousands of flip-flops all over the part is slow, and
+so is all logic that uses the reset. With a separate driver for each unit, the reset crosses the part as the input of
+that driver, which has a cycle for it.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from scripts.fpga.ecp5.connections import Pin, drivers, last_net, readers
 __all__ = ["copy_resets"]
 
 _MANY = 512
-"""A net that resets as many flip-flops has copies."""
+"""A net that resets at least this many flip-flops is copied."""
 
 _READERS = 256
-"""Of a copy; more only within one module."""
+"""Readers of a copy; more only within one module."""
 
 _FEW = 20
-"""A register with fewer readers is copied with the logic behind it: it is there for that."""
+"""A register with fewer readers is copied with the logic that it drives: it exists only for that."""
 
 _RESET, _REGISTER, _LOGIC = "LSR", "TRELLIS_FF", "LUT4"
 
 
 def copy_resets(netlist: dict[str, Any], top: str) -> int:
-    """Make the copies in a netlist as Yosys writes it, in place; what each flip-flop gets remains the same.
+    """Make the copies in a netlist of Yosys, in place; the function of the netlist does not change.
 
     Parameters
     ----------
     netlist
         The contents of Yosys' JSON file.
     top
-        The module that is flat; names of its cells are paths of the hierarchy that was.
+        The flattened module; names of its cells are paths in the former hierarchy.
 
     Returns
     -------
     int
-        How many drivers have been added.
+        Number of drivers added.
     """
     module = netlist["modules"][top]
     cells = module["cells"]
@@ -81,13 +81,13 @@ def copy_resets(netlist: dict[str, Any], top: str) -> int:
 
 
 def _near_each_other(pins: list[Pin]) -> list[list[Pin]]:
-    """Groups of pins whose cells are in one unit; the first group has those of units with few of them."""
+    """Groups of pins whose cells are in one unit; the first group collects the pins of units with few of them."""
     groups, rest = _by_unit([(cell.split(".")[:-1], (cell, port)) for cell, port in pins], 1)
     return [*([rest] if rest else []), *groups]
 
 
 def _by_unit(pins: list[tuple[list[str], Pin]], depth: int) -> tuple[list[list[Pin]], list[Pin]]:
-    """Groups of pins whose paths begin alike for ``depth`` names or more, and those that are in none."""
+    """Groups of pins whose paths share at least the first ``depth`` names, and the pins in no group."""
     units: defaultdict[tuple[str, ...], list[tuple[list[str], Pin]]] = defaultdict(list)
     for path, pin in pins:
         units[tuple(path[:depth])].append((path, pin))

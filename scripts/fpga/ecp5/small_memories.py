@@ -1,4 +1,4 @@
-"""Where a part has too few blocks of memory, the smallest memories are made of distributed RAM."""
+"""Moves the smallest memories to distributed RAM if a part has too few memory blocks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _MEMORY = re.compile(
 
 
 def smallest_memories(verilog: str, top: str, blocks: Collection[str], too_many: int) -> list[str]:
-    """The smallest memories that together are made of at least as many blocks as are too many.
+    """The smallest memories that together use at least ``too_many`` blocks.
 
     Parameters
     ----------
     verilog, top
         The design, and the name of its top module.
     blocks
-        Names of the blocks in its netlist: those of memories, with two numbers behind.
+        Names of the blocks in its netlist: the memory's name followed by two numbers.
     too_many
-        Blocks that the part has not got.
+        Number of blocks that the part lacks.
 
     Returns
     -------
     list of str
-        Names of the memories, from the top module on; all of them where that is not enough.
+        Names of the memories, from the top module on; all memories if even they are not enough.
     """
     blocks_of = Counter(name.rsplit(".", 2)[0] for name in blocks)
     bits = {
