@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Place the core in several sizes on several parts, and write the table of docs/fpga.md.
 
-    python scripts/fpga_sweep.py                   # all rows that are not what the hardware is now
-    python scripts/fpga_sweep.py s8 ulx3s_85f      # these
-    python scripts/fpga_sweep.py --list
-    python scripts/fpga_sweep.py s8 --compare      # against the committed table, which stays as it is
+    python scripts/fpga_sweep.py                   # all rows that are out of date python scripts/fpga_sweep.py s8
+    ulx3s_85f      # these python scripts/fpga_sweep.py --list python scripts/fpga_sweep.py s8 --compare      # against
+    the committed table, which stays as it is
 
-Each figure is the median of three seeds. What does not fit is a row, too. A row whose hardware, tools and seeds are
-those of the committed result is not placed again, unless --again or --compare says so. Exit status 1 when a tool fails.
+Each figure is the median of three seeds. Designs that do not fit have rows, too. A row whose hardware, tools and seeds
+are those of the committed result is not placed again, unless --again or --compare says so. Exit status 1 when a tool
+fails.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS = 2 + len(SEEDS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the rows; the exit status."""
+    """Run the rows; returns the exit status."""
     options = _options(arguments)
     try:
         rows = find_rows(options.rows)
@@ -66,14 +66,14 @@ def _run(options: argparse.Namespace, rows: Sequence[Row], committed: dict[str, 
             try:
                 new = _result(row, old, options, say)
             except FlowError as error:
-                # The other rows are worth having.
+                # Continue with the other rows.
                 failed = True
                 console.print(f"fpga_sweep: error: {row.name}: {error}", markup=False, highlight=False)
                 continue
             for line in _told(row, old, new, options.percent):
                 print(line, flush=True)
             if not options.compare:
-                # After each row, so that an interrupted sweep has what it has.
+                # Write after each row, so that an interrupted sweep keeps its results.
                 committed[row.name] = new
                 write_results(committed)
                 write_document(read_results())

@@ -34,12 +34,13 @@ WAIVERS = Path(__file__).resolve().parent.parent / "rtl" / "lint.vlt"
 """The warnings that are accepted, with their reasons."""
 
 _IDLE_PROCESS = re.compile(r"^ *always @\*\n *(\S.*) = \d+'[bhd]\w+;$", re.MULTILINE)
-"""A process that waits for nothing and never runs. Yosys writes it for constant bits of a signal whose other bits are
-driven by a process: in simulators they stay undefined. Verilator does not warn."""
+"""A process with an empty sensitivity list, which never runs. Yosys writes it for constant bits of a signal whose other
+bits are driven by a process: in simulators these bits stay undefined. Verilator does not warn."""
 
 
 def lint(verilog: str, *, waivers: Sequence[Path] = (WAIVERS,)) -> str:
-    """What Verilator, or we, find wrong with a design whose top module is ``openmxu``; nothing when it is clean.
+    """The warnings of Verilator, and of this script, about a design whose top module is ``openmxu``; empty if it is
+    clean.
 
     Raises
     ------
@@ -62,12 +63,12 @@ def lint(verilog: str, *, waivers: Sequence[Path] = (WAIVERS,)) -> str:
 
 
 def lint_component(component: wiring.Component) -> str:
-    """The same for the Verilog that Amaranth makes of a component."""
+    """:func:`lint` for the Verilog that Amaranth generates for a component."""
     return lint(to_verilog(component, TOP))
 
 
 def main() -> int:
-    """Lint one configuration; the exit status."""
+    """Lint one configuration; returns the exit status."""
     options = _parse_options()
     try:
         lanes = {} if options.lanes is None else {"activation_lanes": options.lanes}

@@ -3,9 +3,9 @@
 
     scripts/lockstep.py --count 5000 --sizes 2,4,8,16 --seed 1 --coverage-report build/coverage.md
 
-Every size comes in several variants, each a build of its own. What the programs covered is counted; bins that were not
-reached are listed. Exit status 1 when a program differed: each one is shrunk and printed as assembly, with the command
-that runs it again.
+Every size comes in several variants, each a separate build. Functional coverage of the programs is counted; bins that
+were not reached are listed. Exit status 1 when a program differed: each one is shrunk and printed as assembly, with the
+command that runs it again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHOWN_BINS = 20
 
 @dataclass(frozen=True)
 class _Result:
-    """What running one case came to."""
+    """The result of one case."""
 
     seed: int
     config: Config
@@ -95,7 +95,7 @@ def _results(options: argparse.Namespace, configs: Sequence[Config]) -> Iterator
     if options.jobs == 1:
         yield from map(_run, work)
         return
-    # Workers that start afresh: a copy of a process with threads, like the one that draws the progress, may hang.
+    # Workers are spawned: a fork of a process with threads, like the one that draws the progress, may hang.
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         yield from pool.imap(_run, work, chunksize=1)
 
@@ -108,7 +108,7 @@ def _run(work: tuple[int, Config]) -> _Result:
 
 
 def _report(coverage: Coverage, title: str, options: argparse.Namespace, console: Console) -> None:
-    """Say what was covered; write the whole of it where that is wanted."""
+    """Print the coverage; write the full report if requested."""
     unreached = coverage.unreached()
     lines = [coverage.summary(), *(f"  not reached: {group}: {name}" for group, name in unreached[:_SHOWN_BINS])]
     if len(unreached) > _SHOWN_BINS:

@@ -8,9 +8,9 @@ Single layers are those of ``scripts/exactness.py``, one family after the other,
 with fixed and open batches. Networks have branches and layers of every kind. Each model runs on the interpreter, and
 some on the RTL as well.
 
-Of a network, every layer is compared by itself: ONNX Runtime computes it from what the device has made of the layers
-before. 0 outputs of exact layers may differ; those of sums and products of tensors, averages and factors of channels
-may be 1 apart. The network whose layers are no outputs, of which the compiler makes fewer operations, must make the
+Of a network, every layer is compared by itself: ONNX Runtime computes it from the device's results of the layers
+before. No output of an exact layer may differ; those of sums and products of tensors, averages and factors of channels
+may be 1 apart. The network without intermediate outputs, which the compiler fuses to fewer operations, must produce the
 same integers.
 
 Prints the counts; exit status 1 when a model is refused or an output differs by more than that. Every such model is
@@ -54,7 +54,7 @@ class Count:
     largest: int = 0
 
     def add(self, result: NDArray[np.generic], expected: NDArray[np.generic]) -> str | None:
-        """Count the outputs of one more; the text says what is wrong, if anything."""
+        """Count the outputs of one more model or layer; returns a text if they are wrong."""
         if (result.dtype, result.shape) != (expected.dtype, expected.shape):
             return f"the output is {result.dtype} {result.shape}, not {expected.dtype} {expected.shape}"
         distance = np.abs(result.astype(np.int64) - expected)
@@ -81,11 +81,11 @@ class _Campaign:
 
     @property
     def counts(self) -> list[Count]:
-        """All counts, in the order in which they are told."""
+        """All counts, in the order in which they are printed."""
         return [*self.layers.values(), *self.network_layers.values(), self.networks, *self.rtl.values()]
 
     def layer(self, number: int, on_rtl: bool) -> None:
-        """A single layer."""
+        """Run a single layer."""
         family = list(FAMILIES.values())[number % len(FAMILIES)]
         case = family.case(self._options.seed, number, varies=True)
         try:
@@ -98,7 +98,7 @@ class _Campaign:
         self._tell("layer", number, f"{family.name}: {case.text}", wrong)
 
     def network(self, number: int, on_rtl: bool) -> None:
-        """A network, layer by layer and as a whole."""
+        """Run a network, layer by layer and as a whole."""
         network = random_network(self._options.seed, number)
         try:
             wrong = self._compare(network, number)
@@ -112,7 +112,7 @@ class _Campaign:
         self._tell("network", number, network.case.text, wrong)
 
     def _compare(self, network: Network, number: int) -> str | None:
-        """Every layer given what the device has made of those before it."""
+        """Compare every layer, computed from the device's results of the layers before it."""
         results = self._run(network.traced, network.case.inputs, number)
         names = [layer.output.name for layer in network.layers]
         self._traced = dict(network.case.inputs) | dict(zip(names, results, strict=True))

@@ -4,11 +4,11 @@
     python -m scripts.recurrent_networks text_lstm --size 8
     python -m scripts.recurrent_networks series_gru --device verilator --size 16
 
-On the interpreter: what 100 sequences end in, against the float model by ONNX Runtime. On other devices: the last
-steps of a few sequences, against the interpreter.
+On the interpreter, the final outputs of 100 sequences are compared with those of the float model in ONNX Runtime. On
+other devices, the last steps of a few sequences are compared with the interpreter.
 
-Exit status 1 when an output is more than 0.02 off, the class of more than 2 % of the sequences differs, or a device
-computes anything else than the interpreter.
+Exit status 1 when an output is more than 0.02 off, the class of more than 2 % of the sequences differs, or a device's
+outputs differ from the interpreter's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SEQUENCES = 100
 
 @dataclass(frozen=True)
 class Short:
-    """What is enough for a simulation of the RTL: steps, and sequences in a batch."""
+    """A run short enough for simulating the RTL: steps, and sequences in a batch."""
 
     steps: int
     sequences: int
@@ -57,12 +57,12 @@ NETWORKS = {
 
 
 def classes(outputs: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The class that outputs mean: the most probable one, or yes and no for each output that is one by itself."""
+    """The predicted class: the most probable one, or yes or no for each independent output."""
     return outputs.argmax(axis=1) if outputs.shape[1] > 3 else (outputs > 0.5).astype(np.int64)
 
 
 def compare_with_float(network: RecurrentNetwork, device: openmxu.Device, count: int, seed: int) -> dict[str, Any]:
-    """What whole sequences end in."""
+    """Compare the final outputs of whole sequences."""
     sequences = network.sequences(count, seed)
     found, wanted = network.run(device, sequences), network.run_float(sequences)
     same = classes(found) == classes(wanted)
@@ -80,7 +80,7 @@ def compare_with_float(network: RecurrentNetwork, device: openmxu.Device, count:
 def compare_with_interpreter(
     network: RecurrentNetwork, device: openmxu.Device, short: Short, seed: int
 ) -> dict[str, Any]:
-    """What the last steps end in."""
+    """Compare the final outputs after the last steps of sequences."""
     sequences = network.sequences(short.sequences, seed)[:, -short.steps :]
     device.clear_counters()
     found = network.run(device, sequences)

@@ -26,7 +26,7 @@ from openmxu.sim.serial import SimulatedBoard
 
 
 def main() -> int:
-    """Run the demo; the exit status."""
+    """Run the demo; returns the exit status."""
     options = _options()
     config = openmxu.Config.for_size(options.size)
     images, _ = digits_test_split()

@@ -6,11 +6,11 @@
     python scripts/synthesize.py --toolchain vivado --part xc7a100tcsg324-1
 
 The first places the AXI shell alone, its ports bound to no pins: the figures are those of the whole accelerator with
-its buses. Three seeds of the placement; the report has the median. The second writes a bitstream with the serial shell.
-The third writes a project for a vendor's tool, which is not run.
+its buses. The placement uses three seeds; the report has their median. The second writes a bitstream with the serial
+shell. The third writes a project for a vendor's tool, which is not run.
 
-Yosys and nextpnr come from PyPI (pip install 'openmxu[fpga]'). Every file stays in the output folder, and what has not
-changed since is not made again. Exit status 1 when a tool fails, the design does not fit, or a check of the report
+Yosys and nextpnr come from PyPI (pip install 'openmxu[fpga]'). Every file stays in the output folder, and files that
+are up to date are not made again. Exit status 1 when a tool fails, the design does not fit, or a check of the report
 fails.
 """
 
@@ -40,7 +40,7 @@ DEFAULT_SIZE = 8
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the flow; the exit status."""
+    """Run the flow; returns the exit status."""
     options = _options(arguments)
     try:
         return _write_project(options) if options.toolchain else _run(options)
@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _write_project(options: argparse.Namespace) -> int:
-    """A project for a vendor's tool."""
+    """Write a project for a vendor's tool."""
     if (options.toolchain == VIVADO) == bool(options.board):
         raise FlowError("--toolchain vivado needs --part, the others need --board")
     if options.board:

@@ -31,7 +31,7 @@ TEST_IMAGES = 360
 HIDDEN = 64
 EPOCHS = 300
 TRAINED_RANGE = 8
-"""Training sees pixels divided by this; the first weights take it back."""
+"""Pixels are divided by this for training; the first layer's weights undo it."""
 
 LEAST_ACCURACY = 0.95
 PIXEL_SCALE = np.float32(1 / 8)
@@ -157,7 +157,7 @@ def _dequantize(name: str, axis: int) -> onnx.NodeProto:
 
 
 def integer_accuracy(model: onnx.ModelProto, images: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
-    """Part of the images whose digit the quantized network finds."""
+    """Fraction of the images that the quantized network classifies correctly."""
     network = import_network(model)
     pixels = quantize(images, PIXEL_SCALE, 0, "uint8")
     return float((evaluate(network, pixels).argmax(axis=1) == labels).mean())

@@ -38,13 +38,13 @@ class Placement:
     clocks
         Highest frequency of each clock, in MHz.
     usage
-        What is used of everything that the part has.
+        The use of each resource of the part.
     paths
         Critical paths as nextpnr reports them.
     result
-        Name of the file that a bitstream is made of.
+        Name of the placed and routed file, which a bitstream is made of.
     ran
-        Whether it was made now.
+        Whether nextpnr ran, rather than its files being up to date.
     """
 
     seed: int
@@ -56,12 +56,12 @@ class Placement:
 
     @property
     def fmax(self) -> float:
-        """Of the slowest clock, in MHz; 0 when there is none."""
+        """Highest frequency of the slowest clock, in MHz; 0 if there is no clock."""
         return min(self.clocks.values(), default=0.0)
 
 
 def parse_usage(log: str) -> dict[str, Usage]:
-    """What nextpnr says a design needs, before it looks for places."""
+    """The resources that a design needs, from nextpnr's log before placement."""
     return {name: Usage(int(used), int(available)) for name, used, available in _USAGE.findall(log)}
 
 
@@ -73,7 +73,7 @@ def place(
     frequency: float,
     constraints: str | None = None,
 ) -> Placement:
-    """Place and route, if that has not been done with the same netlist and tool.
+    """Place and route, unless the result for the same netlist and tool exists.
 
     Parameters
     ----------
@@ -84,14 +84,15 @@ def place(
     seed
         Of the placement.
     frequency
-        What nextpnr aims at for clocks without a constraint of their own, in MHz.
+        Target frequency for clocks without a constraint, in MHz.
     constraints
-        Name of a file of constraints beside the netlist; ``None`` places it out of context, its ports bound to no pins.
+        Name of a file of constraints in the netlist's folder; ``None`` places it out of context, its ports bound to no
+        pins.
 
     Raises
     ------
     DoesNotFitError
-        The part has less than the design needs.
+        The design needs more than the part has.
     MissingToolError, ToolError
         As :func:`~scripts.fpga.tools.run_tool`.
     """
@@ -113,7 +114,7 @@ def with_matched_blocks(
     frequency: float,
     constraints: str | None = None,
 ) -> Netlist:
-    """The netlist with a place for each block of some types, near what a first placement has put around them.
+    """The netlist with a place for each block of some types, near the cells that a first placement has put around it.
 
     ``sites`` are all places for each of these types; other parameters and errors are those of :func:`place`.
     """

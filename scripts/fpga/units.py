@@ -1,4 +1,4 @@
-"""Logic by unit: which component of the description each cell of a flat netlist belongs to."""
+"""Logic by unit: the component of the design that each cell of a flat netlist belongs to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOGIC_CELLS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
 """Logic cells (TRELLIS_COMB) of each cell of an ECP5; nextpnr adds one block at the head of each carry chain."""
 
 _ANONYMOUS = {"LUT4", "PFUMX", "L6MUX21"}
-"""Cells that abc makes: their own names say nothing, but the nets that they drive may."""
+"""Cells that abc makes: their names carry no information, but those of the nets that they drive may."""
 
 _COLUMNS = ("TRELLIS_FF", "LUT4", "CCU2C", "TRELLIS_DPR16X4", "MULT18X18D", "DP16KD")
 
@@ -23,8 +23,8 @@ _COLUMNS = ("TRELLIS_FF", "LUT4", "CCU2C", "TRELLIS_DPR16X4", "MULT18X18D", "DP1
 def units_of(module: Mapping[str, Any], modules: Collection[str]) -> dict[str, str]:
     """The component of every cell, as a path of Amaranth's names.
 
-    A cell belongs to the component that it is named after, or the net that it drives. What drives nameless nets alone
-    belongs to the component of most cells that read them.
+    A cell belongs to the component in its name, or in the name of the net that it drives. A cell that drives only
+    nameless nets belongs to the component of most cells that read them.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def units_of(module: Mapping[str, Any], modules: Collection[str]) -> dict[str, s
 
 
 def logic_cells(types: Mapping[str, int]) -> int:
-    """Logic cells of so many cells of each type."""
+    """Number of logic cells for the given numbers of cells of each type."""
     return sum(LOGIC_CELLS.get(kind, 0) * count for kind, count in types.items())
 
 
 def table(module: Mapping[str, Any], modules: Collection[str], depth: int) -> str:
-    """A line for each component down to a depth, with all that is inside of it, the largest first at each level."""
+    """A line for each component down to a depth, including its subcomponents, the largest first at each level."""
     totals: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for cell, unit in units_of(module, modules).items():
         path = tuple(unit.split(".")) if unit else ()
@@ -90,7 +90,7 @@ def table(module: Mapping[str, Any], modules: Collection[str], depth: int) -> st
 
 
 def _named_nets(module: Mapping[str, Any], modules: Collection[str]) -> dict[int, str]:
-    """The innermost component that each net has a name in."""
+    """The innermost component in which each net has a name."""
     nets: dict[int, str] = {}
     for name, net in module["netnames"].items():
         unit = component_of(_plain(name), modules)
@@ -101,7 +101,7 @@ def _named_nets(module: Mapping[str, Any], modules: Collection[str]) -> dict[int
 
 
 def _plain(name: str) -> str:
-    """A hierarchical name without what Yosys puts before and behind it."""
+    """A hierarchical name without Yosys' prefixes and suffixes."""
     return re.sub(r"\$(?!\d+\.).*$", "_", name.replace("\\", "").removeprefix("$flatten"))
 
 

@@ -1,4 +1,4 @@
-"""Projects for vendors' tools, which are not run here."""
+"""Projects for vendors' tools, which this project does not run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_BOARDS = {
     "icecube2": (Family.ICE40, "LSE-iCECube2"),
     "gowin": (Family.GOWIN, "Gowin"),
 }
-"""Families, and what Amaranth calls their vendors' tools."""
+"""Families, and Amaranth's names of their vendors' tools."""
 
 TOOLCHAINS = (VIVADO, *_OF_BOARDS)
 
@@ -42,7 +42,7 @@ write_checkpoint -force {top}.dcp
 
 
 def vivado_project(config: Config, part: str, frequency: float, folder: Path) -> Path:
-    """Write what places the AXI shell out of context with Vivado; returns the script."""
+    """Write a project that places the AXI shell out of context with Vivado; returns the script."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {
         f"{TOP}.v": to_verilog(Top(config), TOP, Target()),
@@ -55,12 +55,12 @@ def vivado_project(config: Config, part: str, frequency: float, folder: Path) ->
 
 
 def board_project(board: Board, config: Config, frequency: float, baud: int, toolchain: str, folder: Path) -> Path:
-    """Write what makes a bitstream with the vendor's tools; returns the script that runs them.
+    """Write a project that makes a bitstream with the vendor's tools; returns the script that runs them.
 
     Raises
     ------
     FlowError
-        The toolchain is not that of the board's FPGA.
+        The toolchain does not support the board's FPGA.
     """
     family, name = _OF_BOARDS[toolchain]
     if family is not board.family:

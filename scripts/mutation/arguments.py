@@ -1,4 +1,4 @@
-"""Why faults that the suite does not notice are left: an argument for each, written down one by one."""
+"""Arguments why faults that the suite does not notice are acceptable, one for each fault."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ARGUMENTS = Path(__file__).with_name("survivors.json")
 
 @dataclass(frozen=True)
 class Argument:
-    """What is known about a fault.
+    """An argument about a fault.
 
     Attributes
     ----------
     seed, size, unit, place
-        Which fault it is: the seed and array size with which it is planted, and where.
+        Identify the fault: the seed and array size with which it is planted, and its place.
     has_effect
-        Whether there is a program, of any length, that leaves something else behind, takes other cycles or counts
-        otherwise; set as well where that is not known.
+        Whether a program of any length leaves other results, takes other cycles or counts otherwise; also set if that
+        is not known.
     why
-        Why not; or why no check notices it.
+        The reason why it has no effect, or why no check notices it.
     """
 
     seed: int
@@ -38,7 +38,7 @@ class Argument:
 
 
 class Arguments:
-    """The arguments of the file, to be held against the survivors of a run."""
+    """The arguments of the file, to compare with the survivors of a run."""
 
     def __init__(self, path: Path = ARGUMENTS) -> None:
         self._known = {
@@ -50,7 +50,7 @@ class Arguments:
         return self._known.get((size, mutant.place))
 
     def stale(self, seed: int, planted: Iterable[tuple[int, Mutant]], survivors: Iterable[tuple[int, Mutant]]) -> list:
-        """Arguments about faults of this seed that are not planted, and about any that are noticed."""
+        """Arguments about faults of this seed that are not planted or that are noticed."""
         alive = {(size, mutant.place) for size, mutant in survivors}
         there = {(size, mutant.place) for size, mutant in planted}
         return [

@@ -16,23 +16,23 @@ from tb.core_checks import Check
 __all__ = ["Verdict", "run"]
 
 CPU_SECONDS = 40
-"""Processor time of a check after which it counts as a simulation that never ends; no check takes half as much."""
+"""Processor time in seconds after which a check counts as a simulation that never ends; no check takes half as much."""
 
 _CONTEXT = multiprocessing.get_context("fork")  # the children share the checks' references
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a fault.
+    """The result for a fault.
 
     Attributes
     ----------
     mutant
         The fault.
     check
-        The first check that noticed it, ``None`` for a survivor.
+        The first check that noticed it; ``None`` for a survivor.
     message
-        What that check said.
+        The message of that check.
     """
 
     mutant: Mutant
@@ -49,7 +49,7 @@ def run(
 ) -> list[Verdict]:
     """Run the faults ``mutants``, ``jobs`` at a time; the verdicts in their order.
 
-    ``on_verdict`` is called for each as soon as it is there.
+    ``on_verdict`` is called for each as soon as it is known.
     """
     verdicts: dict[int, Verdict] = {}
     waiting = list(reversed(mutants))

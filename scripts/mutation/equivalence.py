@@ -13,7 +13,7 @@ from scripts.mutation.netlist import Mutant, Planted
 __all__ = ["is_equivalent"]
 
 SECONDS = 10
-"""After which the solver gives up; what it would have to multiply takes it for ever."""
+"""Time after which the solver gives up; logic with multiplications would take it for ever."""
 
 _BECOME_OUTPUTS = {"$dff": ("D",), "$memrd_v2": ("ADDR", "EN"), "$memwr_v2": ("ADDR", "DATA", "EN")}
 _BECOME_INPUTS = {"$dff": ("Q",), "$memrd_v2": ("DATA",), "$memwr_v2": ()}
@@ -27,8 +27,8 @@ _PARAMETER = re.compile(r"^    parameter \\(\S+) (.*)$", re.MULTILINE)
 def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
     """Whether the logic between registers and memories is proved to compute the same with the fault as without.
 
-    That is more than a fault without effect needs, because states are tried that the core never reaches: ``False``
-    proves nothing.
+    This is a sufficient condition only, because the proof includes states that the core never reaches: ``False`` proves
+    nothing.
     """
     directory = planted.netlist.parent
     good, bad, log = "good.il", f"bad_{mutant.number}.il", f"equivalence_{mutant.number}.log"
@@ -43,7 +43,7 @@ def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
         f"rename {TOP} bad",
         "miter -equiv -flatten good bad miter",
         "delete good bad",
-        # What both have in common becomes one, up to what the fault reaches.
+        # Merge the logic that both have in common, up to the logic that the fault affects.
         "opt_clean miter",
         "opt_expr miter",
         "opt_merge -share_all miter",
@@ -64,7 +64,7 @@ def _yosys(directory: Path, script: str, log: str, *, check: bool = True) -> boo
 
 
 def _cut(rtlil: str) -> str:
-    """The netlist with registers and memory ports turned into ports of the module: combinational logic is left."""
+    """The netlist with registers and memory ports turned into ports of the module: only combinational logic remains."""
     return _CELL.sub(_cut_cell, rtlil)
 
 

@@ -1,4 +1,4 @@
-"""Faults in a netlist: which there are, and one netlist that holds all of them behind a selector."""
+"""Faults in a netlist: selects them, and makes one netlist that contains all of them behind a selector."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _UNIT = "unit"
 """Attribute of every cell: the module of openmxu.rtl that it comes from."""
 
 # Initial values of registers are left out, because the harness begins with a reset, and because Yosys 0.70 stops at
-# those of registers that it finds constant. Flip-flops keep their resets and enables as multiplexers, which know where
-# in the source they come from. Multipliers stay as wide as they are described.
+# those of registers that it finds constant. Resets and enables of flip-flops stay multiplexers, which keep their source
+# location. Multipliers keep the width of the description.
 _OPTIMIZE = ("setattr -unset init w:*", "opt -full -nosdff -nodffe", "wreduce t:$mul %n", "opt -full -nosdff -nodffe")
 
-# Faults of the clock are no mistakes that a description can have, and a memory's initial contents must be constant.
+# Faults of the clock do not model mistakes in a description, and a memory's initial contents must be constant.
 _EXCLUDED_PORTS = {"CLK"}
 _EXCLUDED_CELLS = "t:$meminit_v2"
 _IDLE = {(kind, "A", "cnot1") for kind in ("$reduce_or", "$reduce_bool", "$logic_not")} | {
@@ -53,10 +53,10 @@ class Mutant:
     number
         The selector's value for it, from 1.
     unit
-        The module of openmxu.rtl in which it is.
+        The module of openmxu.rtl that contains it.
     mode
-        What happens to the bit: ``inv``, ``const0``, ``const1``; ``cnot0`` and ``cnot1`` invert it where another bit of
-        the same port, ``control``, is 0 or 1.
+        The effect on the bit: ``inv``, ``const0``, ``const1``; ``cnot0`` and ``cnot1`` invert it if another bit of the
+        same port, ``control``, is 0 or 1.
     kind, cell, port, bit, control
         The bit of a port of a cell, and the cell's type.
     wire
@@ -64,7 +64,7 @@ class Mutant:
     source
         The lines that the cell comes from, as ``rtl/file.py:line``.
     command
-        What plants the fault alone with Yosys.
+        The command of Yosys that plants this fault alone.
     """
 
     number: int
@@ -81,7 +81,7 @@ class Mutant:
 
     @property
     def place(self) -> str:
-        """What is done to which bit; no two faults of a netlist have the same."""
+        """The effect and the bit; unique among the faults of a netlist."""
         return f"{self._mode} {self.cell} {self.port}[{self.bit}]"
 
     @property
@@ -104,7 +104,7 @@ class Planted:
     mutants
         The faults.
     cells
-        How many cells each unit has.
+        Number of cells of each unit.
     netlist
         The file of Verilog.
     """
@@ -116,7 +116,7 @@ class Planted:
 
     @property
     def design(self) -> Design:
-        """The netlist as something to simulate."""
+        """The netlist as a design for the simulator."""
         return Design(
             make=CORE.make,
             sources=(self.netlist,),
@@ -130,8 +130,8 @@ class Planted:
 def plant(config: Config, count: int, least: int, seed: int, directory: Path) -> Planted:
     """Plant ``count`` faults or a few more in the core.
 
-    Every unit gets a share by its number of cells, but ``least`` at least, as far as it has so many places for one.
-    The same arguments give the same faults. All files are left in ``directory``.
+    Every unit gets a share in proportion to its number of cells, but at least ``least`` faults if it has that many
+    places. The same arguments give the same faults. All files stay in ``directory``.
     """
     modules = _write_rtlil(Core(config), directory)
     tags = (f'setattr -set {_UNIT} "{unit}" {module}/c:*' for module, unit in modules.items())
@@ -155,7 +155,7 @@ def plant(config: Config, count: int, least: int, seed: int, directory: Path) ->
     total = sum(sizes.values())
     shares = {unit: max(least, round(count * size / total)) for unit, size in sorted(sizes.items())}
 
-    # More than needed, because some are left out.
+    # More than needed, because some are rejected.
     lists = [
         f"mutate -list {3 * share} -seed {seed} -o {unit}.list a:{_UNIT}={unit} {_EXCLUDED_CELLS} %d"
         for unit, share in shares.items()
@@ -202,7 +202,7 @@ def _is_fault(line: str, cells: dict[str, dict], observable: set[Pin]) -> bool:
     index = int(_option(line, "portbit"))
     bit = bits[index]
     if control is not None:
-        # Inverted where another bit is 0 or 1: constants, and the bit itself, decide for all time.
+        # Inverted if another bit is 0 or 1: if that is a constant or the bit itself, the fault is constant.
         bit = bits[int(control)]
     same = {"const0": "0", "const1": "1", "cnot0": "1", "cnot1": "0"}
     # Inverting a bit of a disjunction changes nothing while another one is 1.
@@ -231,7 +231,7 @@ def _mutant(number: int, unit: str, line: str, cells: dict[str, dict]) -> Mutant
 
 
 def _with_plain_memories(verilog: str) -> str:
-    """Memories under names that need no escape, as :func:`_flat` gives them."""
+    """Rename memories with :func:`_flat`, so that their names need no escape."""
     names = re.findall(r"^ *reg (?:\[\S+\] )?\\(\S+) +\[\S+\];", verilog, re.MULTILINE)
     for name in sorted(names, key=len, reverse=True):
         verilog = verilog.replace(f"\\{name} ", _flat(name))

@@ -1,4 +1,4 @@
-"""Which bits of a flat netlist reach an output of the core at all."""
+"""Finds the bits of a flat netlist that reach an output of the core."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CARRYING = frozenset({"$add", "$sub", "$mul", "$neg"})
 def observable_pins(module: dict) -> set[Pin]:
     """The bits of cells that reach an output through any number of cells, registers and memories.
 
-    Wide cells are looked at bit by bit where their bits do not mix. A change of any other bit has no effect: synthesis
-    would leave it out.
+    Wide cells whose bits do not mix are traced bit by bit. A change of any other bit has no effect: synthesis would
+    leave it out.
 
     Parameters
     ----------
     module
-        From ``write_json`` of Yosys.
+        A module from ``write_json`` of Yosys.
     """
     cells = module["cells"]
     drivers: dict[int, Pin] = {}

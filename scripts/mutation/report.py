@@ -1,4 +1,4 @@
-"""What the mutation bench found, as text and as data."""
+"""The results of the mutation bench, as text and as data."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Report"]
 
 @dataclass(frozen=True)
 class Report:
-    """All verdicts of a run.
+    """The results of a run.
 
     Attributes
     ----------
     count, seed
-        What was asked for.
+        The requested number of faults, and the seed.
     results
         The verdicts for each configuration.
     proved
-        Size and number of survivors that are proved to have no effect.
+        Array size and number of survivors that are proved to have no effect.
     arguments
-        What is written down about survivors.
+        The arguments about survivors.
     """
 
     count: int
@@ -42,12 +42,12 @@ class Report:
 
     @property
     def share(self) -> float:
-        """Noticed faults among all."""
+        """Share of noticed faults among all."""
         return sum(verdict.check is not None for verdict in self.verdicts) / max(1, len(self.verdicts))
 
     @property
     def effective_share(self) -> float:
-        """Noticed faults among those that may have an effect: neither a proof nor an argument says otherwise."""
+        """Share of noticed faults among those that may have an effect, according to proofs and arguments."""
         return sum(verdict.check is not None for verdict in self.verdicts) / max(
             1, len(self.verdicts) - len(self.without_effect())
         )
@@ -62,7 +62,7 @@ class Report:
         ]
 
     def unexplained(self) -> list[tuple[Planted, Verdict]]:
-        """Survivors about which nothing is written down."""
+        """Survivors without a proof or an argument."""
         return [
             (planted, verdict)
             for planted, verdict in self.survivors()
@@ -93,7 +93,7 @@ class Report:
         return sorted(found, key=lambda pair: pair[1].mutant.unit)
 
     def units(self) -> dict[str, tuple[int, int]]:
-        """For each unit its faults, and how many of them were noticed."""
+        """For each unit the numbers of its faults and of noticed ones."""
         planted = Counter(verdict.mutant.unit for verdict in self.verdicts)
         noticed = Counter(verdict.mutant.unit for verdict in self.verdicts if verdict.check)
         return {unit: (planted[unit], noticed[unit]) for unit in sorted(planted)}

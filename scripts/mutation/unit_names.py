@@ -1,4 +1,4 @@
-"""Which part of a netlist belongs to which unit: the module of openmxu.rtl that describes it."""
+"""Maps parts of a netlist to units, the modules of openmxu.rtl that describe them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RTL = "openmxu.rtl."
 
 
 def ports(component: wiring.Component) -> list[Signal]:
-    """The signals of a component's signature; members that are constant are no ports."""
+    """The signals of a component's signature; constant members are not ports."""
     members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
     return [value for value in members if isinstance(value, Signal)]
 
@@ -22,7 +22,7 @@ def ports(component: wiring.Component) -> list[Signal]:
 def units(fragment: Fragment, top: str) -> dict[str, str]:
     """The unit of every instance in an elaborated component, by the instance's path from ``top`` on.
 
-    What has no class of its own in openmxu.rtl, like a FIFO of Amaranth's, belongs to the component around it.
+    An instance whose class is not in openmxu.rtl, like a FIFO of Amaranth's, belongs to the component around it.
     """
     return dict(_walk(fragment, top, ""))
 

@@ -3,9 +3,8 @@
     python -m scripts.netlist ecp5 --size 4
     python -m scripts.netlist ice40 --preset icebreaker --images 36
 
-What Yosys makes of the AXI shell for a family of FPGAs is compiled with Yosys' own models of the cells, and driven as
-the shell itself is. It is the proof that what was synthesized is what was simulated. Exit status 1 when an output
-differs.
+Yosys' netlist of the AXI shell for a family of FPGAs is compiled with Yosys' models of the cells, and driven like the
+shell itself. This checks that the netlist behaves as the simulated design. Exit status 1 when an output differs.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ FAMILIES = {family.value: family for family in (Family.ECP5, Family.ICE40)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Synthesize, simulate, compare; the exit status."""
+    """Synthesize, simulate, compare; returns the exit status."""
     options = _options(arguments)
     try:
         differing = _run(options)

@@ -1,4 +1,4 @@
-"""A synthesized netlist as something to simulate: its cells, with the models that Yosys has of them."""
+"""A synthesized netlist as a design for the simulator: its cells, with Yosys' models of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MODELS = {
     Family.ECP5: (("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"), ("ecp5.v",)),
     Family.ICE40: (("ice40/cells_sim.v",), ()),
 }
-"""Files of Yosys, and our own for what it has no models of."""
+"""Yosys' files, and our own for cells without a model in Yosys."""
 
 _MODULE = re.compile(r"^module\s+\\?(\w+).*?^endmodule", re.MULTILINE | re.DOTALL)
 _SPECIFY = re.compile(r"^\s*specify\b.*?^\s*endspecify\b", re.MULTILINE | re.DOTALL)
@@ -28,7 +28,7 @@ _MACRO = re.compile(r"^`define (\w+).*", re.MULTILINE)
 
 
 def netlist_design(shell: Design, netlist: Netlist, family: Family) -> Design:
-    """The netlist in place of what the shell is made of."""
+    """The shell's design with the netlist in place of its component."""
     path = netlist.folder / f"{netlist.top}.simulation.v"
     path.write_text(_models(family, set(netlist.types)) + netlist.verilog.read_text())
     return dataclasses.replace(shell, sources=(path,), netlist=path)
@@ -38,7 +38,7 @@ def _models(family: Family, used: set[str]) -> str:
     theirs, ours = _MODELS[family]
     text = "\n".join((_share() / name).read_text() for name in theirs)
     text += "\n".join((_OURS / name).read_text() for name in ours)
-    # How long a cell takes is not of interest, and Verilator has its own opinion on how to write it.
+    # Delays of cells are not simulated, and Verilator does not accept all of these blocks.
     text = _SPECIFY.sub("", text)
     modules = {match[1]: match[0] for match in _MODULE.finditer(text)}
     wanted, waiting = [], sorted(used & set(modules))
@@ -49,7 +49,7 @@ def _models(family: Family, used: set[str]) -> str:
             waiting += [inner for inner in modules if re.search(rf"\b{inner}\s+(?:#|\w+\s*\()", modules[name])]
     macros: dict[str, str] = {}
     for match in _MACRO.finditer(text):
-        macros.setdefault(match[1], match[0])  # the second ones are for those who want none
+        macros.setdefault(match[1], match[0])  # second definitions are the empty ones
     return "\n".join([*macros.values(), *(modules[name] for name in sorted(wanted))]) + "\n"
 
 

@@ -4,12 +4,12 @@
     python -m scripts.networks resnet20 --device verilator --count 16
     python -m scripts.networks mnist --device verilator --layers none
 
-For each network: its outputs on a device and those of ONNX Runtime; how often both find the same class; and every
-layer alone, with ONNX Runtime's intermediates as inputs. Layers of the exact class must make ONNX Runtime's integers;
-sums and averages of tensors may be 1 apart. MNIST is compared on the 500 digits that it was not trained on, and its
-accuracy is told; the others on seeded random images.
+For each network: its outputs on a device and those of ONNX Runtime; how often both find the same class; and every layer
+alone, with ONNX Runtime's intermediates as inputs. Layers of the exact class must make ONNX Runtime's integers; sums
+and averages of tensors may be 1 apart. MNIST is compared on its 500 test digits, and its accuracy is printed; the
+others on seeded random images.
 
-Exit status 1 when a layer is farther away than its class allows, an output of a network without inexact layers differs,
+Exit status 1 when a layer differs by more than its class allows, an output of a network without inexact layers differs,
 the class differs for more than one in 200 inputs, or MNIST's accuracy is less than 0.98.
 """
 

@@ -43,7 +43,8 @@ class NetworkComparison:
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Results of one layer for ONNX Runtime's own intermediates: how many, how many differ, and how far at most."""
+    """Results of one layer for ONNX Runtime's intermediates: their number, the number that differ, and the largest
+    difference."""
 
     layer: LayerModel
     results: int
@@ -52,7 +53,7 @@ class LayerComparison:
 
     @property
     def passed(self) -> bool:
-        """Whether no result is farther away than the layer's class allows."""
+        """Whether no result differs by more than the layer's class allows."""
         return self.largest <= (0 if self.layer.is_exact else 1)
 
 

@@ -1,4 +1,4 @@
-"""The layers of a quantized model as models of their own."""
+"""The layers of a quantized model as separate models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LayerModel:
     Attributes
     ----------
     name
-        Of its nodes, those that compute.
+        Names of its nodes that compute.
     model
         Reads tensors of the whole model by their names, and makes one of them.
     inputs, output
@@ -40,15 +40,15 @@ class LayerModel:
 
 
 def layer_models(model: onnx.ModelProto) -> list[LayerModel]:
-    """Every layer of a quantized model that reads quantized tensors and makes one.
+    """Every layer of a quantized model that reads quantized tensors and produces one.
 
-    What comes before the first QuantizeLinear and behind the last one is the host's, and left out.
+    Nodes before the first QuantizeLinear and after the last one run on the host, and are left out.
     """
     return _Cutter(model).layers()
 
 
 def with_all_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
-    """The model with these quantized tensors as outputs besides its own."""
+    """The model with these quantized tensors as additional outputs."""
     types = _types(model)
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -86,7 +86,7 @@ class _Cutter:
         return layers
 
     def _reach(self, last: onnx.NodeProto, cuts: set[str]) -> tuple[list[str], list[onnx.NodeProto]]:
-        """Where the way back from a node to quantized tensors ends, and the nodes on it."""
+        """The quantized tensors that a node depends on, and the nodes between them and it."""
         sources: dict[str, None] = {}
         nodes: dict[str, onnx.NodeProto] = {last.name: last}
         waiting = list(last.input)

@@ -1,4 +1,4 @@
-"""Random quantized ONNX models with what ONNX Runtime computes for them."""
+"""Random quantized ONNX models with ONNX Runtime's results for them."""
 
 from scripts.random_models.families import FAMILIES, Family
 from scripts.random_models.graph import Case, Network

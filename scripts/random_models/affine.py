@@ -14,11 +14,11 @@ _TYPES = ("uint8", "int8")
 
 
 def normalize(graph: Graph, source: Tensor) -> Tensor:
-    """BatchNormalization of a tensor, or of what a convolution makes of it before it is quantized."""
+    """BatchNormalization of a tensor, or of its convolution before that is quantized."""
     real, values, unit = _source(graph, source)
     channels = values.shape[1]
     scale, offset, mean = (_numbers(graph, channels, 1) for _ in range(3))
-    # Of a few equal values, an offset would be all that is left.
+    # With a few equal values, only an offset would be left.
     spread = max(float(values.std()), 0.1 * float(np.abs(values).max()), 1e-3)
     mean = mean * spread + float(values.mean())
     variance = (spread**2 * graph.random.uniform(0.3, 3, channels)).astype(np.float32)
@@ -49,14 +49,14 @@ def affine(graph: Graph, source: Tensor) -> Tensor:
 
 
 def _source(graph: Graph, source: Tensor) -> tuple[str, NDArray[np.float64], float]:
-    """A real tensor, its values, and how far they are apart at least."""
+    """A real tensor, its values, and the step between neighbouring values."""
     if graph.chance(0.5):
         return graph.dequantize(source), source.real, float(source.quantization.scale)
     return real_convolution(graph, source)
 
 
 def _numbers(graph: Graph, channels: int, spread: float) -> NDArray[np.float32]:
-    """Of both signs."""
+    """Random numbers of both signs, one for each channel."""
     return (spread * graph.random.normal(size=channels)).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""Chains of several layers, as networks have them; each of them exact."""
+"""Chains of several exact layers, as in networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def chain(graph: Graph) -> Tensor:
     """A convolution and one to three more, functions or poolings; half of the chains end in a matrix product."""
     tensor = graph.input
     for layer in range(graph.between(2, 4)):
-        # The compiler sees from a convolution which dimension of a one-dimensional input are its channels.
+        # The compiler recognizes the channel dimension of a one-dimensional input by a convolution.
         choice = 0.0 if layer == 0 else graph.random.random()
         if choice < 0.4:
             limit = ("", "", "Relu", "Clip")[graph.between(0, 3)]

@@ -45,14 +45,14 @@ class _Kernels:
 
 
 def convolve(graph: Graph, source: Tensor, form: str, limit: str = "", same_shape: bool = False) -> Tensor:
-    """A convolution of ``source``, of which ONNX Runtime makes an integer kernel.
+    """A convolution of ``source`` that ONNX Runtime computes with an integer kernel.
 
     Parameters
     ----------
     form
         ``QLinearConv``, or ``Conv`` between DequantizeLinear and QuantizeLinear.
     limit
-        ``Relu`` or ``Clip``: what stands between Conv and QuantizeLinear. The smallest byte means 0 then, and the
+        ``Relu`` or ``Clip``: the operator between Conv and QuantizeLinear. The smallest byte means 0 then, and the
         largest at most 6; ONNX Runtime would compute in float32 otherwise.
     same_shape
         Whether the result has the shape of ``source``.
@@ -86,7 +86,8 @@ def convolve(graph: Graph, source: Tensor, form: str, limit: str = "", same_shap
 
 
 def real_convolution(graph: Graph, source: Tensor) -> tuple[str, NDArray[np.float64], float]:
-    """Conv of dequantized tensors that nobody quantizes yet: its name, its values, and what a sum of 1 means."""
+    """Conv of dequantized tensors whose result is not quantized yet: its name, its values, and the scale of its
+    sums."""
     kernels = _random_kernels(graph, source, same_shape=False)
     parts = [graph.constant(array) for array in (kernels.weights, kernels.scale, kernels.zero_point)]
     axis = {"axis": 0} if kernels.scale.ndim else {}
@@ -96,7 +97,7 @@ def real_convolution(graph: Graph, source: Tensor) -> tuple[str, NDArray[np.floa
 
 
 def sum_products(graph: Graph) -> Tensor:
-    """ConvInteger: its int32 sums."""
+    """ConvInteger with its int32 sums."""
     source = graph.input
     kernels = _random_kernels(graph, source, same_shape=False, integers_only=True)
     zero_point = np.asarray(source.quantization.zero_point, source.dtype)
@@ -149,7 +150,7 @@ def _centre(
     unit: NDArray[np.float32],
     limit: str,
 ) -> tuple[Quantization, NDArray[np.int32]]:
-    """Any zero point at all, and a bias that moves the sums of every output to the middle of the bytes."""
+    """Any zero point, and a bias that moves the sums of every output to the middle of the bytes' range."""
     low = int(np.iinfo(dtype).min)
     zero_point = low if limit else low + graph.between(0, 255)
     steps = graph.random.uniform(20, 60)  # bytes that one standard deviation covers

@@ -18,7 +18,7 @@ LARGEST = 150
 
 
 def dense_case(random: np.random.Generator, operator: str, shape: tuple[int, int, int], opset: int = 21) -> Case:
-    """A model of one ``operator`` for M × K by K × N, everything but the operator and the shape random."""
+    """A model of one ``operator`` for M × K by K × N; everything but the operator and the shape is random."""
     m, k, n = shape
     input_type, weight_type = (str(random.choice(["uint8", "int8"])) for _ in range(2))
     if operator != "MatMulInteger" and input_type == "int8":

@@ -16,7 +16,7 @@ _FUNCTIONS = {"Add": np.add, "Mul": np.multiply, "Sub": np.subtract}
 
 
 def combine(graph: Graph, operator: str) -> Tensor:
-    """``Add``, ``Sub`` or ``Mul`` of two tensors: the input, a convolution of it, another input, a constant."""
+    """``Add``, ``Sub`` or ``Mul`` of two tensors, each the input, a convolution of it, another input or a constant."""
     makers = (_convolved, _convolved, _another_input, _constant, _smaller_input)
     operands = [graph.input, makers[graph.between(0, 4)](graph)]
     if graph.chance(0.3):
@@ -62,7 +62,7 @@ def _smaller_input(graph: Graph) -> Tensor:
 
 
 def _constant(graph: Graph) -> Tensor:
-    """In the shape of the input without its batch, or one value for each channel."""
+    """A constant in the shape of the input without its batch, or with one value for each channel."""
     _, channels, *plane = graph.input.shape
     shape = (1, channels, *(plane if graph.chance(0.5) else (1 for _ in plane)))
     values = random_bytes(graph.random, graph.input.dtype, shape)

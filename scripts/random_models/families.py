@@ -1,4 +1,4 @@
-"""What the exactness campaign compares: families of random models, each with how far apart outputs may be."""
+"""Families of random models for the exactness campaign, each with the allowed difference of outputs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Family:
     Attributes
     ----------
     tolerance
-        How far apart outputs may be.
+        Largest allowed difference of outputs.
     make
-        A case out of a random generator, the number of the model in its family, and whether versions of operators, the
-        batch and the way to say what padding there is vary, too.
+        Makes a case from a random generator, the number of the model in its family, and whether to vary the opset, the
+        batch and the form of padding, too.
     """
 
     name: str
@@ -63,12 +63,12 @@ def _layers(
 ) -> Family:
     """A family of graphs.
 
-    ``powers_of_two`` says which scales they have, ``None`` means a quarter of them; ``oldest`` is the first version of
-    ONNX's operators in which they mean what they do; ``shape`` goes to :func:`random_shape`.
+    ``powers_of_two`` says whether scales are powers of two, ``None`` in a quarter of the graphs; ``oldest`` is the
+    first opset in which their operators have this meaning; ``shape`` goes to :func:`random_shape`.
     """
 
     def make(random: np.random.Generator, number: int, varies: bool) -> Case:
-        # 512 models have every zero point of both types.
+        # 512 models cover every zero point of both types.
         dtype = ("uint8", "int8")[number // 256 % 2]
         powers = bool(random.random() < 0.25) if powers_of_two is None else powers_of_two
         graph = Graph(random, random_shape(random, **shape), dtype, number * 101 % 256, powers)
@@ -89,7 +89,7 @@ def _other_function(graph: Graph) -> Tensor:
 
 
 _OLDEST = {"HardSwish": 14, "ReduceMean": 18, "Relu": 14}
-"""Versions of ONNX's operators in which some appeared, or took int8, or constants as inputs."""
+"""The opsets in which some operators appeared, or first took int8, or constants as inputs."""
 
 
 _APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
@@ -134,4 +134,4 @@ def _families() -> list[Family]:
 
 
 FAMILIES = {family.name: family for family in _families()}
-"""By name."""
+"""All families by name."""

@@ -14,7 +14,7 @@ __all__ = ["FUNCTIONS", "OTHER_FUNCTIONS", "apply_function", "clip", "relu"]
 
 FUNCTIONS = ("Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "HardSwish")
 OTHER_FUNCTIONS = ("Abs", "Elu", "Erf", "Exp", "Gelu", "Mish", "Neg", "Selu", "Softplus", "Softsign")
-"""Those of which ONNX Runtime's float32 values may depend on where in a tensor they stand."""
+"""Functions whose float32 values in ONNX Runtime may depend on an element's place in the tensor."""
 _QUANTIZED = ("Sigmoid", "LeakyRelu")
 _TYPES = ("uint8", "int8")
 
@@ -36,7 +36,7 @@ def apply_function(graph: Graph, source: Tensor, operator: str) -> Tensor:
 
 
 def _real(operator: str, values: NDArray[np.float32], attributes: dict[str, float]) -> NDArray[np.float64]:
-    """What a function makes of real numbers: the scale of its result follows from it."""
+    """A function of real numbers, from which the scale of its result is derived."""
     node = helper.make_node(operator, ["x"], ["y"], **attributes)
     shape = values.shape[1:]
     return reference(make_model([node], {}, [("x", "float32", shape)], ("y", "float32", shape)), values).astype(
@@ -54,7 +54,7 @@ def relu(graph: Graph) -> Tensor:
         source = convolve(graph, source, FORMS[graph.between(0, 1)])
     if source.dtype == "int8" and graph.chance(0.4):
         return graph.tensor(graph.add("Relu", [source.name]), source.quantization, "Relu of bytes")
-    # Where the smallest byte means 0, such a Relu would be no work at all.
+    # If the smallest byte means 0, such a Relu would have no effect.
     same = source.quantization.zero_point > source.quantization.limits[0] and graph.chance(0.5)
     result = source.quantization if same else graph.fit(np.maximum(source.real, 0), _TYPES[graph.between(0, 1)])
     return graph.tensor(graph.around("Relu", [source], result), result, "Relu QDQ", result.dtype)

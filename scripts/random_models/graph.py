@@ -1,4 +1,5 @@
-"""ONNX graphs of quantized tensors that grow node by node, each tensor with what ONNX Runtime computes for it."""
+"""ONNX graphs of quantized tensors that are built node by node, each tensor with the values that ONNX Runtime
+computes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from scripts.random_models.models import make_model, random_bytes, reference
 __all__ = ["OPSETS", "Case", "Graph", "Layer", "Network", "Quantization", "Tensor"]
 
 OPSETS = (13, 15, 17, 18, 20, 21, 22, 23, 24, 25)
-"""Versions of ONNX's operators that ONNX Runtime knows, too."""
+"""Opsets that ONNX Runtime supports, too."""
 
 _APPROXIMATE = ("Add", "AveragePool", "BatchNormalization", "Div", "GlobalAveragePool", "Mul", "ReduceMean", "Sub")
 """Operators whose results may be one apart."""
@@ -26,7 +27,7 @@ MICROSOFT = "com.microsoft"
 
 @dataclass(frozen=True)
 class Quantization:
-    """How the bytes of a tensor are read: ``(byte - zero_point) * scale``."""
+    """The real values of a tensor's bytes: ``(byte - zero_point) * scale``."""
 
     dtype: str
     scale: np.float32
@@ -49,17 +50,17 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """With the batch."""
+        """The shape, batch included."""
         return self.values.shape
 
     @property
     def dtype(self) -> str:
-        """Of the bytes."""
+        """The type of the bytes."""
         return self.quantization.dtype
 
     @property
     def real(self) -> NDArray[np.float64]:
-        """What the bytes mean."""
+        """The real values of the bytes."""
         return (self.values.astype(np.float64) - self.quantization.zero_point) * float(self.quantization.scale)
 
 
@@ -75,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Layer:
-    """The nodes between quantized tensors that make one more of them."""
+    """The nodes that compute one quantized tensor from others."""
 
     output: Tensor
     nodes: tuple[onnx.NodeProto, ...]
@@ -96,7 +97,7 @@ class Network:
     traced
         The model with the results of all layers as outputs.
     models
-        Of each layer, from tensors of the others to its own.
+        One model for each layer, whose inputs are tensors of other layers.
     """
 
     case: Case
@@ -106,18 +107,18 @@ class Network:
 
 
 class Graph:
-    """A few quantized layers under construction; whatever is left open is decided at random.
+    """A few quantized layers under construction; everything left open is chosen at random.
 
     Parameters
     ----------
     random
-        What decides.
+        The random generator.
     shape
         Of the first input, with the batch.
     zero_point
         Of the first input, counted from the smallest byte of its type: 0 to 255.
     powers_of_two
-        Whether all scales are powers of two; results often lie half way between two integers then.
+        Whether all scales are powers of two; results then often lie half way between two integers.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class Graph:
         self.input = self.new_input(shape, dtype, zero_point)
 
     def vary(self, oldest: int) -> None:
-        """Take any version of ONNX's operators from ``oldest`` on, and fix the batch in a third of the models.
+        """Use any opset from ``oldest`` on, and fix the batch in a third of the models.
 
         Windows may leave their padding to ONNX.
         """
@@ -150,19 +151,19 @@ class Graph:
         return self._batch != "batch"
 
     def new_input(self, shape: tuple[int, ...], dtype: str, zero_point: int) -> Tensor:
-        """One more input."""
+        """Add an input."""
         values = random_bytes(self.random, dtype, shape)
         tensor = Tensor("x" * (len(self._inputs) + 1), values, self.any_quantization(dtype, zero_point))
         self._inputs.append(tensor)
         return tensor
 
     def any_quantization(self, dtype: str, zero_point: int) -> Quantization:
-        """For random bytes; ``zero_point`` is counted from the smallest byte."""
+        """A random quantization for random bytes; ``zero_point`` is counted from the smallest byte."""
         scale = self.scale(np.exp(self.random.uniform(np.log(0.002), np.log(0.1))))
         return Quantization(dtype, np.float32(scale), zero_point + int(np.iinfo(dtype).min))
 
     def chance(self, probability: float) -> bool:
-        """True so often."""
+        """True with this probability."""
         return bool(self.random.random() < probability)
 
     def between(self, low: int, high: int) -> int:
@@ -170,14 +171,14 @@ class Graph:
         return int(self.random.integers(low, high + 1))
 
     def scale(self, value: ArrayLike) -> NDArray[np.float32]:
-        """Scales next to ``value``."""
+        """``value`` as float32, rounded to powers of two if the graph has such scales."""
         value = np.asarray(value, np.float64)
         return np.asarray(np.exp2(np.rint(np.log2(value))) if self._powers_of_two else value, np.float32)
 
     def fit(self, real: NDArray[np.float64], dtype: str, least: float = 1e-9) -> Quantization:
         """A random quantization under which most of ``real`` lies within the range of a byte, and fills much of it.
 
-        Its scale is ``least`` or more, whatever ``real`` fills then.
+        Its scale is at least ``least``, even if ``real`` then fills less.
         """
         limits = np.iinfo(dtype)
         low, high = (float(value) for value in np.quantile(real, (0.05, 0.95)))
@@ -192,19 +193,19 @@ class Graph:
             steps *= 0.7
 
     def constant(self, array: ArrayLike) -> str:
-        """The name of a new constant."""
+        """Add a constant; returns its name."""
         name = f"c{len(self._constants)}"
         self._constants[name] = np.asarray(array)
         return name
 
     def add(self, operator: str, inputs: Sequence[str], domain: str = "", **attributes: object) -> str:
-        """The name of what a new node makes."""
+        """Add a node; returns the name of its output."""
         name = f"t{len(self._nodes)}"
         self._nodes.append(helper.make_node(operator, list(inputs), [name], name=name, domain=domain, **attributes))
         return name
 
     def add_several(self, operator: str, inputs: Sequence[str], outputs: int, **attributes: object) -> list[str]:
-        """The names of all that a new node makes."""
+        """Add a node; returns the names of its outputs."""
         names = [f"t{len(self._nodes)}", *(f"t{len(self._nodes)} {index}" for index in range(1, outputs))]
         self._nodes.append(helper.make_node(operator, list(inputs), names, name=names[0], **attributes))
         return names
@@ -219,11 +220,11 @@ class Graph:
         return [self.constant(np.float32(quantization.scale)), self.constant(zero_point)]
 
     def dequantize(self, tensor: Tensor) -> str:
-        """The name of the real values of ``tensor``."""
+        """Add DequantizeLinear of ``tensor``; returns the name of its output."""
         return self.add("DequantizeLinear", [tensor.name, *self.parameters(tensor.quantization)])
 
     def quantize(self, real: str, quantization: Quantization) -> str:
-        """The name of the bytes for the real values ``real``."""
+        """Add QuantizeLinear of ``real``; returns the name of its output."""
         return self.add("QuantizeLinear", [real, *self.parameters(quantization)])
 
     def quantized(self, operator: str, sources: Sequence[Tensor], result: Quantization, **attributes: object) -> str:
@@ -249,13 +250,13 @@ class Graph:
         return self._run(name, "float32").astype(np.float64)
 
     def case(self, output: Tensor) -> Case:
-        """What was built, ``output`` being its output."""
+        """The model built so far as a case, with the output ``output``."""
         shapes = " and ".join("×".join(map(str, item.shape)) for item in self._inputs)
         text = f"{self.input.dtype} {shapes}: {', '.join(self._words)}"
         return Case(self._model(output.name, output.dtype, output.shape[1:]), self._values(), output.values, text)
 
     def network(self, output: Tensor) -> Network:
-        """What was built, layer by layer, ``output`` being its output."""
+        """The model built so far, layer by layer, with the output ``output``."""
         case = self.case(output)
         traced = onnx.ModelProto()
         traced.CopyFrom(case.model)

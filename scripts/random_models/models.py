@@ -1,4 +1,4 @@
-"""ONNX models out of nodes, and what ONNX Runtime computes for them."""
+"""Makes ONNX models of nodes, and runs them in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_model(
     opset: int = 21,
     batch: int | str = "batch",
 ) -> onnx.ModelProto:
-    """A model, whose batch is open unless it is given."""
+    """A model of these nodes; its batch is open unless it is given."""
     ports = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [batch, *shape])
         for name, dtype, shape in (*inputs, output)
@@ -47,9 +47,9 @@ def reference(
     inputs: NDArray[np.generic] | Mapping[str, NDArray[np.generic]],
     optimize: bool = True,
 ) -> NDArray[np.generic]:
-    """What ONNX Runtime's CPU provider computes, at its default optimization level unless ``optimize`` is false.
+    """The result of ONNX Runtime's CPU provider, at its default optimization level unless ``optimize`` is false.
 
-    ``inputs`` by name; or the only one, ``x``.
+    ``inputs`` are arrays by name, or the only one, ``x``.
 
     int8 layers between QuantizeLinear and DequantizeLinear use its integer kernels everywhere, as they do by default on
     ARM; on x86 its default is float32 for some of them.

@@ -17,15 +17,15 @@ from scripts.random_models.shapes import LARGEST_TENSOR
 __all__ = ["MOVEMENTS", "concatenate", "move", "moves"]
 
 _REAL_ONLY = ("DepthToSpace", "SpaceToDepth")
-"""Operators that ONNX Runtime does not have for bytes."""
+"""Operators that ONNX Runtime does not support for bytes."""
 
 
 _FUNCTIONS = tuple(name for name in FUNCTIONS if name != "HardSwish")
-"""Those that every version of ONNX's operators has."""
+"""Functions that are in every opset used here."""
 
 
 def moves(graph: Graph, source: Tensor) -> Tensor:
-    """One to three such operators, and a layer that needs its input in place."""
+    """One to three such operators, and a layer that needs the elements in their final order in memory."""
     tensor = source
     for _ in range(graph.between(1, 3)):
         name = MOVEMENTS[graph.between(0, len(MOVEMENTS) - 1)]
@@ -34,7 +34,7 @@ def moves(graph: Graph, source: Tensor) -> Tensor:
 
 
 def move(graph: Graph, source: Tensor, operator: str) -> Tensor:
-    """One operator; where it does not fit ``source``, Concat."""
+    """The operator, or Concat if it does not fit ``source``."""
     if operator == "Concat":
         return concatenate(graph, source)
     made = _MAKERS[operator](graph, source)
@@ -104,7 +104,7 @@ def _beside(graph: Graph, source: Tensor, axis: int) -> Tensor:
 
 
 def _layer(graph: Graph, source: Tensor) -> Tensor:
-    """A layer of whatever shape ``source`` has."""
+    """A layer for a ``source`` of any shape."""
     rank = len(source.shape)
     choice = graph.random.random()
     if choice < 0.15:

@@ -19,7 +19,7 @@ from scripts.random_models.shapes import LARGEST_TENSOR, random_shape
 __all__ = ["random_network"]
 
 _OLDEST = 18
-"""The first version of ONNX's operators in which all of them mean what they do here."""
+"""The first opset in which all operators have the meaning that is used here."""
 _IMAGE_LAYERS = (
     *("convolution", "convolution", "convolution", "maximum", "average", "function", "sum", "product", "movement"),
     *("affine", "rows"),
@@ -51,7 +51,7 @@ def random_network(seed: int, number: int) -> Network:
 
 
 def _layer(graph: Graph, source: Tensor, made: list[Tensor]) -> Tensor:
-    """One more layer behind ``source``, which is the last one of those that have been ``made``."""
+    """Add a layer after ``source``, the last one of the tensors ``made`` so far."""
     rank = len(source.shape)
     kinds = _IMAGE_LAYERS if rank in (3, 4) else _ROW_LAYERS
     match kinds[graph.between(0, len(kinds) - 1)]:

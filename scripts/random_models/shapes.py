@@ -12,14 +12,15 @@ __all__ = ["Window", "log_uniform", "random_shape", "random_window"]
 AUTOMATIC = ("SAME_UPPER", "SAME_LOWER")
 
 LARGEST_TENSOR = 4000
-"""Elements of a tensor: a few of them fit the unified buffer of every configuration."""
+"""Largest number of elements of a tensor: a few such tensors fit the unified buffer of every configuration."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """How a kernel walks over a plane, one or two dimensions each; ``pads`` before all of them, then behind.
+    """A window over a plane of one or two dimensions; ``pads`` lists the padding before all dimensions, then after
+    them.
 
-    ``automatic`` says how the padding is found, in ONNX's words, where ``pads`` are not given.
+    ``automatic`` is ONNX's ``auto_pad``, if ``pads`` are not given.
     """
 
     kernel: tuple[int, ...]
@@ -29,7 +30,7 @@ class Window:
     automatic: str = ""
 
     def attributes(self) -> dict[str, object]:
-        """As ONNX names them; left out where they have their default."""
+        """ONNX's attributes; those with default values are left out."""
         attributes: dict[str, object] = {"kernel_shape": list(self.kernel)}
         if self.automatic:
             attributes["auto_pad"] = self.automatic
@@ -50,7 +51,7 @@ class Window:
     def may_round_up(self, plane: tuple[int, ...]) -> bool:
         """Whether with ``ceil_mode`` every window begins before the padding behind ``plane``.
 
-        Elsewhere ONNX Runtime infers another shape than its kernels compute.
+        Otherwise ONNX Runtime infers another shape than its kernels compute.
         """
         if self.automatic:
             return False
@@ -71,14 +72,14 @@ class Window:
 
 
 def log_uniform(random: np.random.Generator, largest: int) -> int:
-    """From 1 to ``largest``, small numbers as often as large ones."""
+    """A log-uniform random integer from 1 to ``largest``."""
     return int(np.exp(random.uniform(0, math.log(largest + 1))))
 
 
 def random_shape(random: np.random.Generator, batch: int = 2, smallest: int = 1) -> tuple[int, ...]:
     """Batch × channels × height × width, sometimes × width alone; up to 40 channels, planes up to 20 × 20.
 
-    ``batch`` is the largest one, ``smallest`` the number of elements that there must be.
+    ``batch`` is the largest batch, ``smallest`` the smallest number of elements.
     """
     while True:
         lengths = (20, 20) if random.random() < 0.9 else (100,)
@@ -96,7 +97,7 @@ def random_window(
 ) -> Window:
     """A window of up to ``largest`` positions in each dimension that fits ``plane`` with its padding at least once.
 
-    Where ``automatic``, the padding of some windows is left to ONNX.
+    If ``automatic``, some windows leave their padding to ONNX.
     """
     count = len(plane)
     while True:
@@ -107,7 +108,7 @@ def random_window(
         dilations = tuple(int(value) for value in random.choice([1, 1, 1, 2, 3] if dilated else [1], count))
         pads = (0,) * 2 * count
         if random.random() < 0.7:
-            # Less than the kernel: no window lies in the padding alone.
+            # Less than the kernel: no window lies entirely in the padding.
             pads = tuple(int(random.integers(0, length)) for length in (*kernel, *kernel))
         spans = [step * (length - 1) + 1 for length, step in zip(kernel, dilations, strict=True)]
         if all(span <= plane[axis] + pads[axis] + pads[axis + count] for axis, span in enumerate(spans)):
@@ -115,7 +116,8 @@ def random_window(
                 name = str(random.choice(AUTOMATIC if any(pads) else (*AUTOMATIC, "VALID")))
                 if name == "VALID":
                     return Window(kernel, strides, dilations, (0,) * 2 * count, name)
-                # ONNX Runtime knows no padding for dilated windows; with larger strides it skips rows in front.
+                # ONNX Runtime does not support automatic padding for dilated windows; with larger strides it skips rows
+                # in front.
                 if all(stride <= length + 1 for stride, length in zip(strides, kernel, strict=True)):
                     return Window(kernel, strides, (1,) * count, (0,) * 2 * count, name)
             return Window(kernel, strides, dilations, pads)

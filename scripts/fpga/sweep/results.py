@@ -1,4 +1,4 @@
-"""The results of all rows: one file of JSON, which the table and the plot are made of."""
+"""The results of all rows: a JSON file from which the table and the plot are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scripts.fpga.yosys import YOSYS
 __all__ = ["RESULTS", "key_of", "moved", "read_results", "result_of", "write_results"]
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "fpga.json"
-"""Committed, and written anew by the sweep."""
+"""A committed file, rewritten by the sweep."""
 
 _KEPT = (
     *("target", "part", "config", "fits", "fmax_mhz", "clocks_mhz", "seeds_mhz", "lut", "ff", "dsp", "block_ram"),
@@ -29,7 +29,7 @@ _COMPARED = ("fmax_mhz", "lut", "ff", "dsp", "block_ram", "spram", "peak_gops", 
 
 
 def key_of(source: Source, frequency: float) -> str:
-    """Changes whenever a result may change: with hardware, constraints, tools, seeds and frequency."""
+    """A hash that changes whenever a result may change: with hardware, constraints, tools, seeds and frequency."""
     tools = [f"{name} {package_version(name)}" for name in (YOSYS, source.part.nextpnr)]
     options = [*source.part.device, *source.part.effort]
     sites = [str(source.part.array_sites), str(source.part.block_sites)]
@@ -38,19 +38,19 @@ def key_of(source: Source, frequency: float) -> str:
 
 
 def result_of(report: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """What is kept of a report."""
+    """The part of a report that is committed."""
     path = report["critical_path"]
     kept = {name: report[name] for name in _KEPT}
     return {"key": key, **kept, "critical_path": path and {name: path[name] for name in _KEPT_OF_PATH}}
 
 
 def read_results(path: Path = RESULTS) -> dict[str, dict[str, Any]]:
-    """All results by the name of their row; none where there is no file yet."""
+    """All results by the name of their row; empty if there is no file yet."""
     return json.loads(path.read_text()) if path.exists() else {}
 
 
 def write_results(results: Mapping[str, Mapping[str, Any]], path: Path = RESULTS) -> None:
-    """Write all of them in the order of the table; what is no row any more is dropped."""
+    """Write all results in the order of the table; those of former rows are dropped."""
     ordered = {name: results[name] for name in ROWS if name in results}
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(ordered, indent=1) + "\n")
@@ -58,7 +58,7 @@ def write_results(results: Mapping[str, Mapping[str, Any]], path: Path = RESULTS
 
 
 def moved(row: Row, old: Mapping[str, Any] | None, new: Mapping[str, Any], percent: float) -> Iterable[str]:
-    """What differs by more than so many percent between two results of a row, a line each."""
+    """The figures that differ by more than ``percent`` between two results of a row, one line each."""
     if old is None:
         yield f"{row.name}: new"
         return

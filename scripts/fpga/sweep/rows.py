@@ -1,4 +1,4 @@
-"""The rows of the table: which configurations are placed where."""
+"""The rows of the table: configurations and the parts that they are placed on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scripts.fpga.parts import find_part
 __all__ = ["ROWS", "SEEDS", "Row", "find_rows"]
 
 SEEDS = (1, 2, 3)
-"""Of the placements; each figure is their median."""
+"""Seeds of the placements; each figure is their median."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row.
+    """A row of the table.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Row:
     config
         Sizes of the core.
     part
-        Where the AXI shell is placed out of context; empty for a board.
+        The part that the AXI shell is placed on out of context; empty for a board.
     board
         The board that the serial shell is placed for; empty for a part.
     """
@@ -39,14 +39,14 @@ class Row:
     board: str = ""
 
     def source(self) -> tuple[Source, float]:
-        """What is placed, and at what frequency placements aim, in MHz."""
+        """The design and its part, and the target frequency of placements in MHz."""
         if self.board:
             board = BOARDS[self.board]
             return on_board(board, self.config, board.frequency, board.baud)
         return out_of_context(self.config, find_part(self.part)), OUT_OF_CONTEXT_MHZ
 
     def folder(self, output: Path) -> Path:
-        """Where its files are: the same as those of scripts/synthesize.py."""
+        """Folder of its files, the same as that of scripts/synthesize.py."""
         return output / f"{self.board or self.part.replace('/', '_')}-{self.config.fingerprint}"
 
 
@@ -70,7 +70,7 @@ ROWS = {
         *(Row(name, board.config, board=name) for name, board in BOARDS.items()),
         Row("icebreaker_full", Config.preset("tiny"), board="icebreaker"),
         Row("tang_nano_9k_full", Config.preset("tiny"), board="tang_nano_9k"),
-        # With as many rows as leave block RAM for the rest.
+        # The number of rows leaves block RAM for the rest.
         Row("tang_nano_9k_s8", Config.preset("icebreaker", size=8, unified_buffer_rows=1024), board="tang_nano_9k"),
     )
 }
@@ -83,7 +83,7 @@ def find_rows(names: list[str]) -> list[Row]:
     Raises
     ------
     ValueError
-        There is no row of that name; the message lists those that there are.
+        There is no row of that name; the message lists the known ones.
     """
     for name in names:
         if name not in ROWS:

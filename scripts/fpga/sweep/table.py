@@ -62,7 +62,7 @@ def _count(number: int, what: str) -> str:
 
 
 def with_table(document: str, results: _Results) -> str:
-    """The document with this table in place of the one that it has.
+    """The document with this table in place of its present one.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def figure(results: _Results) -> str:
 
 
 def write_document(results: _Results, document: Path = DOCUMENT, picture: Path = FIGURE) -> None:
-    """Write table and figure anew."""
+    """Rewrite the table and the figure."""
     for path, text in ((document, with_table(document.read_text(), results)), (picture, figure(results))):
         partial = path.with_suffix(".partial")
         partial.write_text(text)
