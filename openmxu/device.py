@@ -31,7 +31,7 @@ class DeviceFault(DeviceError):
         Index of the instruction in its program.
     instruction : Instruction
     events : list of Event
-        Those of the programs that were run together, up to the fault.
+        The events of the programs that were run together, up to the fault.
     """
 
     def __init__(

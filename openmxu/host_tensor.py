@@ -94,9 +94,9 @@ class HostTensor:
     Attributes
     ----------
     name, dtype
-        Of the model's tensor; ``dtype`` is numpy's name.
+        Name and type of the model's tensor; ``dtype`` is numpy's name.
     shape
-        Of one batch element.
+        Shape of one batch element.
     columns
         Values of one matrix row; channels of a pixel.
     stored

@@ -21,7 +21,7 @@ _HALT = format_named("Halt")
 
 @dataclass(frozen=True)
 class State:
-    """One such tensor.
+    """A tensor that stays in the unified buffer.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the digits network behind the AXI shell, between cocotbext-axi's models, and compare it with ONNX Runtime."""
+"""Run the digits network in the AXI shell, connected to cocotbext-axi's models, and compare it with ONNX Runtime."""
 
 from __future__ import annotations
 

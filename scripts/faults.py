@@ -1,4 +1,4 @@
-"""Provoke every fault on the RTL behind its AXI shell, and run random words as programs.
+"""Provoke every fault on the RTL in its AXI shell, and run random words as programs.
 
     python scripts/faults.py
     python scripts/faults.py --times 100 --resets 5000 --words 100000 --seed 1

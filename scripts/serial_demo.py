@@ -4,8 +4,8 @@
     python -m scripts.serial_demo --size 4 --corrupt 0.01
 
 The board is the RTL of the serial shell, compiled, at a pseudo-terminal; a relay damages the given part of the frames
-in each direction; the driver opens a second pseudo-terminal behind it with pyserial. Exit status 1 when an output
-differs.
+in each direction; the driver opens a second pseudo-terminal at its other end with pyserial. Exit status 1 when an
+output differs.
 """
 
 from __future__ import annotations

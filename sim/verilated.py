@@ -62,7 +62,7 @@ class VerilatedDevice(Device):
     config
         Sizes of the core.
     seed
-        Of the random stalls; the same seed and the same calls give the same run, cycle by cycle.
+        Seed of the random stalls; the same seed and the same calls give the same run, cycle by cycle.
     stall_probability
         Fraction of the time that a stream stalls, from 0 up to, but not including, 1.
     stall_cycles

@@ -26,7 +26,7 @@ REQUANTIZED_LIMIT = 1 << 18
 ±2**17, so the saturation never shows in a clamped result."""
 
 FRACTION_BITS = 24
-"""Bits behind the binary point where two scaled operands are added."""
+"""Fraction bits of the sum of two scaled operands."""
 
 SMALLEST_FIXED_POINT = 2.0**-14
 """Scaled operands below this count as 0 when they are added."""

@@ -140,7 +140,7 @@ class DeviceRegister:
     name
         In upper case.
     offset
-        Of its lowest byte; a multiple of its size.
+        Byte offset of its lowest byte; a multiple of its size.
     access
     description
         What it means.

@@ -53,7 +53,7 @@ def _reason(error: OSError) -> str:
 
 
 def check_readable(path: Path) -> None:
-    """Check that a file can be read more than once, which a pipe cannot.
+    """Check that a file can be read, and is not a pipe, which can be read only once.
 
     Raises
     ------

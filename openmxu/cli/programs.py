@@ -118,9 +118,9 @@ class Measurement:
     multiply_adds
         Useful ones; padding does not count.
     seconds
-        Of wall clock.
+        Elapsed wall-clock time.
     counters
-        Of the device, by lower-case name; empty where it has no clock.
+        The device's counters by lower-case name; empty if it has no clock.
     """
 
     config: Config
@@ -130,7 +130,7 @@ class Measurement:
 
     @property
     def cycles(self) -> int | None:
-        """From the first instruction to the last byte written, all executions; ``None`` without a clock."""
+        """Cycles from the first instruction to the last byte written, all executions; ``None`` without a clock."""
         return self.counters.get(Counter.CYCLES.name.lower())
 
     @property

@@ -74,7 +74,7 @@ def _accesses(config: Config, instructions: Sequence[Instruction], unit: Unit) -
     state = LegalityChecker(config)
     for position, instruction in enumerate(instructions):
         if state.check(instruction):
-            return  # a program ends where it faults
+            return  # a program ends at its first fault
         for access in accesses(instruction, state.registers, config):
             if access.unit is unit and access.memory in (Memory.HOST, Memory.WEIGHTS):
                 yield position, access.first, access.end

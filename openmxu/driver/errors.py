@@ -26,7 +26,7 @@ class DeviceBusError(DeviceFault):
     port : BusPort
         The port that accessed it.
     address : int
-        Of the burst, as the device sees memory.
+        Address of the burst, as the device sees memory.
     """
 
     def __init__(self, index: int, instruction: Instruction, port: BusPort, address: int, response: int) -> None:

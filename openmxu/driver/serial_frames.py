@@ -31,7 +31,7 @@ class Frame:
     ----------
     kind
     number
-        Of its message, from 0 to 255.
+        Number of its message, from 0 to 255.
     dealt_with
         Number of the last message that the frame's sender has dealt with.
     contents

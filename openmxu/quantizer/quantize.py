@@ -28,10 +28,10 @@ def quantize(
     """Quantize a float model: DequantizeLinear and QuantizeLinear around every operator that can be quantized.
 
     ONNX Runtime's optimizer and static quantizer do the work: batch normalization goes into the convolution before it;
-    weights become int8 with a scale for each output channel, biases int32; the range of every activation is what it has
-    on the calibration data. A BatchNormalization of feature maps that no convolution took in becomes a depthwise
-    convolution of one position. Operators that only the host can do stay as they are, in float32, at the edges of the
-    network: a BatchNormalization of an input, and Softmax, LogSoftmax, ArgMax and TopK behind everything else.
+    weights become int8 with a scale for each output channel, biases int32; the range of every activation is that on the
+    calibration data. A BatchNormalization of feature maps that no convolution took in becomes a depthwise convolution
+    of one position. Operators that only the host can do stay as they are, in float32, at the edges of the network: a
+    BatchNormalization of an input, and Softmax, LogSoftmax, ArgMax and TopK after everything else.
 
     Parameters
     ----------

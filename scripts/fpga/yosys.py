@@ -124,7 +124,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
     family
         The family of the netlist's cells.
     folder
-        For all files.
+        Folder of all files.
     array_sites
         Places for an array's multiplier blocks, see :func:`~scripts.fpga.ecp5.floorplan.fix_array`.
 

@@ -27,7 +27,7 @@ class LayerModel:
     model
         Reads tensors of the whole model by their names, and makes one of them.
     inputs, output
-        Their names.
+        Names of these tensors.
     is_exact
         Whether every result must be ONNX Runtime's; otherwise it may be 1 apart.
     """

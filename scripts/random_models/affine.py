@@ -61,7 +61,7 @@ def _numbers(graph: Graph, channels: int, spread: float) -> NDArray[np.float32]:
 
 
 def _limited(graph: Graph, real: str, unit: float, *words: str) -> Tensor:
-    """QuantizeLinear, now and then behind Relu; its steps are no finer than those of the tensor, ``unit``."""
+    """QuantizeLinear, sometimes after Relu; its steps are no finer than ``unit``, those of the tensor."""
     if graph.chance(0.3):
         real, words = graph.add("Relu", [real]), (*words, "Relu")
     result = graph.fit(graph.run_real(real), _TYPES[graph.between(0, 1)], least=unit)

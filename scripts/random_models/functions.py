@@ -20,7 +20,7 @@ _TYPES = ("uint8", "int8")
 
 
 def apply_function(graph: Graph, source: Tensor, operator: str) -> Tensor:
-    """A function of every element: ONNX Runtime's quantized operator where there is one, or QDQ with any two types."""
+    """A function of every element: ONNX Runtime's quantized operator if there is one, or QDQ with any two types."""
     attributes: dict[str, float] = {}
     if operator in ("LeakyRelu", "HardSigmoid") and graph.chance(0.7):
         attributes["alpha"] = float(np.float32(graph.random.choice([0.01, 0.1, 0.125, 0.2, 0.25, 0.5])))

@@ -114,9 +114,9 @@ class Graph:
     random
         The random generator.
     shape
-        Of the first input, with the batch.
+        Shape of the first input, batch included.
     zero_point
-        Of the first input, counted from the smallest byte of its type: 0 to 255.
+        Zero point of the first input, counted from the smallest byte of its type: 0 to 255.
     powers_of_two
         Whether all scales are powers of two; results then often lie half way between two integers.
     """

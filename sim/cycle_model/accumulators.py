@@ -58,7 +58,7 @@ class _Sequence:
         For each pass the cycle in which it begins, relative to the first pass: without and with contention from the
         matrix unit.
     banks
-        Of its row.
+        For each pass the bank of its row.
     length
         Cycles of all passes without contention, including those over unified buffer rows.
     """

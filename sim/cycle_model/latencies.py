@@ -32,7 +32,7 @@ class Latencies:
     tag
         From a row's turn in the matrix unit to the read of the first column of its sums.
     sums
-        From there until the row is written in all columns.
+        From that read until the row is written in all columns.
     result
         From the last beat of a pass of the activation unit to its result in the unified buffer.
     element
