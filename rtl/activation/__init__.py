@@ -1,1 +1,1 @@
-"""The activation unit: accumulators or unified buffer rows, pooled, scaled and looked up, become rows of bytes."""
+"""The activation unit: pools, scales and looks up accumulator or unified buffer rows, and writes rows of bytes."""

@@ -1,4 +1,4 @@
-"""Activation data path: values and elements through the lanes to bytes of results."""
+"""Activation data path: the lanes turn accumulator values and elements into result bytes."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -20,11 +20,11 @@ from openmxu.rtl.matrix.accumulators import read_latency
 __all__ = ["ActivationDatapath", "Finish", "element_value", "latency", "result_beat_layout"]
 
 _ENTRY, _TOTAL, _SELECTED, _SCALE = 1, 1, 1, 1
-"""Cycles of the registers behind the choice of a lane's value, the bias, the choice of a byte, and that of a scale."""
+"""Register stages, in cycles: after the selection of a lane's value, the bias, the selection of a byte, of a scale."""
 
 
 class Finish(data.Struct):
-    """What happens to scaled totals: zero point and clamp; which byte of a 16-bit result; the table."""
+    """Post-processing of scaled totals: zero point and clamp; 16-bit results (``is_word``); lookup in the table."""
 
     output: OutputLayout
     is_word: 1
@@ -32,14 +32,14 @@ class Finish(data.Struct):
 
 
 def result_beat_layout(config: Config) -> data.StructLayout:
-    """A byte of the result for each lane; the last of a row, and of a walk."""
+    """One result byte per lane, with flags for the last beat of a row and of a walk."""
     return data.StructLayout(
         {"active": 1, "bytes": data.ArrayLayout(8, config.activation_lanes), "ends_row": 1, "ends_walk": 1}
     )
 
 
 def element_value(low: Value, high: Value, format: data.View) -> Value:
-    """The element of a byte, or two, minus its zero point; if that is legal, ``ELEMENT_WIDTH`` bits hold the result."""
+    """The element in one byte or two, minus its zero point; with a legal one the result has ``ELEMENT_WIDTH`` bits."""
     sign = Mux(format.wide, high[7], low[7]) & format.is_signed
     upper = Mux(format.wide, high, sign.replicate(8))
     return Cat(low, upper, sign).as_signed() - format.zero_point
@@ -55,25 +55,25 @@ def _after_values() -> int:
 
 
 class ActivationDatapath(wiring.Component):
-    """L lanes: choice of the value, pooling, bias, multiplication, scale, addition, clamp, table.
+    """L lanes: selection of the value, pooling, bias, multiplication, scale, addition, clamp, table.
 
-    Nothing holds it up: a beat goes in, and :func:`latency` cycles later its bytes come out.
+    There is no backpressure: the bytes of a beat come out :func:`latency` cycles later.
 
     Members
     -------
     beat
         See :func:`openmxu.rtl.activation.activation_sequencer.beat_layout`.
     low, high
-        The rows of its pass's elements.
+        Unified buffer rows with the low and the high bytes of the pass's elements.
     values
-        Of the accumulators: for the beat ``read_latency(config)`` cycles before.
+        Accumulator values for the beat of ``read_latency(config)`` cycles before.
     operand_scales, finishes
-        One of each for every walk: float32 scale of the elements that are added, or 1.0 if it ``is_int32``; the rest.
-        Taken when the last beat no longer needs it.
+        One of each per walk: the float32 scale of the elements that are added, or 1.0 if the walk ``is_int32``; the
+        post-processing. Taken when the last beat no longer needs it.
     results
-        See :func:`result_beat_layout`; only those of passes that complete a result.
+        See :func:`result_beat_layout`; active only for passes that complete a result.
     parameters, table
-        Writes to the memories, while no beats are on their way.
+        Writes to the memories, only while no beats are in flight.
     """
 
     def __init__(self, config: Config) -> None:
@@ -96,7 +96,7 @@ class ActivationDatapath(wiring.Component):
         m = Module()
         config = self._config
         groups = config.column_groups
-        # Cycles after the beat in which things are seen.
+        # Pipeline stages, as cycles after the beat.
         at_values = read_latency(config)
         at_element = at_values - 1
         at_pooler = at_values + _ENTRY
@@ -157,7 +157,7 @@ class ActivationDatapath(wiring.Component):
             m.submodules[f"table_{lane}"] = table = TableMemory(config)
 
             element = self._element(m, lane, beats[1].format)
-            # What does not come from the accumulators is chosen before their values come.
+            # The alternative to an accumulator value is selected before that value arrives.
             other = Signal(signed(32), name=f"other_{lane}", reset_less=True)
             factor = Signal(signed(ELEMENT_WIDTH), name=f"factor_{lane}")
             with m.If(beats[at_element].from_elements):
@@ -167,7 +167,7 @@ class ActivationDatapath(wiring.Component):
             with m.Else():
                 m.d.sync += other.eq(0)
             value = Mux(beats[at_values].from_accumulators, self.values[lane], other)
-            # What is not multiplied by an element is multiplied by 1.
+            # Without an element to multiply with, the factor is 1.
             m.d.comb += factor.eq(Mux(beats[at_element].operand == Operand.MULTIPLY, element, 1))
             m.d.comb += [
                 pooler.value.eq(delayed(m, value, _ENTRY, f"entry_{lane}")),
@@ -210,7 +210,7 @@ class ActivationDatapath(wiring.Component):
         return m
 
     def _delayed_activity(self, m: Module, cycles: int) -> list[Signal]:
-        """Whether there was a beat 0, 1, 2, … cycles ago."""
+        """The beat's ``active`` bit, delayed by 0, 1, 2, … cycles."""
         active = [self.beat.active]
         for cycle in range(1, cycles + 1):
             active.append(Signal(name=f"active_{cycle}"))
@@ -218,7 +218,7 @@ class ActivationDatapath(wiring.Component):
         return active
 
     def _delayed_beats(self, m: Module, last_cycles: dict[str, int]) -> list[data.View]:
-        """What the beat was 0, 1, 2, … cycles ago, each member up to the cycle in which it is needed last."""
+        """The beat, delayed by 0, 1, 2, … cycles; each member is kept until the last cycle that needs it."""
         layout = beat_layout(self._config)
         beats = [self.beat]
         for cycle in range(1, max(last_cycles.values()) + 1):
@@ -229,7 +229,7 @@ class ActivationDatapath(wiring.Component):
         return beats
 
     def _element(self, m: Module, lane: int, format: data.View) -> Value:
-        """A lane's element, a cycle before the accumulators' values; its beat has the given format a cycle later."""
+        """A lane's element, a cycle before the accumulator values; ``format`` is that of the beat, a cycle later."""
         groups = self._config.column_groups
         columns = slice(8 * lane * groups, 8 * (lane + 1) * groups)
         low, high = (

@@ -1,4 +1,4 @@
-"""Activation sequencer: passes become beats, the cycles in which each lane takes one column."""
+"""Activation sequencer: splits passes into beats, the cycles in which each lane takes one column."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -14,18 +14,18 @@ __all__ = ["ActivationSequencer", "beat_layout", "sequence_layout"]
 
 
 def sequence_layout(config: Config) -> data.StructLayout:
-    """What the passes of a walk have in common.
+    """Settings that all passes of a walk share.
 
     Members
     -------
     parameters
         Number of the parameter set.
     maximum
-        Windows become their maximum rather than their sum.
+        Pooling takes the maximum of a window rather than its sum.
     is_int32
         Results are bytes of the totals.
     source_format, operand_format
-        Of elements of the source, and of the second operand.
+        Element formats of the source and of the second operand.
     """
     return data.StructLayout(
         {
@@ -44,21 +44,21 @@ def beat_layout(config: Config) -> data.StructLayout:
     Members
     -------
     active
-        There is a beat; without it the other members mean nothing.
+        There is a beat; the other members are valid only then.
     group
         j.
     from_accumulators, from_elements, operand, repeat
-        Of the pass, see :func:`openmxu.rtl.activation.element_fetcher.pass_layout`.
+        As in the pass, see :func:`openmxu.rtl.activation.element_fetcher.pass_layout`.
     format
-        Of its elements.
+        Format of the pass's elements.
     operation, maximum
-        What becomes of the pooled values; whether positions outside the plane count as -2**31 rather than 0.
+        Operation of the pooler; whether positions outside the plane count as -2**31 rather than 0.
     is_int32
         See :func:`sequence_layout`.
     parameters
         Address of the group in the parameter memory.
     completes
-        A result follows from this pass.
+        The pass completes a result.
     ends_pass, ends_walk
         Last beat of the pass, of the walk.
     """
@@ -83,12 +83,12 @@ def beat_layout(config: Config) -> data.StructLayout:
 
 
 class ActivationSequencer(wiring.Component):
-    """Starts a pass when it, its row of the accumulators and room for its result are there; S/L cycles each.
+    """Starts a pass when the pass, its accumulator row and a credit for its result are available; S/L cycles each.
 
     Parameters
     ----------
     rows_in_flight
-        Results with an entry in the queue behind, from the start of their last pass until they are ``written``.
+        Credits for results: a result holds one from the start of its last pass until it is ``written``.
 
     Members
     -------
@@ -97,11 +97,11 @@ class ActivationSequencer(wiring.Component):
     passes
         See :func:`openmxu.rtl.activation.element_fetcher.pass_layout`; taken with their last beat.
     read
-        Of the accumulators, in the cycle of the pass's first beat.
+        Read request to the accumulators, in the cycle of the pass's first beat.
     beat
-        See :func:`beat_layout`; its pass is still offered.
+        See :func:`beat_layout`; its pass is still offered in that cycle.
     written
-        A result has left.
+        A result has been written, which returns its credit.
     """
 
     def __init__(self, config: Config, *, rows_in_flight: int) -> None:
@@ -128,7 +128,7 @@ class ActivationSequencer(wiring.Component):
         takes = Signal()
         running = Signal()
         group = Signal(range(groups))
-        # Whether it is the last one, of which whoever offers passes has to know early in a cycle.
+        # Last beat of the pass; a register, because the ready of `passes` is needed early in the cycle.
         ends_pass = Signal(init=groups == 1)
         m.d.comb += [
             running.eq(group != 0),

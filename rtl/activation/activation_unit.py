@@ -1,4 +1,4 @@
-"""Activation unit: rows of accumulators or unified buffer become unified buffer rows."""
+"""Activation unit: turns rows of the accumulators or the unified buffer into unified buffer rows."""
 
 from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -41,13 +41,13 @@ class ActivationUnit(wiring.Component):
     Members
     -------
     work, queued
-        A command, and for one cycle that it will come: it stays from two cycles before until the cycle behind, its
-        operand scale, output, output format and table from three cycles before.
+        A command, and a one-cycle pulse that queues it. The command is stable from two cycles before the pulse until
+        the cycle after it; its operand scale, output, output format and table from three cycles before.
     commands
-        Of each of these in turn what begins it, two cycles later at the earliest; taken when its first step comes next,
-        or its load is done.
+        The start of each queued command in order, two cycles after ``queued`` at the earliest; taken when its first
+        step comes next, or its load is done.
     read, values
-        Of the accumulators.
+        Read port of the accumulators.
     rows
         Read port of the unified buffer.
     results
@@ -78,7 +78,7 @@ class ActivationUnit(wiring.Component):
 
     @property
     def rows_in_flight(self) -> int:
-        """Results that may be on their way: enough for one every S/L cycles."""
+        """Largest number of results in flight: enough for one every S/L cycles."""
         return 2 + -(-(activation_datapath.latency(self.config) + 5) // self.config.column_groups)
 
     def elaborate(self, platform: object) -> Module:
@@ -105,7 +105,7 @@ class ActivationUnit(wiring.Component):
             self.commands.ready.eq((is_activate & walker.walks.ready) | loaded),
             self.done.eq(writer.done | loaded),
         ]
-        # Counted a cycle later, for it is known late in a cycle.
+        # Counted a cycle later, because the handshake is known late in a cycle.
         begun = Signal()
         m.d.sync += [
             begun.eq(walker.walks.valid & walker.walks.ready),
@@ -147,8 +147,8 @@ class ActivationUnit(wiring.Component):
         datapath: ActivationDatapath,
         writer: ResultWriter,
     ) -> tuple[Value, Value]:
-        """Keep for each part what it needs of each command, until the command's rows come to it; returns of the oldest
-        command the parameter set and the address, which a load needs as well."""
+        """Queue the fields of each command that a part needs, until the command's rows reach the part. Returns
+        parameter set and address of the oldest command, which a load needs as well."""
         config, work = self.config, self.work
         fetches = Signal(fetch_layout(config))
         sequences = Signal(sequence_layout(config))
@@ -165,7 +165,7 @@ class ActivationUnit(wiring.Component):
             sequences.maximum.eq(work.pooling == Pooling.MAX),
             sequences.is_int32.eq(work.output_format == OutputFormat.INT32),
         ]
-        # In registers, whose resets take the place of logic for each bit.
+        # In registers: their synchronous set and reset replace logic for each bit.
         m.d.sync += [
             scale.eq(work.operand_scale),
             finishes.is_word.eq(work.output_format == OutputFormat.WORD),
@@ -187,8 +187,8 @@ class ActivationUnit(wiring.Component):
         return sequencer.sequences.p.parameters, writer.addresses.payload
 
     def _queue(self, m: Module, name: str, queued: Value, output: stream.Interface) -> None:
-        """A queue from each command to a part of the unit, which has nothing to do before the command is there. A load
-        needs no part, and all of them are then waiting for the next command."""
+        """A queue of commands for one part of the unit, always valid because the part is idle before its command is
+        queued. A load needs none of the parts, so its entry is removed from every queue when it is done."""
         m.submodules[name] = queue = CommandQueue(output.p.shape(), self.config.command_queue_depth)
         m.d.comb += [
             Value.cast(queue.command).eq(Value.cast(queued)),
@@ -199,8 +199,8 @@ class ActivationUnit(wiring.Component):
         ]
 
     def _share_rows(self, m: Module, loads: Signal, loader: RowLoader, fetcher: ElementFetcher) -> None:
-        """The read port is the loader's while it works; the fetcher then has nothing to do, nor do rows come for it."""
-        # Keeps the arbitration of the unified buffer apart from what follows from it.
+        """Give the read port to the loader while it works; the fetcher is idle then, with no rows outstanding."""
+        # Cuts the path behind the arbitration of the unified buffer.
         m.submodules.requests = requests = RegisterSlice(self.rows.request.p.shape())
         connect(m, requests.output, flipped(self.rows.request))
         request, response = requests.input, self.rows.response

@@ -8,22 +8,22 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["ColumnState"]
 
 _MOST_REGISTERS = 4
-"""Columns up to which registers, which need no logic, are no more than distributed RAM and its registers."""
+"""Columns up to which registers alone cost no more than distributed RAM and its registers."""
 
 
 class ColumnState(wiring.Component):
-    """A value for each of ``groups`` columns, which come in turn: a shift register, of distributed RAM if it is long.
+    """A value for each of ``groups`` columns, in turn: a shift register, in distributed RAM if it is long.
 
     Members
     -------
     enable, next_value
-        A column comes, and what is kept for it from now on.
+        Update the column whose turn it is, and its new value.
     newest
-        The last one of these.
+        The value stored last.
     value
-        What is kept for the column that comes next.
+        The value of the column whose turn is next.
     coming
-        What ``value`` becomes when a column comes.
+        The value that ``enable`` moves to ``value``.
     """
 
     def __init__(self, shape: ShapeLike, groups: int) -> None:
@@ -54,13 +54,13 @@ class ColumnState(wiring.Component):
         return m
 
     def _use_memory(self, m: Module) -> None:
-        """A memory for all registers but the first and the last one."""
+        """Replace all registers but the first and the last one with a memory."""
         newest, oldest = (Signal(self._shape, name=name, reset_less=True) for name in ("newest", "oldest"))
         m.submodules.memory = memory = Memory(shape=self._shape, depth=self._groups, init=[])
         read, write = memory.read_port(domain="comb"), memory.write_port()
         place = Signal(range(self._groups))
         m.d.comb += [
-            # Two of the turns until `place` is the same again are those of the two registers.
+            # The two registers are two of the stages, so the memory delays by two turns less than its depth.
             read.addr.eq(place + 2),
             write.addr.eq(place),
             write.data.eq(newest),

@@ -1,4 +1,4 @@
-"""Element fetcher: steps of a walk become passes over rows, with the unified buffer rows that they need."""
+"""Element fetcher: turns the steps of a walk into passes and reads the unified buffer rows that they need."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -15,7 +15,7 @@ __all__ = ["ElementFetcher", "fetch_layout", "pass_layout"]
 
 
 def fetch_layout(config: Config) -> data.StructLayout:
-    """What the steps of a walk need of :func:`openmxu.rtl.dispatch.commands.activation_command`."""
+    """The fields of :func:`openmxu.rtl.dispatch.commands.activation_command` that the steps of a walk need."""
     return data.StructLayout(
         {
             "from_unified_buffer": 1,
@@ -38,13 +38,13 @@ def pass_layout(config: Config) -> data.StructLayout:
     from_elements
         The values are elements of the unified buffer. If neither is set, the position lies outside the plane.
     operand
-        The values are the second operand, to be used like this, or ``NONE``: they belong to the source's window.
+        How the values are used as the second operand; ``NONE`` if they belong to the source's window.
     begins
-        They are the first of their window; of the second operand always.
+        The pass is the first of a window; always set for a second operand.
     completes, last
-        A result follows from this pass; the last one of the walk.
+        The pass completes a result; it is the last one of the walk.
     repeat
-        How many times the result's window has been walked before.
+        Number of times that the result's window has been walked before.
     """
     return data.StructLayout(
         {
@@ -61,28 +61,28 @@ def pass_layout(config: Config) -> data.StructLayout:
 
 
 class ElementFetcher(wiring.Component):
-    """Each step is a pass; one that ends a window with a second operand is followed by the operand's pass.
+    """Makes a pass from each step; one that ends a window with a second operand is followed by the operand's pass.
 
-    Rows are requested ahead, in the order of the passes. A pass from the unified buffer is offered when its rows are
-    there; others need no time of the unified buffer.
+    Rows are requested ahead, in the order of the passes. A pass that needs unified buffer rows is offered when they
+    have arrived; others take no bandwidth of the unified buffer.
 
     Members
     -------
     commands
         See :func:`fetch_layout`; taken with their last step.
     steps
-        Of a :class:`~openmxu.rtl.common.address_generator.AddressGenerator`.
+        Steps of an :class:`~openmxu.rtl.common.address_generator.AddressGenerator`.
     rows
         Read port of the unified buffer.
     passes
         See :func:`pass_layout`.
     low, high
-        The bytes of the elements of the pass that is offered: their row, or if they are wide both of their rows.
+        Rows of the offered pass's elements: their bytes, or low and high bytes if they are wide.
     """
 
     @staticmethod
     def passes_ahead(config: Config) -> int:
-        """Passes whose rows are requested ahead: where a pass takes a cycle, as many as the unified buffer takes."""
+        """Passes whose rows are requested ahead: if a pass takes one cycle, enough to cover the buffer's latency."""
         return 8 if config.column_groups > 1 else 10
 
     def __init__(self, config: Config) -> None:
@@ -101,11 +101,11 @@ class ElementFetcher(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self._config
-        # A pass is put into the queue together with its first request, so that there is a place for its rows.
+        # A pass enters the queue together with its first request, so that there is room for its rows.
         waiting = data.StructLayout({"content": pass_layout(config), "is_wide": 1})
         m.submodules.queue = queue = StreamFIFO(waiting, self.passes_ahead(config))
         m.submodules.fetched = fetched = StreamFIFO(row_layout(config), 2 * self.passes_ahead(config))
-        # What the pass that was made last waits for: nothing, if it has gone.
+        # What the newest pass still waits for: a queue entry, a request, a second request; all 0 once it has left.
         self._needs = Signal(data.StructLayout({"place": 1, "request": 1, "another": 1}))
         self._fetch(m, self._make_passes(m, waiting), queue)
         m.d.comb += [
@@ -113,7 +113,7 @@ class ElementFetcher(wiring.Component):
             fetched.input.valid.eq(self.rows.response.valid),
         ]
 
-        # The first row of the next pass that needs any waits for the pass's turn, and for its second row.
+        # The first row of the next pass that needs rows waits in `first` for the pass's turn and for the second row.
         head = queue.output.p
         low, high = (Signal(row_layout(config), name=name, reset_less=True) for name in ("low_row", "high_row"))
         first = Signal(row_layout(config), reset_less=True)
@@ -131,7 +131,7 @@ class ElementFetcher(wiring.Component):
             is_free.eq(~valid | self.passes.ready),
             has_rows.eq(~head.content.from_elements | (has_first & (~head.is_wide | fetched.output.valid))),
             queue.output.ready.eq(is_free & has_rows),
-            # If there is a row, it is the second one of a pass that takes two, or the first one of a later pass.
+            # A row at the output is the second one of a wide pass, or the first one of a later pass.
             needs_row.eq(is_free & queue.output.valid & head.content.from_elements),
             fetched.output.ready.eq(~has_first | needs_row),
         ]
@@ -149,7 +149,7 @@ class ElementFetcher(wiring.Component):
         return m
 
     def _make_passes(self, m: Module, waiting: data.StructLayout) -> stream.Interface:
-        """Passes, each with the address of its first unified buffer row; out of registers."""
+        """Make passes, each with the address of its first unified buffer row; the output is registered."""
         config = self._config
         width = config.unified_buffer_address_width
         passes = stream.Signature(data.StructLayout({**waiting.members, "address": width})).create()
@@ -206,7 +206,7 @@ class ElementFetcher(wiring.Component):
             queue.input.p.content.eq(passes.p.content),
             queue.input.p.is_wide.eq(passes.p.is_wide),
             queue.input.valid.eq(needs.place & (request.ready | ~needs.request)),
-            # The second request comes when the pass has its place.
+            # The second request follows when the pass is in the queue.
             request.payload.eq(passes.p.address + ~needs.place),
             request.valid.eq(needs.request & (queue.input.ready | ~needs.place)),
             passes.ready.eq(

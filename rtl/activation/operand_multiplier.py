@@ -1,4 +1,4 @@
-"""Element multiplier: an int32 sum times an element of the second operand."""
+"""Operand multiplier: an int32 total times an element of the second operand."""
 
 import numpy as np
 from amaranth.hdl import Cat, Module, signed
@@ -17,14 +17,14 @@ _LOW_BITS = 17
 
 
 class OperandMultiplier(wiring.Component):
-    """The lower 32 bits of a product, as two products that a DSP block takes; one in every cycle.
+    """The lower 32 bits of a product, from two products that each fit a DSP block; one per cycle.
 
     Members
     -------
     total, element
         The factors.
     product
-        ``latency`` cycles later, wrapped to 32 bits.
+        The product ``latency`` cycles later, wrapped to 32 bits.
     """
 
     latency = 2
@@ -35,12 +35,12 @@ class OperandMultiplier(wiring.Component):
 
     @staticmethod
     def compute(totals: NDArray[np.int32], elements: NDArray[np.int32]) -> NDArray[np.int32]:
-        """What leaves as ``product``."""
+        """The values of ``product``."""
         return (np.asarray(totals, np.int64) * np.asarray(elements, np.int64)).astype(np.int32)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # Of the upper product only what lies below bit 32 counts, and only as much of the element goes into it.
+        # Only the bits of the upper product below bit 32 matter, so it needs only as many bits of the element.
         high_bits = 32 - _LOW_BITS
         m.submodules.low = low = Product(signed(_LOW_BITS + 1), signed(ELEMENT_WIDTH))
         m.submodules.high = high = Product(signed(high_bits), signed(high_bits))

@@ -10,7 +10,7 @@ from openmxu.arch.config import Config
 __all__ = ["ParameterMemory", "parameter_write_layout"]
 
 _VALUE_BYTES = 4
-"""Of a bias, and of a scale."""
+"""Bytes of a bias, and of a scale."""
 
 
 def parameter_write_layout(config: Config) -> data.StructLayout:
@@ -28,8 +28,8 @@ def parameter_write_layout(config: Config) -> data.StructLayout:
 class ParameterMemory(wiring.Component):
     """Sets of S parameters, as S/L groups of L: value l of group j belongs to column l·S/L + j.
 
-    Biases and scales are read apart, because a lane needs the scale many cycles after the bias. A group read while it
-    is written gives either value; the activation unit does not compute while it loads.
+    Biases and scales are read separately, because a lane needs the scale many cycles after the bias. A group read while
+    it is written gives either value; the activation unit does not compute while it loads.
 
     Members
     -------

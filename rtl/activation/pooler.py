@@ -1,4 +1,4 @@
-"""Pooler: the values of a window become one, column by column."""
+"""Pooler: reduces the values of a window to one, column by column."""
 
 import numpy as np
 from amaranth.hdl import Cat, Module, Signal, signed
@@ -15,7 +15,7 @@ __all__ = ["PoolOperation", "Pooler"]
 
 
 class PoolOperation(enum.Enum, shape=2):
-    """What becomes of a column's pooled value: the new value, the larger of both, their sum, or what it was."""
+    """A column's next pooled value: the new value, the larger of both, their sum, or the old pooled value."""
 
     FIRST = 0
     MAXIMUM = 1
@@ -24,7 +24,7 @@ class PoolOperation(enum.Enum, shape=2):
 
 
 class Pooler(wiring.Component):
-    """Keeps a pooled value for each column of a lane; a new one comes in every cycle.
+    """Keeps a pooled value for each column of a lane; accepts a new value in every cycle.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ class Pooler(wiring.Component):
     Members
     -------
     enable
-        A value comes, of the columns in turn; without it nothing changes.
+        There is a value, for the columns in turn; without it nothing changes.
     operation, value
-        How it changes the column's pooled value. Sums wrap to 32 bits.
+        The value, and how it changes the column's pooled value. Sums wrap to 32 bits.
     pooled
-        What the column's pooled value then is, ``latency`` cycles later.
+        The column's new pooled value, ``latency`` cycles later.
     """
 
     latency = 2
-    """Cycles from a value to what the pooled value becomes."""
+    """Cycles from a value to the pooled value that includes it."""
 
     def __init__(self, groups: int) -> None:
         self._groups = groups
@@ -57,17 +57,17 @@ class Pooler(wiring.Component):
 
     @staticmethod
     def compute(windows: NDArray[np.int32], operation: PoolOperation) -> NDArray[np.int32]:
-        """What windows (n, positions, columns) become, whose first value comes with ``FIRST``."""
+        """The pooled values of windows (n, positions, columns), whose first value comes with ``FIRST``."""
         return pool(windows, np.ones(windows.shape[:2], bool), operation is PoolOperation.MAXIMUM)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # A cycle compares, the next one selects or adds. Its result is kept when the next value comes.
+        # One cycle compares, the next one selects or adds; the result is stored when the next value comes.
         m.submodules.state = state = ColumnState(signed(32), self._groups)
         value = Signal(signed(32), reset_less=True)
         takes_value = Signal(reset_less=True)
         takes_state = Signal(reset_less=True)
-        # Of numbers whose signs are inverted, which of them is larger is what it is of unsigned ones.
+        # With their sign bits inverted, signed numbers compare like unsigned ones.
         new_value, old_value = (Cat(value[:-1], ~value[-1]) for value in (self.value, state.coming))
         keeps = (self.operation == PoolOperation.HOLD) | (
             (self.operation == PoolOperation.MAXIMUM) & is_less(new_value, old_value)
@@ -83,7 +83,7 @@ class Pooler(wiring.Component):
             platform,
             "new",
             [value, state.value, takes_value, takes_state],
-            # At least one is taken; the rest makes it fit into a cell.
+            # At least one of the two is taken; the term with `~takes_state` makes the function fit into a carry cell.
             first=lambda value, state, takes_value, takes_state: value & (takes_value | (state & ~takes_state)),
             second=lambda value, state, takes_value, takes_state: state & takes_state,
         )

@@ -1,4 +1,4 @@
-"""Requantizer: int32 totals, or two operands that are added, to the integers of the next layer."""
+"""Requantizer: turns int32 totals, or the sum of two operands, into the integers of the next layer."""
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, signed
@@ -19,14 +19,14 @@ _SUM_WIDTH = MAGNITUDE_WIDTH + 2
 """Bits of a signed sum of two scaled operands."""
 
 _PART = 4
-"""Bits that a logic cell takes."""
+"""Inputs of a logic cell."""
 
 
 class Requantizer(wiring.Component):
     """Scale, rounding, zero point and clamp for one lane; one value per cycle.
 
-    Computes :func:`openmxu.arch.numerics.requantize` of a total. With ``adds``, the scaled total is added to that of
-    the total which came last for the same column, and rounded then: :func:`openmxu.arch.numerics.add_scaled`.
+    Computes :func:`openmxu.arch.numerics.requantize` of a total. With ``adds``, the scaled total is added to the
+    previous one of the same column before it is rounded: :func:`openmxu.arch.numerics.add_scaled`.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class Requantizer(wiring.Component):
     scale
         Bits of a float32, ``scale_delay`` cycles after its total. Exponent 0 counts as zero, exponent 255 saturates.
     enable, adds
-        A total came ``addition_delay`` cycles before, of the columns in turn; whether it is the second operand of an
-        addition. What comes without it does not leave.
+        There was a total ``addition_delay`` cycles before, for the columns in turn; it is the second operand of an
+        addition. A total without ``enable`` has no result.
     output
         Zero point and limits of the value that leaves ``output_lead`` cycles later.
     value
@@ -101,7 +101,7 @@ class Requantizer(wiring.Component):
         m.submodules.scaler = scaler = Scaler()
         m.d.comb += [scaler.total.eq(self.total), scaler.scale.eq(self.scale)]
 
-        # 1: sign, and the first operand. What it was last is where the next stage begins.
+        # 1: sign, and addition of the first operand. The newest value of the state feeds the next stage.
         m.submodules.first = first = ColumnState(signed(_SUM_WIDTH), self._groups)
         m.d.comb += [
             first.enable.eq(self.enable),
@@ -120,8 +120,8 @@ class Requantizer(wiring.Component):
         fixed = first.newest
 
         # 2: round half to even, which in two's complement is the same for negative numbers; zero point. The carry chain
-        # rounds as well: a bit that is added to 1 passes a carry on or makes one, so that a carry comes out of
-        # `any_bit` if one of the parts has a bit, and out of `half` if that is set as well.
+        # rounds as well: 1 is added to each bit of `any_bit`, which generates a carry or propagates one, so that a
+        # carry leaves `any_bit` if any of its bits is set, and leaves `half` if that is set as well.
         below_half = Cat(fixed[FRACTION_BITS], fixed[: FRACTION_BITS - 1])
         any_bit = Cat(below_half[start : start + _PART].any() for start in range(0, len(below_half), _PART))
         half = fixed[FRACTION_BITS - 1]
@@ -136,7 +136,7 @@ class Requantizer(wiring.Component):
         )
         shifted = register("shifted", total[len(any_bit) + 1 :].as_signed(), signed(_SUM_WIDTH - FRACTION_BITS))
 
-        # 3 and 4: lower limit, upper limit. What is beyond every limit is cut to as many bits.
+        # 3 and 4: lower limit, upper limit. Values beyond all possible limits saturate to the width of the limits.
         minimum = register("minimum", self.output.minimum, signed(18))
         maximum = register("maximum_3", register("maximum_2", self.output.maximum, signed(18)), signed(18))
         is_beyond = ~shifted[-1] & shifted[17:-1].any()
@@ -149,12 +149,12 @@ class Requantizer(wiring.Component):
 
 
 def _is_less(first: Value, second: Value) -> Value:
-    """Whether ``first < second``, signed: with their signs inverted both count from the least value on."""
+    """Signed ``first < second``: with inverted sign bits, the values compare like unsigned ones."""
     width = max(len(first), len(second))
     sign = 1 << (width - 1)
     return is_less(*(_extended(value, width) ^ sign for value in (first, second)))
 
 
 def _extended(value: Value, width: int) -> Value:
-    """A signed value's bits, with copies of its sign above them."""
+    """The bits of a signed value, sign-extended to ``width``."""
     return Cat(value, value[-1].replicate(width - len(value)))

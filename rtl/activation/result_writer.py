@@ -1,4 +1,4 @@
-"""Result writer: bytes of the lanes become unified buffer rows."""
+"""Result writer: collects the lanes' bytes into unified buffer rows."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -19,7 +19,7 @@ class ResultWriter(wiring.Component):
     Parameters
     ----------
     rows
-        Rows that there is room for: whoever makes results counts them.
+        Capacity in rows; there is no backpressure, the sequencer counts credits.
 
     Members
     -------
@@ -30,7 +30,7 @@ class ResultWriter(wiring.Component):
     results
         Write port of the unified buffer.
     written, done
-        A row is taken by the unified buffer; it is the last one of a walk.
+        The unified buffer takes a row; it is the last one of a walk.
     """
 
     def __init__(self, config: Config, *, rows: int) -> None:
@@ -62,7 +62,7 @@ class ResultWriter(wiring.Component):
             with m.If(self.bytes.active):
                 m.d.sync += collected.eq(Cat(collected, newest)[8:])
             columns.append(Cat(collected, newest))
-        # A register before the queue: the lanes' bytes come from far.
+        # A register before the queue, because the lanes are far away on the chip.
         row = Signal(result, reset_less=True)
         has_row = Signal()
         m.d.sync += [has_row.eq(ends_row), row.last.eq(self.bytes.ends_walk), Value.cast(row.row).eq(Cat(columns))]

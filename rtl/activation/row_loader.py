@@ -1,4 +1,4 @@
-"""Row loader: unified buffer rows to the parameter memory or to the table."""
+"""Row loader: copies unified buffer rows to the parameter memory or to the table."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -29,8 +29,8 @@ def load_layout(config: Config) -> data.StructLayout:
 class RowLoader(wiring.Component):
     """Reads row after row and writes it byte by byte, or word by word.
 
-    Of a parameter set, row i of eight holds byte i of every column's parameter; a row is written in S/L cycles. Of the
-    table, a row holds S entries; it is written in words of
+    Row i of a parameter set's eight rows holds byte i of every column's parameters and is written in S/L cycles. A row
+    of the table holds S entries and is written in words of
     :func:`openmxu.rtl.activation.table_memory.table_word_bytes`.
 
     Members
@@ -76,7 +76,7 @@ class RowLoader(wiring.Component):
             ends_block.eq(row == Mux(is_table, table_rows(config.size) - 1, PARAMETER_ROWS - 1)),
             ends_load.eq(ends_block & (is_table | (sets_left == 1))),
         ]
-        # A register on the way to memories.
+        # A pipeline register before the memories.
         m.d.sync += [
             self.parameters.enable.eq(writes & ~is_table),
             self.parameters.address.eq((set_number << ceil_log2(groups)) | beat),

@@ -1,4 +1,4 @@
-"""Scaler: an int32 times a float32, exactly as float32 arithmetic has it, as a fixed-point number."""
+"""Scaler: an int32 times a float32, bit-exact with float32 arithmetic, as a fixed-point number."""
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
@@ -14,16 +14,16 @@ from openmxu.rtl.fpga.product import Product
 __all__ = ["MAGNITUDE_WIDTH", "Scaler"]
 
 MAGNITUDE_WIDTH = REQUANTIZED_LIMIT.bit_length() + FRACTION_BITS
-"""Bits of a magnitude; the uppermost one is that of saturated ones."""
+"""Bits of a magnitude; the uppermost one is set only if it is saturated."""
 
 _SPLIT = 18
-"""Bits of the lower part of a mantissa: a DSP block takes as many."""
+"""Bits of the lower part of a mantissa: the factor width of a DSP block."""
 
 _ROUNDED = 5
-"""Bits of a normalized total below all that are kept or are half of what is kept."""
+"""Lowest bits of a normalized total: below the mantissa and below the bit that is half of its last place."""
 
 _PLACE_BIAS = 14
-"""What makes the sum of exponents the place of a product: 128 to 159 where it is from 2**-14 to 2**18."""
+"""Bias from the sum of exponents to the place of a product: 128 to 159 for products from 2**-14 to 2**18."""
 
 
 class Scaler(wiring.Component):
@@ -79,8 +79,8 @@ class Scaler(wiring.Component):
                 carry=increment,
             )
 
-        # 1: Negative totals are inverted. The 1 that is missing to their magnitude is added where it is rounded, for
-        # what moves in from the right is inverted as well.
+        # 1: negative totals are inverted. The 1 that their magnitude lacks is added by the rounding, since the bits
+        # shifted in from the right are inverted as well.
         negative = self.total[31]
         inverted = self.total[:31] ^ negative.replicate(31)
         zero_bytes = register("zero_bytes", _leading_zeros(inverted[23:], inverted[15:23], inverted[7:15]))
@@ -95,7 +95,7 @@ class Scaler(wiring.Component):
         normalized = register("normalized_3", _shift_left(before, zero_pairs, 2, negative_2)[_ROUNDED:])
         negative = register("negative_3", negative_2)
         zeros = register("zeros_3", Cat(zero_pairs, zero_bytes))
-        # Whether all bits below are zero; what the shift lets in is.
+        # All bits below `normalized` are zero; those that are shifted in always are.
         low_5, low_3, low_1 = (low == negative_2.replicate(len(low)) for low in (before[:5], before[:3], before[:1]))
         low_is_zero = Mux(zero_pairs[1], zero_pairs[0] | low_1, Mux(zero_pairs[0], low_3, low_5))
         low_is_zero = register("low_is_zero", low_is_zero)
@@ -107,13 +107,13 @@ class Scaler(wiring.Component):
         rest_is_zero = low_is_zero & (~is_high | (normalized[0] == negative))
         increment = Mux(negative, half | (rest_is_zero & lowest), half & (~rest_is_zero | lowest))
         total = rounded("rounded_total", normalized[2:], normalized[1:-1], is_high, increment)
-        # Its leading one, which 0 has not, stays where it is or becomes a carry.
+        # The leading one, which 0 does not have, stays in place or becomes a carry.
         mantissa = register("total_mantissa", Cat(total[:23], normalized[-2:].any()))
         carry = register("total_carry", total[24])
         negative = register("negative_4", negative)
         zeros = register("zeros_4", Cat(~is_high, zeros))
 
-        # 5 to 7: the product of both mantissas, 48 bits, from four products that a DSP block takes.
+        # 5 to 7: the product of both mantissas, 48 bits, from four products that each fit a DSP block.
         scale_mantissa = Cat(self.scale[:23], Const(1, 1))
         low_low = self._multiply(m, "low_low", mantissa[:_SPLIT], scale_mantissa[:_SPLIT])
         low_high = self._multiply(m, "low_high", mantissa[:_SPLIT], scale_mantissa[_SPLIT:])
@@ -135,7 +135,7 @@ class Scaler(wiring.Component):
         exponent = delayed(m, exponent, 3, "exponent")
         m.d.comb += self.negative.eq(delayed(m, negative ^ self.scale[31], 6, "negative"))
 
-        # 8: the float32 product. It is a fixed-point number at `place` 159, and one further right for each less.
+        # 8: the float32 product. At `place` 159 it is the fixed-point number; each place less shifts it right by one.
         is_high = product[-1]
         lowest = Mux(is_high, product[6], product[5])
         half = Mux(is_high, product[5], product[4])
@@ -154,7 +154,7 @@ class Scaler(wiring.Component):
         place = register("place", place)
         is_zero = register("is_zero", ~product[-2:].any())
 
-        # 9 and 10: fixed point. What leaves to the right is truncated.
+        # 9 and 10: fixed point. Bits shifted out to the right are truncated.
         shift = ~place[:5]
         fixed = Cat(Const(0, MAGNITUDE_WIDTH - 25), mantissa)
         fixed = _shift_right(_shift_right(fixed, shift[:2], 1), shift[2:4], 4)
@@ -162,7 +162,7 @@ class Scaler(wiring.Component):
         shift = register("shift_9", shift[4])
         is_inside = register("is_inside", place[5:] == 0b0100)
         saturates = register("saturates", (place[8] | (place[7] & place[5:7].any())) & ~is_zero)
-        # Only the carry makes it 2**-14.
+        # The carry of the rounding alone makes the product 2**-14.
         is_smallest = register("is_smallest", (place == 127) & mantissa[24])
         fixed = Mux(is_inside, _shift_right(fixed, shift, 16), 0)
         smallest = is_smallest << (MAGNITUDE_WIDTH - 1 - 32)
@@ -178,20 +178,20 @@ class Scaler(wiring.Component):
 
 
 def _leading_zeros(*parts: Value) -> Value:
-    """How many of three parts are zero, from the first one on; two bits."""
+    """Number of leading parts that are zero, of three; two bits."""
     first, second, third = (part.any() for part in parts)
     return Cat(~first & (second | ~third), ~(first | second))
 
 
 def _shift_left(value: Value, count: Value, bits: int, fill: Value | int = 0) -> Value:
-    """``value`` so many times ``bits`` to the left; two bits of ``count``."""
+    """Shift ``value`` left by ``count`` times ``bits``; ``count`` has two bits."""
     filled = Cat(Value.cast(fill).replicate(3 * bits), value)
     steps = [filled[bits * (3 - step) :][: len(value)] for step in range(4)]
     return Mux(count[1], Mux(count[0], steps[3], steps[2]), Mux(count[0], steps[1], steps[0]))
 
 
 def _shift_right(value: Value, count: Value, bits: int) -> Value:
-    """``value`` so many times ``bits`` to the right."""
+    """Shift ``value`` right by ``count`` times ``bits``."""
     for place in range(len(count)):
         value = Mux(count[place], value[bits << place :], value)
     return value

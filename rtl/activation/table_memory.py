@@ -1,4 +1,4 @@
-"""Table memory: the 256 bytes that results are looked up in."""
+"""Table memory: the lookup table of 256 bytes for results."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
@@ -23,22 +23,22 @@ def table_write_layout(config: Config) -> data.StructLayout:
 
 
 class TableMemory(wiring.Component):
-    """A table for one lane; zero after power-on. Block RAM.
+    """The table of one lane, in block RAM; zero after power-on.
 
     A word read while it is written gives either value; the activation unit does not compute while it loads.
 
     Members
     -------
     index
-        Of the entry to read.
+        Number of the entry to read.
     value
         The entry, ``read_latency`` cycles later.
     write
-        Write entries ``address`` times the word's size and those that follow; see :func:`table_write_layout`.
+        Write a word of entries, from entry ``address`` times the word's size on; see :func:`table_write_layout`.
     """
 
     read_latency = 3
-    """Cycles from index to value; the first is block RAM's own, in the third a byte of the word is selected."""
+    """Cycles from index to value; the first is the block RAM's, the third selects a byte of the word."""
 
     def __init__(self, config: Config) -> None:
         self._word_bytes = table_word_bytes(config)

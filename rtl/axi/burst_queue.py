@@ -1,4 +1,4 @@
-"""Burst queue: bursts wait to be sent on an address channel, then for their replies."""
+"""Burst queue: holds bursts until they are sent on an address channel, then until their replies have come."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -17,29 +17,29 @@ def tagged_burst_layout(address_width: int) -> data.StructLayout:
 
 
 class BurstQueue(wiring.Component):
-    """A ring of bursts with three places: where the next one is written, which one is sent next, and which one is the
-    oldest without all of its replies. Its distributed RAM has one read port, which serves the address channel; only in
-    cycles in which the oldest burst is looked up, which is after an error, it shows that one, and nothing is sent.
+    """A ring buffer of bursts with three pointers: to the entry written next, to the burst sent next, and to the oldest
+    burst with replies outstanding. Its distributed RAM has one read port, which serves the address channel; only while
+    the oldest burst is looked up, after an error, it reads that one, and nothing is sent.
 
     Parameters
     ----------
     address_width, data_bytes
-        Of the bus; addresses are multiples of a beat.
+        Widths of the bus; addresses are multiples of a beat.
     depth
-        Bursts, sent or not.
+        Capacity in bursts, sent or not.
 
     Members
     -------
     bursts
         Taken while there is room.
     addresses
-        The address channel, out of registers.
+        The address channel, registered.
     valid, tag
-        Whether a burst is held, and the oldest one's tag.
+        The queue holds a burst; the tag of the oldest one.
     pop
-        The oldest one ends; only after it has been sent.
+        Remove the oldest burst; only after it has been sent.
     look_up, address
-        Show the address of the oldest one.
+        Read the address of the oldest burst.
     """
 
     def __init__(self, address_width: int, data_bytes: int, depth: int) -> None:
@@ -82,7 +82,7 @@ class BurstQueue(wiring.Component):
         def following(place: Value) -> Value:
             return Mux(place == self._depth - 1, 0, place + 1)[: len(place)]
 
-        # The oldest tag stands in a register: whether a beat is taken depends on it.
+        # The oldest tag is in a register, because the ready of a beat depends on it.
         has_next = Signal()
         m.d.comb += [read_tag.addr.eq(following(consume)), has_next.eq(self.valid & (following(consume) != produce))]
         with m.If(self.pop | ~self.valid):

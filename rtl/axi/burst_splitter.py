@@ -1,4 +1,4 @@
-"""Burst splitter: requests of any length become bursts that AXI allows."""
+"""Burst splitter: splits requests of any length into bursts that AXI allows."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -17,7 +17,7 @@ def split_burst_layout(address_width: int) -> data.StructLayout:
 
 
 def split(address: int, beats: int, data_bytes: int) -> list[tuple[int, int]]:
-    """Address and number of beats of the bursts that a request becomes: what :class:`BurstSplitter` computes."""
+    """Model of :class:`BurstSplitter`: address and number of beats of each burst of a request."""
     block = block_beats(data_bytes)
     bursts = []
     while beats:
@@ -34,22 +34,22 @@ class BurstSplitter(wiring.Component):
     Parameters
     ----------
     address_width
-        Of byte addresses.
+        Bits of a byte address.
     data_bytes
-        Of a beat.
+        Bytes of a beat.
     most_beats
-        Of a request.
+        Largest number of beats of a request.
 
     Members
     -------
     requests
-        As the core makes them, see :func:`~openmxu.rtl.common.interfaces.burst_layout`.
+        Requests of the core, see :func:`~openmxu.rtl.common.interfaces.burst_layout`.
     offset
         Added to addresses, a multiple of 4096; sums wrap.
     bursts
-        In order.
+        The bursts of the requests, in order.
     flush
-        While set, requests are forgotten, but for a burst that is offered already.
+        While set, requests are discarded, except for a burst that is offered already.
     """
 
     def __init__(self, address_width: int, data_bytes: int, most_beats: int = (1 << BEATS_WIDTH) - 1) -> None:
@@ -75,8 +75,8 @@ class BurstSplitter(wiring.Component):
         active = Signal()
         base = Signal(self._address_width - first_block, reset_less=True)  # block of the first beat
         place = Signal(block_bits, reset_less=True)  # of the next beat in its block
-        end_place = Signal(block_bits, reset_less=True)  # behind the last beat; of an end at the end of a block it is 0
-        # Of the next beat, from the first block on, and how many ends of blocks are before the end.
+        end_place = Signal(block_bits, reset_less=True)  # after the last beat; 0 at the end of a block
+        # Block of the next beat, counted from the first one, and the number of block ends up to the request's end.
         block = Signal(max(self._beats_width, block_bits) + 1 - block_bits, reset_less=True)
         ends_left = Signal.like(block)
         is_last = Signal()
@@ -99,7 +99,7 @@ class BurstSplitter(wiring.Component):
                 base.eq((request.address + self.offset)[first_block : self._address_width]),
                 *(active.eq(self.requests.valid & ~self.flush), place.eq(beat), block.eq(0)),
                 *(end_place.eq(first_end_place), ends_left.eq(first_ends_left)),
-                # Known before it is asked for, because whoever sends a request waits for it.
+                # Computed a cycle ahead, because the ready of requests depends on it.
                 is_last.eq((first_ends_left == 0) | ((first_ends_left == 1) & (first_end_place == 0))),
             ]
         with m.Elif(taken):

@@ -1,4 +1,4 @@
-"""AXI4-Lite subordinate: accesses of a bus become a stream of requests, one at a time."""
+"""AXI4-Lite subordinate: turns accesses of a bus into a stream of requests, one at a time."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
@@ -13,8 +13,8 @@ _OKAY, _SLVERR = 0, 2
 
 
 class LiteSubordinate(wiring.Component):
-    """Reads and writes take turns when both wait. A write of a part of a word is refused with SLVERR; one without bytes
-    does nothing. All outputs to the bus come from registers.
+    """Reads and writes take turns when both wait. A write of a part of a word is refused with SLVERR; one with all
+    strobes 0 does nothing. All outputs to the bus are registered.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Read manager: requests of several clients on the read channels of one AXI interface."""
+"""Read manager: sends the requests of several clients on the read channels of one AXI interface."""
 
 from collections.abc import Collection, Sequence
 
@@ -17,41 +17,41 @@ __all__ = ["ReadManager"]
 
 
 class ReadManager(wiring.Component):
-    """Asks for bursts ahead and gives each beat to the client whose it is. All outputs to the bus come from
-    registers, and the beats that come go into such.
+    """Requests bursts ahead and routes each beat to its client. All outputs to the bus are registered, and so are
+    incoming beats.
 
-    Beats come in the order of the requests, so that a client that does not take its own keeps others from theirs: each
-    must only ask for what it can take whatever becomes of the others.
+    Beats come in the order of the requests, so that a client that does not take its beats blocks the other one: a
+    client must only request what it can take without waiting for the other.
 
     Parameters
     ----------
     address_width, data_bytes
-        Of the clients' ports and of the bus.
+        Widths of the clients' ports and of the bus.
     clients
-        Names, at most two; of those that wait, the first one comes next.
+        Names, at most two, highest priority first.
     whole
-        Those of them whose requests are bursts as they are: not longer than :func:`~openmxu.rtl.axi.burst_splitter.
-        block_beats` and not across a multiple of it.
+        Clients whose requests are bursts already: not longer than
+        :func:`~openmxu.rtl.shell.interfaces.block_beats` and not across a multiple of it.
     most_beats
-        Of a request.
+        Largest number of beats of a request.
     outstanding
-        Bursts on their way at the same time, at most.
+        Largest number of bursts in flight.
     beats_ahead
-        A burst is asked for while fewer beats than this are on their way, as known a cycle later: enough for a memory
-        of that many cycles of latency, and a bound for how long a client waits behind another.
+        A burst is requested while fewer beats than this are in flight, counted a cycle later: enough for a memory with
+        a latency of that many cycles, and a bound on how long a client waits behind another.
 
     Members
     -------
     client_<name>, offset_<name>
-        The port of each client; what is added to its addresses, a multiple of 4096, unless they are whole bursts.
+        The port of each client; the offset added to its addresses, a multiple of 4096 (not for ``whole`` clients).
     bus
         AXI.
     errors
-        Beats that came with an error, a cycle later; the client gets them like others.
+        Beats with an error response, a cycle later; the client receives them like others.
     flush
-        While set, requests are forgotten, but for bursts that wait to be asked for, and data that comes is dropped.
+        While set, requests are discarded, except for bursts that are queued or offered, and incoming data is dropped.
     idle
-        Nothing is on its way.
+        No burst is in flight.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class ReadManager(wiring.Component):
 
     def _ask(self, m: Module, queue: BurstQueue, arrives: Signal) -> Value:
         """Queue the burst of the first client that has one; returns whether there is one."""
-        # What was asked for and what came in the cycle before is not counted yet: the sum is long.
+        # Bursts and beats of the previous cycle are not counted yet, which keeps the adder off the critical path.
         beats_left = Signal(range(self._beats_ahead + 2 * block_beats(self._data_bytes)))
         length = Signal(8)
         asked, arrived = Signal(), Signal()
         may_ask = Signal()
         asks = Signal()
-        goes_on = Signal()  # a long burst was asked for in the cycle before, and another one follows
+        goes_on = Signal()  # the burst of the previous cycle was not the last one of its request
         last = Signal()
         burst = queue.bursts.p
         m.d.comb += may_ask.eq(queue.bursts.ready & (beats_left < self._beats_ahead) & ~goes_on)
@@ -152,7 +152,7 @@ class ReadManager(wiring.Component):
         return waits
 
     def _deliver(self, m: Module, queue: BurstQueue, beats: stream.Interface, arrives: Signal) -> None:
-        """Give the beat that has come to the client of its burst; one that nobody asked for to none."""
+        """Route the incoming beat to the client of its burst; a beat without a burst goes to no client."""
         for number, name in enumerate(self._clients):
             port = getattr(self, f"client_{name}").data
             m.d.comb += port.payload.eq(beats.p.data)
@@ -162,7 +162,7 @@ class ReadManager(wiring.Component):
                 m.d.comb += beats.ready.eq(port.ready)
         with m.If(self.flush):
             m.d.comb += beats.ready.eq(1)
-        # Whoever looks at them may be far away.
+        # Registered, because the logic that handles errors may be far away on the chip.
         m.d.sync += [
             self.errors.valid.eq(arrives & beats.p.resp[1]),
             self.errors.p.client.eq(queue.tag),

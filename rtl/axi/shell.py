@@ -21,8 +21,8 @@ class Shell(wiring.Component):
     """A core that a host drives through the registers of :mod:`openmxu.arch.registers`, and that fetches programs, data
     and weights by itself.
 
-    An error reply of a memory stops dispatch; instructions that have begun end, with the data that came. A reset of the
-    core lets all bursts on their way end as AXI demands, whatever the core was doing.
+    An error reply of a memory stops dispatch; instructions that have begun run to their end with the data that came.
+    During a reset of the core, all bursts in flight still end as AXI demands.
 
     Members
     -------
@@ -33,7 +33,7 @@ class Shell(wiring.Component):
     weights
         Weight memory.
     interrupt
-        Set while there is an interrupt that is enabled.
+        Set while an enabled interrupt is pending.
     """
 
     def __init__(self, config: Config) -> None:
@@ -87,7 +87,7 @@ class Shell(wiring.Component):
             "weight_reader": weight_reader,
         }
         for name, manager in managers.items():
-            # One for each: they are far from each other.
+            # A separate register for each manager, because they are far apart on the chip.
             flush = Signal(name=f"flush_{name}", attrs={"keep": 1})
             m.d.sync += flush.eq(core.next_resets)
             m.d.comb += manager.flush.eq(flush)

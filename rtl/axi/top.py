@@ -1,4 +1,4 @@
-"""The AXI shell with the port names that tools know."""
+"""Top module: the AXI shell with the port names that tools recognize."""
 
 from collections.abc import Iterator
 
@@ -24,14 +24,14 @@ _INTERFACES = ":".join((_CONTROL, _HOST, _WEIGHTS))
 
 
 class Top(wiring.Component):
-    """The shell in one clock domain, each signal of each channel a port of its own: ``m_axi_host_araddr`` and so on.
+    """The shell in one clock domain, with a separate port for each signal of a channel, such as ``m_axi_host_araddr``.
 
     Members
     -------
     aclk, aresetn
         Clock, and reset, active low and synchronous.
     irq
-        High while there is an interrupt.
+        High while an enabled interrupt is pending.
     s_axi_<signal>
         AXI4-Lite subordinate: registers.
     m_axi_host_<signal>
@@ -53,7 +53,7 @@ class Top(wiring.Component):
             for name, (width, _) in self._constants(prefix).items():
                 members[f"{prefix}{name}"] = forwards(width)
         super().__init__(members)
-        # What Vivado cannot infer from names.
+        # Vivado cannot infer these from the names of ports.
         self.aclk.attrs["X_INTERFACE_PARAMETER"] = f"ASSOCIATED_BUSIF {_INTERFACES}, ASSOCIATED_RESET aresetn"
         self.irq.attrs["X_INTERFACE_INFO"] = "xilinx.com:signal:interrupt:1.0 irq INTERRUPT"
 
@@ -63,7 +63,7 @@ class Top(wiring.Component):
         return self._config
 
     def _channels(self) -> Iterator[tuple[str, stream.Interface, bool]]:
-        """Prefix of the ports, stream, and whether the shell drives it, of every channel."""
+        """For every channel: prefix of the ports, stream, and whether the shell drives it."""
         shell = self._shell
         for prefix, signature, interface in (
             (_CONTROL, shell.signature.members["control"].signature, shell.control),
@@ -75,7 +75,7 @@ class Top(wiring.Component):
                 yield f"{prefix}_{name}", getattr(interface, name), member.flow is Out
 
     def _constants(self, prefix: str) -> dict[str, tuple[int, int]]:
-        """Width and value of the signals of a channel that never change, or that nobody reads."""
+        """Width and value of a channel's signals that are constant, or not used."""
         interface, _, channel = prefix.rpartition("_")
         if interface == _CONTROL:
             return {"prot": (3, 0)} if channel in ("aw", "ar") else {}

@@ -1,4 +1,4 @@
-"""Write manager: a write port of the core on the write channels of an AXI interface."""
+"""Write manager: connects a write port of the core to the write channels of an AXI interface."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
@@ -16,31 +16,31 @@ __all__ = ["WriteManager"]
 
 
 class WriteManager(wiring.Component):
-    """Sends bursts and their data side by side, neither waiting for the other's ready. All outputs to the bus come from
-    registers, and replies go into such.
+    """Sends bursts and their data in parallel, neither waiting for the other's ready. All outputs to the bus are
+    registered, and so are incoming replies.
 
     Parameters
     ----------
     address_width, data_bytes
-        Of the port and of the bus.
+        Widths of the port and of the bus.
     most_beats
-        Of a request.
+        Largest number of beats of a request.
     outstanding
-        Bursts on their way at the same time, at most.
+        Largest number of bursts in flight.
 
     Members
     -------
     port, offset
-        What is written, and what is added to its addresses, a multiple of 4096.
+        Write port of the core, and the offset added to its addresses, a multiple of 4096.
     bus
         AXI.
     errors
-        Bursts that were answered with an error; they count as done like others.
+        Bursts with an error reply; they count as done like others.
     flush
-        While set, requests are forgotten, but for a burst that is offered already; bursts on their way get the rest of
-        their beats, with no byte selected.
+        While set, requests are discarded, except for a burst that is offered already; bursts in flight get the rest of
+        their beats, with all strobes 0.
     idle
-        Nothing is on its way.
+        No burst is in flight.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class WriteManager(wiring.Component):
             splitter.offset.eq(self.offset),
             splitter.flush.eq(self.flush),
             self.idle.eq(~queue.valid & ~burst.valid),
-            # A burst goes to both queues in the same cycle. Lengths leave before the bursts do: there is room for them.
+            # A burst goes to both queues in the same cycle. A length leaves before its burst ends: there is room.
             burst.ready.eq(queue.bursts.ready),
             queue.bursts.valid.eq(burst.valid),
             *(queue.bursts.p.addr.eq(burst.p.addr), queue.bursts.p.len.eq(burst.p.len)),
@@ -116,7 +116,7 @@ class WriteManager(wiring.Component):
                 m.d.sync += count.eq(0)
 
     def _finish(self, m: Module, queue: BurstQueue, replies: stream.Interface) -> None:
-        """Tell the port when the last burst of a request has been answered."""
+        """Report to the port that the last burst of a request has been answered."""
         answered = Signal()
         m.d.comb += [
             self.port.done.valid.eq(replies.valid & queue.valid & queue.tag & ~self.flush),
@@ -125,7 +125,7 @@ class WriteManager(wiring.Component):
             queue.pop.eq(answered),
             queue.look_up.eq(replies.valid & replies.p.resp[1]),
         ]
-        # Whoever looks at them may be far away.
+        # Registered, because the logic that handles errors may be far away on the chip.
         m.d.sync += [
             self.errors.valid.eq(answered & replies.p.resp[1]),
             self.errors.p.resp.eq(replies.p.resp),

@@ -39,7 +39,7 @@ class ReadPortSignature(wiring.Signature):
 
 
 class WritePortSignature(wiring.Signature):
-    """A writer's port, seen from the writer: a stream of addresses and rows. A row taken is read from then on."""
+    """A writer's port, seen from the writer: a stream of addresses and rows. Later reads return a row once taken."""
 
     def __init__(self, config: Config) -> None:
         payload = data.StructLayout({"address": config.unified_buffer_address_width, "row": row_layout(config)})
@@ -49,9 +49,9 @@ class WritePortSignature(wiring.Signature):
 class UnifiedBuffer(wiring.Component):
     """Rows interleaved over banks: row r lies in bank r mod ``unified_buffer_banks``.
 
-    Every bank serves one read and one write per cycle; memories with one port together one of both, writes first. The
-    first reader and the first writer have priority; two streams through consecutive rows meet once at most and then
-    stay out of each other's way.
+    Every bank serves one read and one write per cycle; banks with a single port serve one access per cycle all
+    together, writes first. The first reader and the first writer have priority; two streams through consecutive rows
+    conflict once at most and then use different banks.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ class UnifiedBuffer(wiring.Component):
     """
 
     read_latency = 4
-    """Cycles from a request taken to its response: what goes into block RAM, and what comes out of it, is in registers.
+    """Cycles from a request taken to its response; the inputs and outputs of the block RAM are registered.
 
-    Arbitration takes much of a cycle, block RAM is slow, and both are far from where requests come from."""
+    Arbitration takes much of a cycle, block RAM is slow, and both are far away from the units on the chip."""
 
     small_read_latency = 1
 
@@ -143,14 +143,14 @@ class UnifiedBuffer(wiring.Component):
         return m
 
     def _arbitrate(self, m: Module, requests: list[tuple[stream.Interface, Value]]) -> None:
-        """Take a request if none of higher priority is for its bank. Banks are compared with each other, which takes
-        no longer than to find out who comes."""
+        """Grant a request if none of higher priority is for its bank. Bank conflicts are detected in parallel with
+        arbitration, off the critical path."""
         for index, (request, bank) in enumerate(requests):
             taken = Cat(other.valid & (other_bank == bank) for other, other_bank in requests[:index])
             m.d.comb += request.ready.eq(~taken.any())
 
     def _share(self, m: Module, banks: list[UnifiedBufferBank], select_width: int) -> None:
-        """One row in a cycle, written or read: one way to all banks, and one back."""
+        """Serve one access per cycle, a write or a read: one shared path to all banks, and one back."""
         way = m.d.comb if self._is_small else m.d.sync
         writers = [getattr(self, f"write_{name}").request for name in self._writers]
         readers = [getattr(self, f"read_{name}") for name in self._readers]

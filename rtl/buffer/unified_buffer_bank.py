@@ -13,8 +13,8 @@ __all__ = ["UnifiedBufferBank"]
 class UnifiedBufferBank(wiring.Component):
     """One bank: a block RAM with one read and one write port.
 
-    A read and a write of the same row in one cycle give either value; the dispatcher lets no two instructions that
-    conflict run at the same time, so that this never matters.
+    A read and a write of the same row in one cycle give either value. This never matters, because the scoreboard lets
+    no two conflicting instructions run at the same time.
 
     Members
     -------
@@ -25,7 +25,7 @@ class UnifiedBufferBank(wiring.Component):
     """
 
     is_single_ported = False
-    """Whether it cannot read while it writes."""
+    """Whether the bank serves only one access per cycle."""
 
     def __init__(self, config: Config) -> None:
         self._depth = config.unified_buffer_rows // config.unified_buffer_banks

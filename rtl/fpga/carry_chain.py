@@ -30,15 +30,15 @@ def chained_sum(
 ) -> Signal:
     """``first(*inputs) + second(*inputs) + carry``, wrapped to the width of the widest input.
 
-    A cell of an ECP5's carry chain takes four inputs a bit, and synthesis uses two: it puts selections, inversions and
-    gates before an adder into logic of its own. Here the cell computes them.
+    A cell of an ECP5's carry chain takes four inputs per bit, and synthesis uses two: it puts selections, inversions
+    and gates before an adder into separate logic. Here the cell computes them.
 
     Parameters
     ----------
     name
         Prefix of the cells and of the sum.
     inputs
-        Up to four, of one width; those of one bit count for every bit.
+        Up to four, of equal width; inputs of one bit apply to every bit.
     first, second
         The operands, bit by bit: functions made of ``&``, ``|``, ``^`` and ``~``.
     carry
@@ -65,8 +65,8 @@ def chained_sum(
 def _cell_table(count: int, first: Operand, second: Operand) -> int:
     """Contents of a cell's two lookup tables.
 
-    One of four inputs tells whether the operands differ; of its lower four bits another one, of the first two inputs,
-    tells the carry where they do not.
+    The table of four inputs shows whether the operands differ; its lowest four entries are also a table of the first
+    two inputs, which is the carry where the operands are equal.
     """
     differ: dict[tuple[int, ...], int] = {}
     carries: dict[tuple[int, ...], int] = {}

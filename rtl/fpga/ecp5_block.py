@@ -1,4 +1,4 @@
-"""The multiplier block of an ECP5, a MULT18X18D, behind the widths and signs of its users."""
+"""The multiplier block of an ECP5, a MULT18X18D, adapted to the widths and signs of its users."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FACTOR_WIDTH = 18
 def multiplier_block(
     first: Value, second: Value, product: Signal, *, is_signed: bool, load_second: Value | None = None
 ) -> Instance:
-    """A block whose own register holds ``product``, all bits of the product of two factors.
+    """A block whose output register holds ``product``, all bits of the product of two factors.
 
-    With ``load_second`` its registers hold the factors as well: the first is taken in every cycle, the second where
-    ``load_second`` is set. The factors are the upper bits of the block's, because constant bits need no wires, and a
-    sign that is extended does.
+    With ``load_second`` its input registers hold the factors as well: the first is taken in every cycle, the second
+    when ``load_second`` is set. Factors use the upper bits of the block's inputs, because constant bits below them need
+    no routing, and an extended sign above them does.
     """
     factors = [Cat(Const(0, FACTOR_WIDTH - len(factor)), factor) for factor in (first, second)]
     inputs = "NONE" if load_second is None else "CLK0"
@@ -35,7 +35,7 @@ def multiplier_block(
         p_RESETMODE="SYNC",
         i_CLK0=ClockSignal(),
         i_CE0=Const(1),
-        # Four blocks have four enables in common, and a constant that differs from the other one counts.
+        # Four blocks share four enables, and a constant other than that of CE0 would occupy another one.
         i_CE1=Const(1) if load_second is None else load_second,
         i_SIGNEDA=Const(is_signed, 1),
         i_SIGNEDB=Const(is_signed, 1),
@@ -48,5 +48,5 @@ def multiplier_block(
 
 
 def _bits(port: str, value: Value) -> dict[str, Value]:
-    """The ports of a block that has one for each bit."""
+    """The ports of a block with a separate port for each bit."""
     return {f"{port}{place}": value[place] for place in range(len(value))}

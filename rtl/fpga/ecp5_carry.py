@@ -1,4 +1,4 @@
-"""Carry chains of an ECP5 whose LUTs compute an addend besides adding it."""
+"""Carry chains of an ECP5 whose LUTs also compute the addend."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Half", "add", "add_product", "add_two_products", "chain", "subtract_
 
 
 def _init(propagate: int, generate: int) -> Const:
-    """The truth table of a half: the upper entries, which D = 1 selects, and those of the carry, over A and B."""
+    """The truth table of a half: the upper entries, selected by D = 1, and the carry's entries, over A and B."""
     return Const(propagate << 8 | generate, 16)
 
 
-# A half of the block adds, to its carry, LUT4(A, B, C, D), and where that is 0 it carries LUT2(A, B), which are the
+# A half of the block adds LUT4(A, B, C, D) to its carry input. Where that is 0, its carry output is LUT2(A, B), the
 # lowest four entries of the same table. So an addend of three or four inputs costs no more logic than one of two, if
-# these entries say both what is added and what is carried.
+# these entries are right both as the addend and as the carry.
 _ADD = _init(0b0110_0110, 0b1010)
 _ADD_PRODUCT = Const(sum((a ^ (b & c)) << (a | b << 1 | c << 2) for a in (0, 1) for b in (0, 1) for c in (0, 1)), 16)
 _ADD_TWO_PRODUCTS = Const(sum((((i & 1) & (i >> 1 & 1)) ^ ((i >> 2 & 1) & (i >> 3 & 1))) << i for i in range(16)), 16)
@@ -28,7 +28,7 @@ Half = tuple[Value, Value, Value, Value]
 
 
 def add(m: Module, name: str, first: Value, second: Value, width: int) -> Signal:
-    """The sum of two numbers: what ``+`` gives, but no part of a larger sum to the tools."""
+    """The sum of two numbers, like ``+``, but tools cannot merge it into a larger sum."""
     bits = zip(_extended(first, width), _extended(second, width), strict=True)
     return chain(m, name, _ADD, [(a, b, Const(0, 1), Const(1, 1)) for a, b in bits])
 
@@ -52,7 +52,7 @@ def subtract_two_products(m: Module, name: str, factor: Value, low: Value, high:
 
 
 def _extended(value: Value, width: int) -> Value:
-    """The bits of a number, with those of its sign."""
+    """The lowest ``width`` bits of a number, sign-extended."""
     if len(value) >= width:
         return value[:width]
     return Cat(value, value[-1].replicate(width - len(value)))

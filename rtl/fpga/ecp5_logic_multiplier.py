@@ -12,9 +12,9 @@ _DIGIT_WIDTH = OPERAND_WIDTH + 2
 
 
 class Ecp5LogicMultiplier(Multiplier):
-    """Sums of the weight times two bits of the activation each, which a carry chain computes as it adds them.
+    """Sums of partial products, the weight times two activation bits each, which carry chains compute as they add.
 
-    No sum waits for more than one other within a cycle, neither here nor where the addends are added up.
+    No more than two adders follow each other within a cycle, neither here nor where the addends are added up.
 
     Members
     -------
@@ -36,7 +36,7 @@ class Ecp5LogicMultiplier(Multiplier):
             place: add_two_products(m, f"digit_{place}", weight, activation[place], activation[place + 1], _DIGIT_WIDTH)
             for place in (1, 3, 5)
         }
-        # The upper bit of the last digit is the sign's.
+        # The upper bit of the last digit is the sign.
         last = subtract_two_products(m, "digit_7", weight, activation[7], activation[8], _DIGIT_WIDTH)
         low = add_product(m, "low", Cat(0, digits[1]), weight, activation[0], OPERAND_WIDTH + 3)
         middle = Cat(digits[3][:2], add(m, "middle", digits[3][2:], digits[5], _DIGIT_WIDTH))

@@ -10,11 +10,11 @@ __all__ = ["Ice40Bank"]
 _ROWS = 1 << 14
 _BITS = 16
 _BLOCKS = 4
-"""Of 16,384 × 16 bits, on the one part that has them."""
+"""Memories of 16,384 × 16 bits on the only part that has them."""
 
 
 class Ice40Bank(UnifiedBufferBank):
-    """SB_SPRAM256KA side by side. There is one access in a cycle, and what was read is there for one cycle.
+    """SB_SPRAM256KA blocks side by side, with one access per cycle; read data is valid for one cycle.
 
     Members
     -------
@@ -55,7 +55,7 @@ class Ice40Bank(UnifiedBufferBank):
                 i_DATAIN=Cat(part, Const(0, _BITS - len(part))),
                 i_STANDBY=Const(0),
                 i_SLEEP=Const(0),
-                i_POWEROFF=Const(1),  # it is low that switches it off
+                i_POWEROFF=Const(1),  # active low
                 o_DATAOUT=data[place : place + _BITS],
             )
         return m

@@ -21,8 +21,8 @@ def sign_and_magnitude(operand: Value) -> Value:
 
 
 def signed_product(product: Value, negative: Value) -> Value:
-    """What the block puts out as a signed number."""
-    # What is negative and not zero is below -510: its upper half tells.
+    """The block's output as a signed number."""
+    # A negative product other than 0 is at least -255 * 255 = 511 - 2**16, so that its upper half is not 0.
     return Cat(product, negative & product[MAGNITUDE_WIDTH:].any()).as_signed()
 
 
@@ -33,14 +33,14 @@ def products_block(
     products: Sequence[Signal],
     load: Value | None = None,
 ) -> Instance:
-    """An SB_MAC16, which multiplies twice 8 × 8 bits, keeps products for a cycle, and negates them on their way out.
+    """An SB_MAC16 as two 8 × 8-bit multipliers; it registers the products and negates them on their way out.
 
     Parameters
     ----------
     activations, weights
         Magnitudes: two of each, the lower half of the block first.
     negative
-        For each product of the cycle before, whether it leaves negated.
+        For each product of the previous cycle, whether it is negated.
     products
         16 bits each, negated ones in two's complement.
     load
@@ -83,4 +83,4 @@ _UNUSED = (
     *("AHOLD", "CHOLD", "DHOLD", "IRSTTOP", "IRSTBOT", "ORSTTOP", "ORSTBOT"),
     *("OLOADTOP", "OLOADBOT", "OHOLDTOP", "OHOLDBOT", "CI", "ACCUMCI", "SIGNEXTIN"),
 )
-"""Inputs of the block that nothing here needs."""
+"""Inputs of the block that are not used."""

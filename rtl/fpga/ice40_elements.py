@@ -11,10 +11,10 @@ __all__ = ["Ice40Elements"]
 
 
 class Ice40Elements(wiring.Component):
-    """Two elements above each other with one SB_MAC16, which multiplies twice 8 × 8 bits.
+    """Two elements, one above the other, with one SB_MAC16 as two 8 × 8-bit multipliers.
 
-    Operands are magnitudes with a sign above, so that eight bits are enough for each. The block holds the products, and
-    negates them on their way out.
+    Operands are magnitudes with a sign bit above, so that eight bits are enough for each factor. The block registers
+    the products and negates them on their way out.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Ice40Elements(wiring.Component):
     Members
     -------
     upper, lower
-        See :class:`~openmxu.rtl.matrix.processing_element.ProcessingElement`; nothing connects one with the other.
+        See :class:`~openmxu.rtl.matrix.processing_element.ProcessingElement`; the two are not connected.
     """
 
     def __init__(self, partial_sum_width: int) -> None:

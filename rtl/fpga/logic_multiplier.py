@@ -10,8 +10,8 @@ __all__ = ["LogicMultiplier"]
 class LogicMultiplier(Multiplier):
     """Sums of multiples of the weight, one for each two bits of the activation.
 
-    Three times the weight is computed once, when the weight is loaded. The product is left in two numbers: the partial
-    sum's adder takes three in little more time than two, and a third adder before the registers would cost a cycle.
+    Three times the weight is computed once, when the weight is loaded. The product is left as two numbers: the partial
+    sum's adder takes three in little more time than two, and another adder before the registers would cost a cycle.
 
     Members
     -------

@@ -1,4 +1,4 @@
-"""Multiplier of a processing element: the registers of its factors and of the product."""
+"""Multiplier of a processing element, with the registers of its factors and of the product."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PRODUCT_WIDTH = 2 * OPERAND_WIDTH
 class Multiplier(wiring.Component):
     """Multiplies the activation of each cycle by the weight that was loaded last.
 
-    This is the portable form, whose multiplication tools infer. Those for a family of FPGAs derive from it, and do the
-    same in the same cycles.
+    This is the portable form, whose multiplier tools infer. Subclasses for FPGA families do the same in the same
+    cycles.
 
     Members
     -------
@@ -35,7 +35,7 @@ class Multiplier(wiring.Component):
     """Cycles from an activation to its product."""
 
     addend_count = 1
-    """Numbers that the product comes in."""
+    """Number of addends that the product consists of."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -59,5 +59,5 @@ class Multiplier(wiring.Component):
         return m
 
     def accumulate(self, m: Module, partial_sum: Value) -> Value:
-        """A partial sum plus the product of this cycle, wrapped or not; what it needs becomes part of ``m``."""
+        """A partial sum plus the product of this cycle, wrapped or not; adds the logic that it needs to ``m``."""
         return sum(self.addends, partial_sum)

@@ -15,8 +15,8 @@ __all__ = ["Product"]
 class Product(wiring.Component):
     """Multiplies two numbers of up to 18 bits each; both signed, or both unsigned.
 
-    On an ECP5 it is a MULT18X18D whose own register holds the product: from there to one in logic is as far as the
-    multiplication takes.
+    On an ECP5 it is a MULT18X18D whose output register holds the product: the route from the block to a register in
+    logic takes as long as the multiplication.
 
     Members
     -------

@@ -1,4 +1,4 @@
-"""What the hardware is built for: the family of an FPGA, whose blocks some units instantiate by name."""
+"""The target of a build: the family of an FPGA, whose blocks some units instantiate by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Family(enum.Enum):
     """FPGAs with the same blocks."""
 
     GENERIC = "generic"
-    """Anything: no block is named, tools infer what they can. What simulations run, and what the others must equal."""
+    """Any FPGA: tools infer all blocks. Simulations use this family, and the others must behave the same."""
 
     ECP5 = "ecp5"
     ICE40 = "ice40"
@@ -28,7 +28,7 @@ class Target:
     family
         See :class:`Family`.
     array_multipliers
-        Processing elements that may use a multiplier block, the others multiply in logic; ``None`` for all.
+        Number of processing elements that may use a multiplier block, the others multiply in logic; ``None`` for all.
     """
 
     family: Family = Family.GENERIC
