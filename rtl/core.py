@@ -74,14 +74,14 @@ class Core(wiring.Component):
     def _connect_streams(self, m: Module) -> None:
         dispatcher, buffer = self._dispatcher, self._unified_buffer
         connect(m, flipped(self.instructions), self._scrubber.instructions)
-        # A register slice: where an instruction comes from does not matter to what follows from taking it.
+        # Cuts the path from the source of instructions to the logic that depends on their handshake.
         m.submodules.instruction = self._instruction = instruction = RegisterSlice(
             self.instructions.p.shape(), half_rate=True
         )
         connect(m, self._scrubber.dispatched, instruction.input)
         connect(m, instruction.output, dispatcher.instructions)
         connect(m, dispatcher.events, self._scrubber.happened)
-        # Here, too: much follows from an event.
+        # Likewise for events: much logic depends on their handshake.
         m.submodules.event = event = RegisterSlice(self.events.p.shape(), half_rate=True)
         connect(m, self._scrubber.events, event.input)
         connect(m, event.output, flipped(self.events))
@@ -91,7 +91,7 @@ class Core(wiring.Component):
         connect(m, dispatcher.host_read, self._host_reader.commands)
         host_beats = most_host_beats(self.config)
         self._slice_requests(m, "host_read", self._host_reader.memory.request, self.host_read.request, host_beats)
-        # The unified buffer may hold a row up: a slice, so that the memory learns of it a cycle later.
+        # The unified buffer may stall a row; the slice delays this backpressure by a cycle on its way to the memory.
         self._slice_data(m, "host_read", RegisterSlice, self._host_reader.memory.data, self.host_read.data)
         connect(m, self._host_reader.rows, buffer.write_host)
 
@@ -120,8 +120,8 @@ class Core(wiring.Component):
         beats: int,
         half_rate: bool = False,
     ) -> None:
-        """Connect a unit's requests with those of a memory port, none of more than ``beats`` beats, with a slice
-        between: neither side waits for the other within a cycle."""
+        """Connect a unit's requests, of up to ``beats`` beats, to a memory port through a register slice, so that
+        neither side's handshake depends on the other's within a cycle."""
         layout = data.StructLayout({"address": unit.p.address.shape(), "beats": range(beats + 1)})
         m.submodules[f"{name}_request"] = slice_ = RegisterSlice(layout, half_rate=half_rate)
         m.d.comb += [
@@ -143,7 +143,7 @@ class Core(wiring.Component):
         unit: stream.Interface,
         port: stream.Interface,
     ) -> None:
-        """Connect a memory port's beats with a unit, with registers between."""
+        """Connect a memory port's beats to a unit through registers."""
         m.submodules[f"{name}_data"] = slice_ = between(port.p.shape())
         connect(m, flipped(port), slice_.input)
         connect(m, slice_.output, unit)
@@ -194,7 +194,7 @@ class Core(wiring.Component):
             array.shift.eq(self._weight_shifter.shift),
             accumulators.partial_sums.eq(array.partial_sums),
         ]
-        # A tag takes the time of its row through unified buffer, data setup and array, less the accumulators' lead.
+        # A tag is delayed like its row in unified buffer, data setup and array, less the accumulators' lead.
         latency = UnifiedBuffer.read_latency + setup.latency + array.latency(self.config) - Accumulators.tag_lead
         tag = sequencer.tag
         for stage in range(latency):
@@ -212,7 +212,7 @@ class Core(wiring.Component):
             QueuedUnit.ACTIVATION: self._activation_unit.done,
         }
         self._done = done
-        # The end of an instruction comes late in its last cycle and goes far: a register between.
+        # Registered, because the end of an instruction is known late in its last cycle and has long wires.
         finished = Signal(len(QueuedUnit))
         m.d.sync += finished.eq(Cat(done[unit] for unit in QueuedUnit))
         m.d.comb += [
@@ -241,7 +241,7 @@ class Core(wiring.Component):
         return self._dispatcher.busy[QueuedUnit[unit.name].value]
 
     def _count(self, m: Module) -> None:
-        """Tell the counters what happens in this cycle; every cycle of a program is of exactly one of four kinds."""
+        """Drive the increments of the counters; every cycle of a program is of exactly one of four kinds."""
         dispatcher, sequencer, increments = self._dispatcher, self._sequencer, self._management.increments
         active = Signal()
         waits_for_tile = Signal()

@@ -84,7 +84,7 @@ class WriteManager(wiring.Component):
             splitter.offset.eq(self.offset),
             splitter.flush.eq(self.flush),
             self.idle.eq(~queue.valid & ~burst.valid),
-            # A burst goes to both queues in the same cycle. A length leaves before its burst ends: there is room.
+            # A burst goes to both queues in the same cycle. A length leaves before its burst, so there is room.
             burst.ready.eq(queue.bursts.ready),
             queue.bursts.valid.eq(burst.valid),
             *(queue.bursts.p.addr.eq(burst.p.addr), queue.bursts.p.len.eq(burst.p.len)),

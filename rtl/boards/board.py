@@ -1,4 +1,4 @@
-"""The boards: what is on each, and what goes onto it."""
+"""The boards: the hardware of each, and the core of its bitstream."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Board:
     Attributes
     ----------
     name
-        In lower case.
+        Name, in lower case.
     module, platform
-        Where its pins are described: a class, in a module of amaranth_boards or one beside this file.
+        Module and class that describe its pins, in amaranth_boards or beside this file.
     family
-        What the blocks of its FPGA are.
+        Family of its FPGA.
     part
-        The FPGA.
+        Part number of its FPGA.
     leds
-        What each LED tells: that one of these is so.
+        Signals that each LED shows: it is on while one of them is set.
     config
-        The core of its bitstream, unless another is asked for.
+        Sizes of the core in its bitstream, unless others are requested.
     frequency
-        Of that core's clock, in MHz; the loop makes the next one that it can, below it.
+        Clock frequency of that core, in MHz; the PLL makes the highest frequency that it can up to this.
     baud
-        Of the serial port, in bits per second.
+        Bits per second of the serial port.
     """
 
     name: str

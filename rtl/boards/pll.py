@@ -1,4 +1,4 @@
-"""Phase-locked loops of the families: which factors make which frequency, and the block with them."""
+"""Phase-locked loops of the FPGA families: the factors for a frequency, and the PLL block."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Pll", "PllFactors", "pll_factors"]
 
 @dataclass(frozen=True)
 class PllFactors:
-    """Factors of a loop.
+    """Factors of a PLL.
 
     Attributes
     ----------
     frequency
-        Of the output, in Hz.
+        Frequency of the output, in Hz.
     reference
-        What the input is divided by before it is compared.
+        Divisor of the input, before the phase comparison.
     feedback
-        What the input is multiplied by: the oscillator is compared, with ``gowin`` the output.
+        Multiplier of the input: the divisor of the oscillator, with ``gowin`` of the output, before the comparison.
     output
-        What the oscillator is divided by to make the output.
+        Divisor of the oscillator that makes the output.
     oscillator
         Frequency of the oscillator, in Hz.
     """
@@ -41,13 +41,13 @@ class PllFactors:
 def pll_factors(family: Family, clock: int, frequency: float) -> PllFactors:
     """The factors that make the highest frequency up to ``frequency``, both in Hz.
 
-    A loop never runs faster than asked for: that is what a design was placed for. Of factors that make the same, those
-    with the fastest comparison, whose output jitters the least.
+    The output is never faster than requested, because the design was placed for that frequency. Of factors that make
+    the same frequency, those with the fastest phase comparison are chosen, whose output has the least jitter.
 
     Raises
     ------
     ValueError
-        The loops of this family cannot make anything between half of the frequency and the frequency.
+        PLLs of this family cannot make any frequency above half of ``frequency`` and up to ``frequency``.
     """
     found = [factors for factors in _FACTORS[family](clock) if frequency / 2 < factors.frequency <= frequency]
     if not found:
@@ -99,25 +99,25 @@ _FACTORS: dict[Family, Callable[[int], Iterator[PllFactors]]] = {
 
 
 class Pll(Elaboratable):
-    """The block of a family, with these factors, at a pin.
+    """The PLL block of a family, with given factors, fed from a pin.
 
     Parameters
     ----------
     family
-        Whose block.
+        Family of the FPGA.
     factors
         See :func:`pll_factors`.
     pin
-        Where the clock comes in: what a platform gives for a resource with ``dir="-"``.
+        Input of the clock: the port that a platform returns for a resource with ``dir="-"``.
     clock
-        Its frequency, in Hz.
+        Frequency of the input, in Hz.
 
     Attributes
     ----------
     clk
-        The output.
+        Output clock.
     locked
-        It has the frequency that it shall have.
+        The PLL has locked: the output has its frequency.
     """
 
     def __init__(self, family: Family, factors: PllFactors, pin: io.SingleEndedPort, clock: int) -> None:
@@ -141,7 +141,7 @@ class Pll(Elaboratable):
 
     def _make_ecp5(self, m: Module) -> Instance:
         factors = self._factors
-        # The first output does nothing but divide the oscillator for the comparison: so the second one may divide it by
+        # The first output only divides the oscillator for the phase comparison, so that the second one may divide it by
         # any number.
         compared = Signal()
         return Instance(
@@ -179,7 +179,7 @@ class Pll(Elaboratable):
     def _make_ice40(self, m: Module) -> Instance:
         factors = self._factors
         compared = self._clock / factors.reference
-        # What Lattice's icepll chooses for each range of the comparison.
+        # The filter that icepll of Project IceStorm chooses for each range of the comparison's frequency.
         limits = (17e6, 26e6, 44e6, 66e6, 101e6)
         return Instance(
             "SB_PLL40_PAD",
@@ -188,7 +188,7 @@ class Pll(Elaboratable):
             p_DIVF=factors.feedback - 1,
             p_DIVQ=factors.output.bit_length() - 1,
             p_FILTER_RANGE=1 + sum(compared >= limit for limit in limits),
-            # The pin next to the loop is the only one that it can have, and belongs to it alone.
+            # The PLL can only be fed from the pin next to it, which has no other use then.
             i_PACKAGEPIN=self._pin.io,
             i_RESETB=1,
             i_BYPASS=0,

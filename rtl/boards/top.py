@@ -18,7 +18,7 @@ TOP = "openmxu_board"
 """Name of the top module."""
 
 _GLOW_SECONDS = 0.05
-"""How long an LED shows a byte that took microseconds."""
+"""Time that an LED stays on for a byte, which takes only microseconds on the wire."""
 
 
 class BoardTop(Elaboratable):
@@ -27,18 +27,18 @@ class BoardTop(Elaboratable):
     Parameters
     ----------
     board
-        Which one.
+        The board.
     config
         Sizes of the core.
     frequency
-        The clock is as fast as the board's PLL can make it up to this, in MHz.
+        Upper limit of the clock's frequency, in MHz; the board's PLL makes the highest one that it can.
     baud
-        Of the serial port.
+        Bits per second of the serial port.
 
     Raises
     ------
     ValueError
-        The board's PLL makes no such frequency, or the clock no such baud rate.
+        The board's PLL cannot make such a frequency, or the clock cannot make such a baud rate.
     """
 
     def __init__(self, board: Board, config: Config, frequency: float, baud: int) -> None:
@@ -52,7 +52,7 @@ class BoardTop(Elaboratable):
 
     @property
     def frequency(self) -> float:
-        """Of the clock, in MHz."""
+        """Frequency of the clock, in MHz."""
         return self._factors.frequency / 1e6
 
     @property
@@ -67,7 +67,7 @@ class BoardTop(Elaboratable):
         domain = make_domains(m)
         m.d.comb += domain.clk.eq(pll.clk)
         m.submodules.button = button = io.Buffer("i", platform.request("button", 0, dir="-"))
-        # The synchronizer stays beside the pins; the register behind it may go where the core is.
+        # The synchronizer stays beside the pins; the register after it may be placed near the core.
         m.domains.pins = pins = ClockDomain(local=True)
         m.d.comb += pins.clk.eq(pll.clk)
         m.submodules.reset = ResetSynchronizer(~pll.locked | button.i, domain="pins")

@@ -1,4 +1,4 @@
-"""Address generator: walks over planes, or over plain ranges, as one row address per cycle."""
+"""Address generator: walks over planes or plain ranges, one row address per cycle."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
@@ -21,13 +21,13 @@ def walk_layout(
     address_width
         Bits of a row address. Addresses wrap, so that those of positions outside the plane may lie anywhere.
     most_rows
-        No plane has more rows of memory.
+        Largest number of memory rows of a plane.
     most_outputs
-        No walk has more outputs.
+        Largest number of outputs of a walk.
     windows
         Whether each output reads a window of positions rather than one.
     target_width
-        Bits of the place that an output is for; without ``windows`` only.
+        Bits of an output's destination; without ``windows`` only.
 
     Members
     -------
@@ -39,23 +39,23 @@ def walk_layout(
         Positions are two rows apart in memory rather than one.
     is_plane
         Whether there is a plane; if not, outputs are consecutive positions and all of them inside. The members below,
-        except those of the repeats, then do not matter, but ``stride_x`` must be 1 and the window 1 × 1.
+        except ``repeats`` and ``target``, then do not matter, but ``stride_x`` must be 1 and the window 1 × 1.
     width
         Outputs in a row of outputs.
     y, x
-        Position of the first output in the plane: may be negative, or beyond it.
+        Position of the first output in the plane; may be negative, or beyond the plane.
     stride_y, stride_x
-        Distance of outputs in positions.
+        Distance between outputs, in positions.
     pitch
-        Positions from one row of outputs to the next one: ``stride_y`` times ``plane_width``, modulo the addresses.
+        Positions from one row of outputs to the next one: ``stride_y`` times ``plane_width``, wrapped like addresses.
     plane_height, plane_width
         Positions of the plane.
     window_height, window_width
         Positions of each output; with ``windows`` only.
     repeats
-        How many times more each output's window is walked: 0 to 3; with ``windows`` only.
+        Number of times that each output's window is walked again: 0 to 3; with ``windows`` only.
     target
-        The place that the first output is for; others are for the places behind it; with ``target_width`` only.
+        Destination of the first output; the others follow in consecutive places; with ``target_width`` only.
     """
     dimension = range(min(most_rows, 65535) + 1)
     position = signed(17)
@@ -86,19 +86,19 @@ def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) ->
     Members
     -------
     address
-        Its row, or the first of its two rows.
+        Row of the position, or the first of its two rows.
     inside
-        Whether it lies inside the plane; if not, the address means nothing.
+        Whether the position lies inside the plane; if not, the address has no meaning.
     last
         The walk's last position.
     begins, ends
         First and last position of an output's window; with ``windows`` only.
     repeat
-        How many times the window has been walked before; with ``windows`` only.
+        Number of times that the window has been walked before; with ``windows`` only.
     target, first
-        The place that the output is for; whether it is the walk's first; with ``target_width`` only.
+        Destination of the output; whether the output is the walk's first; with ``target_width`` only.
     context
-        What was given with the walk, if walks have one.
+        Context of the walk, if walks have one.
     """
     members = {"address": walk.members["address"], "inside": 1, "last": 1}
     if "window_height" in walk.members:
@@ -111,31 +111,31 @@ def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) ->
 
 
 _COUNTS_FROM = 3
-"""What counters begin with: they equal the number of columns, or rows, when the one after the next is the last. That
-is known a step early, so that the comparison of two counts ends in a register."""
+"""Initial value of counters: a counter equals the number of columns, or rows, when the one after the next is the last.
+The comparison is thus made a step early and ends in a register."""
 
 _POSITION_WIDTH = 18
 """Bits of a position, or of an offset, that grows with outputs."""
 
 
 def _is_far(position: Value) -> Value:
-    """Whether a position lies beyond every plane, however far behind it the window begins. It no longer grows then, and
-    never wraps."""
+    """Whether a position lies beyond every plane, wherever the walk begins. Such a position is not incremented further,
+    so that it never wraps."""
     return position[-1] & ~position[-2]
 
 
 def _extended(position: Value) -> Value:
-    """A position with one bit more; those that are far are positive."""
+    """A position extended by one bit; far positions become positive."""
     return Cat(position, position[-1] & position[-2])
 
 
 def _is_below(position: Value, limit: Value) -> Value:
-    """Whether a position lies before a limit. Negative ones do not: unsigned, they lie beyond every plane."""
+    """Whether a position is at least 0 and below a limit: unsigned, negative positions exceed every limit."""
     return is_less(position.as_unsigned(), limit)
 
 
 def _fitted(value: Value, width: int) -> Value:
-    """The lower bits of an unsigned value, with zeros above if it is shorter."""
+    """An unsigned value, truncated or zero-extended to ``width``."""
     return Cat(value, Const(0, max(0, width - len(value))))[:width]
 
 
@@ -147,15 +147,15 @@ class AddressGenerator(wiring.Component):
     layout
         See :func:`walk_layout`.
     context
-        Shape of what goes with each walk, if anything does.
+        Shape of the data that accompanies each walk, if any.
 
     Members
     -------
     walks
-        Taken when their first position comes next; it leaves two cycles later at the earliest, four with
-        windows.
+        A walk is taken when its first position comes next; that position leaves two cycles later at the earliest, four
+        with windows.
     context
-        Of the walk that is offered.
+        Context of the offered walk.
     steps
         Positions, see :func:`step_layout`.
     """
@@ -172,7 +172,7 @@ class AddressGenerator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # Whoever takes the steps decides late in a cycle whether it does.
+        # The ready of `steps` is known late in a cycle.
         m.submodules.steps = steps = RegisterSlice(self.steps.p.shape())
         connect(m, steps.output, flipped(self.steps))
         if self._windows:
@@ -184,7 +184,7 @@ class AddressGenerator(wiring.Component):
         return m
 
     def _output_layout(self) -> data.StructLayout:
-        """An output, with all that the walk over its window needs. Its position is ``_COUNTS_FROM`` less than it is."""
+        """An output, with all that the walk over its window needs. Its position is reduced by ``_COUNTS_FROM``."""
         walk = self._layout.members
         names = ("address", "wide", "is_plane", "plane_height", "plane_width", "window_height", "window_width")
         others = {"y": _POSITION_WIDTH + 1, "x": _POSITION_WIDTH + 1, "last": 1}
@@ -192,35 +192,35 @@ class AddressGenerator(wiring.Component):
         return data.StructLayout({name: walk[name] for name in (*names, "repeats")} | others)
 
     def _walk_outputs(self, m: Module, platform: object, outputs: stream.Interface) -> None:
-        """One output after the other: steps of their own, or with windows what follows from them."""
+        """Walk from output to output; without windows, each output is a step."""
         new = self.walks.p
-        # Where it begins in memory, how many outputs it has, and for which place the first one is, is only asked when
-        # it begins; without windows, so is its first row in the plane.
+        # A walk's address, number of outputs and first destination are used only when it begins, and so is, without
+        # windows, its first row in the plane: no registers keep them.
         asked = ("address", "rows", "target", *(() if self._windows else ("y",)))
         kept = {name: field.shape for name, field in self._layout if name not in asked}
         walk = Signal(data.StructLayout(kept), reset_less=True)
         context = Signal(0 if self._context is None else self._context, reset_less=True)
         valid = Signal()
         moves = Signal()
-        # Whether a walk begins next: this is the last output, or there is none.
+        # A walk begins next: this is the last output, or there is none.
         begins = Signal(init=1)
-        # Whether the next output is the last one but one.
+        # The next output is the last one.
         nears_end = Signal(reset_less=True)
         rows_left = Signal.like(new.rows, reset_less=True)
         column = Signal.like(new.width, init=_COUNTS_FROM, reset_less=True)
         has_one_column, has_two_columns = (
             Signal(name=name, reset_less=True) for name in ("has_one_column", "has_two_columns")
         )
-        # Whether the plane's row of outputs ends with this one, and whether it does with the next one.
+        # The row of outputs ends with this output; it ends with the next one.
         ends_row = Signal(reset_less=True)
         nears_row_end = Signal(reset_less=True)
         row_address = Signal.like(new.address, name="row_address", reset_less=True)
         column_offset = Signal.like(new.address, name="column_offset", reset_less=True)
         m.d.comb += [
-            # While there is no walk, registers take whatever stands in `walks`: whether there is one decides over
-            # `valid` alone.
+            # While there is no walk, registers load the payload of `walks` even if it is not valid; only `valid` keeps
+            # track of that.
             moves.eq(~valid | outputs.ready),
-            # One look at four registers, which a great many registers wait for.
+            # A function of only four registers, because its fanout is large.
             self.walks.ready.eq(moves & begins),
         ]
         with m.If(self.walks.ready):
@@ -243,7 +243,7 @@ class AddressGenerator(wiring.Component):
         with m.If(moves):
             m.d.sync += [
                 rows_left.eq(left),
-                # Not from what is left next, which is known later.
+                # Not from `left`, which is known later in the cycle.
                 begins.eq(Mux(begins, ~self.walks.valid | (new.rows == 1), nears_end)),
                 nears_end.eq(Mux(begins, new.rows == 2, rows_left == 2)),
                 ends_row.eq(walk.is_plane & nears_row_end),
@@ -288,7 +288,7 @@ class AddressGenerator(wiring.Component):
 
     @staticmethod
     def _add_rows(m: Module, platform: object, name: str, address: Value, positions: Value, wide: Value) -> Signal:
-        """An address and the rows of memory that positions take, one or two each."""
+        """Add the memory rows of a number of positions, one or two each, to an address."""
         width = len(address)
         return chained_sum(
             m,
@@ -302,7 +302,7 @@ class AddressGenerator(wiring.Component):
     def _follow_position(
         self, m: Module, step: data.View, walk: data.View, moves: Value, begins: Value, ends_row: Value
     ) -> None:
-        """Keep the position of each output, and tell whether it lies inside the plane."""
+        """Track the position of each output, and whether it lies inside the plane."""
         new = self.walks.p
         y, x = (Signal(signed(_POSITION_WIDTH), name=name, reset_less=True) for name in ("y", "x"))
         with m.If(moves & (begins | (ends_row & ~_is_far(y)))):
@@ -314,7 +314,7 @@ class AddressGenerator(wiring.Component):
     def _follow_offsets(
         self, m: Module, output: data.View, walk: data.View, moves: Value, begins: Value, ends_row: Value
     ) -> None:
-        """Keep how far each output lies from the first one, and from the first one of its row."""
+        """Track the distance of each output from the first row of outputs, and from the first output of its row."""
         new = self.walks.p
         counts = {
             "has_one_row": new.window_height == 1,
@@ -331,7 +331,7 @@ class AddressGenerator(wiring.Component):
             with m.If(self.walks.ready):
                 m.d.sync += register.eq(holds)
             m.d.comb += output[name].eq(register)
-        # A constant within an enable, if it is the initial value as well, is a register's own reset.
+        # A constant assigned under an enable becomes the register's synchronous reset if it is also the initial value.
         with m.If(moves & (begins | (ends_row & ~_is_far(y)))):
             m.d.sync += y.eq(Mux(begins, -_COUNTS_FROM, y + walk.stride_y))
         with m.If(moves & (begins | ends_row | ~_is_far(x))):
@@ -344,7 +344,7 @@ class AddressGenerator(wiring.Component):
         ]
 
     def _count_targets(self, m: Module, platform: object, step: data.View, moves: Value, begins: Value) -> None:
-        """Tell the place that each output is for."""
+        """Count the destinations of outputs."""
         target = Signal.like(step.target, reset_less=True)
         first = Signal(reset_less=True)
         following = chained_sum(
@@ -372,8 +372,9 @@ class AddressGenerator(wiring.Component):
             Signal(name=name, reset_less=True)
             for name in ("is_last_row", "nears_last_row", "is_last_column", "nears_last_column")
         )
-        # Whether this is the window's last position, for which its last column and its last row are too late. So is it
-        # for whether the next output is taken: because it is the last one of the last repeat, or there is no output.
+        # This is the window's last position; a separate register, because the AND of last column and last row would be
+        # too late in the cycle. So is `takes`: the next output is taken, because this position is the last one of the
+        # last repeat, or because there is no output.
         ends_window = Signal(reset_less=True)
         next_ends_window = Signal()
         takes = Signal(init=1)
@@ -381,7 +382,7 @@ class AddressGenerator(wiring.Component):
         next_repeat = Signal(2)
         begins = Signal(reset_less=True)
         valid = Signal()
-        # All stages move together, when the slice behind them has room, which is in a register.
+        # All stages move together when the register slice after them has room; its ready is a register.
         moves = steps.ready
         m.d.comb += outputs.ready.eq(moves & takes)
         with m.If(takes):
@@ -425,7 +426,7 @@ class AddressGenerator(wiring.Component):
             with m.Else():
                 m.d.sync += takes.eq(next_ends_window & (next_repeat == output.repeats))
         with m.If(moves & (takes | is_last_column)):
-            # The column is as many positions ahead of where it lies, of one row each or of two.
+            # `column` is `_COUNTS_FROM` positions too large, of one row each or of two; the row's offset corrects that.
             with m.If(takes | ends_window):
                 is_wide = Mux(takes, new.wide, output.wide)
                 m.d.sync += [
@@ -440,7 +441,7 @@ class AddressGenerator(wiring.Component):
                     ),
                 ]
 
-        # Where positions lie, and what lies inside the plane, are sums and comparisons of a stage each.
+        # Additions for the positions, and their comparisons with the plane, each have a separate stage.
         placed = Signal(
             data.StructLayout(
                 {

@@ -8,16 +8,16 @@ __all__ = ["exceeds", "is_less"]
 def is_less(first: Value | int, second: Value | int) -> Value:
     """Whether ``first < second``, unsigned: the borrow of a subtraction.
 
-    Of ``<`` and ``>`` Yosys makes one subtraction for each pair of operands, in an order of its own; for one of the two
-    it asks as well whether all bits of the difference are zero, which costs more logic than the subtraction and comes
-    after it.
+    Yosys shares one subtraction between ``<`` and ``>`` of the same operands, in an order that it chooses; one of the
+    two then also needs a test of the difference for zero, which costs more logic than the subtraction and comes after
+    it.
     """
     difference = Value.cast(first) - Value.cast(second)
     return difference[-1]
 
 
 def exceeds(value: Value, limit: int) -> Value:
-    """Whether ``value > limit``, unsigned: at a power of two no subtraction."""
+    """Whether ``value > limit``, unsigned; a power of two needs no subtraction."""
     if limit & (limit - 1):
         return is_less(limit, value)
     bit = limit.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Counters that units share: up and down, downwards, and of credits."""
+"""Shared counters: up-down counter, countdown, credit counter."""
 
 from amaranth.hdl import Mux, Shape, Signal, Value
 
@@ -6,22 +6,22 @@ __all__ = ["Countdown", "CreditCounter", "up_down"]
 
 
 def up_down(count: Signal, up: Value, down: Value) -> Value:
-    """Next value of a counter that goes up, down, or both at once, which changes nothing.
+    """Next value of an up-down counter; ``up`` and ``down`` at the same time cancel out.
 
-    It is one addition whose direction is known early; whether it counts at all is decided beside the carry chain.
+    It is one addition whose direction is known early; its enable is computed in parallel with the carry chain.
     """
     return Mux(up == down, count, (count + Mux(up, 1, -1))[: len(count)])
 
 
 class Countdown:
-    """Counts steps that are left, from any number of at least 1 down to 1.
+    """Counts the steps left, from any number of at least 1 down to 1.
 
-    The comparison ends in a separate register, because the last step decides much, and late in the cycle.
+    The comparison ends in a separate register, because much depends on ``last``, late in the cycle.
 
     Parameters
     ----------
     shape
-        Of the number of steps.
+        Shape of the number of steps.
     name
         Prefix of the registers' names.
 
@@ -50,7 +50,7 @@ class Countdown:
 
 
 class CreditCounter:
-    """Free entries of a downstream queue that items on their way will occupy.
+    """Counts the free entries of a downstream queue that in-flight items will occupy.
 
     An item is sent only with a credit; the queue returns the credit when the item leaves it.
 
@@ -62,7 +62,7 @@ class CreditCounter:
     Attributes
     ----------
     has_credit
-        At least one is free. It is a register, because it is used late in the cycle.
+        At least one entry is free. It is a register, because it is used late in the cycle.
     """
 
     def __init__(self, credits: int) -> None:

@@ -42,12 +42,12 @@ class ManagementRequest(data.Struct):
 
 
 def most_host_beats(config: Config) -> int:
-    """Beats of a request for host memory, at most: a unified buffer that begins within a beat."""
+    """Largest number of beats of a request for host memory: a unified buffer that begins within a beat."""
     return config.unified_buffer_rows * config.size // config.host_data_bytes + 1
 
 
 def most_weight_beats(config: Config) -> int:
-    """Beats of a request for weight memory: a tile."""
+    """Largest number of beats of a request for weight memory: a tile."""
     return max(1, config.tile_bytes // config.weight_data_bytes)
 
 
@@ -105,7 +105,7 @@ class WritePortSignature(wiring.Signature):
 
 
 class CoreSignature(wiring.Signature):
-    """Everything that the core says to the world.
+    """All ports of the core.
 
     Members
     -------
@@ -116,7 +116,7 @@ class CoreSignature(wiring.Signature):
     weights
         Weight memory.
     events
-        What happened, see :class:`openmxu.arch.events.EventKind`.
+        Messages to the host, see :class:`openmxu.arch.events.EventKind`.
     management, management_response
         Reads and writes of :class:`openmxu.arch.events.Management` registers; one response for each read.
     busy, finished, waiting, index

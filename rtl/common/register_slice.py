@@ -1,4 +1,4 @@
-"""Registers in a stream: a slice for payload, valid and ready, or one register for payload and valid."""
+"""Pipeline registers for streams: a skid buffer for payload, valid and ready, or one register for payload and valid."""
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream, wiring
@@ -8,14 +8,14 @@ __all__ = ["RegisterSlice", "StreamRegister"]
 
 
 class RegisterSlice(wiring.Component):
-    """A queue of two payloads without logic between its registers and its ports; one payload per cycle.
+    """Skid buffer: a queue of two payloads whose outputs, ready included, are registers; one payload per cycle.
 
     Parameters
     ----------
     shape
-        Of the payload.
+        Shape of the payload.
     half_rate
-        A queue of one payload, which takes the next one in the cycle after it gave that away: half the flip-flops and
+        A queue of one payload, which takes the next one in the cycle after that one has left: half the flip-flops and
         no multiplexers, for streams with at most one transfer in two cycles.
 
     Members
@@ -47,7 +47,7 @@ class RegisterSlice(wiring.Component):
 
         has_first = Signal()
         spare = Signal(self._shape, reset_less=True)
-        has_room = Signal(init=1)  # nothing is in `spare`
+        has_room = Signal(init=1)  # `spare` is empty
         m.d.comb += [
             self.input.ready.eq(has_room),
             self.output.valid.eq(has_first),
@@ -64,13 +64,13 @@ class RegisterSlice(wiring.Component):
 
 
 class StreamRegister(wiring.Component):
-    """One register for payload and valid: one payload per cycle without logic per bit, but ``output.ready`` passes
-    through a gate to ``input.ready``.
+    """One register for payload and valid: one payload per cycle without logic per bit, but ``input.ready`` depends on
+    ``output.ready`` through a gate.
 
     Parameters
     ----------
     shape
-        Of the payload.
+        Shape of the payload.
 
     Members
     -------

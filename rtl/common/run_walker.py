@@ -1,4 +1,4 @@
-"""Run walker: the rows of a burst become places within its beats."""
+"""Run walker: computes the place of each row of a burst within its beats."""
 
 from amaranth.hdl import Module, ShapeLike, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -14,7 +14,7 @@ def run_layout(rows_width: int, lane_width: int, context: ShapeLike | None = Non
     """A run of consecutive rows in one burst; at least one.
 
     ``lane`` is the place of the first row within the first beat when a beat holds several rows; else it has no bits.
-    ``context``, if there is one, is what else is known of the run's rows.
+    ``context``, if there is one, is additional data for the run's rows.
     """
     fields = {"rows": rows_width, "lane": lane_width}
     return data.StructLayout(fields if context is None else {**fields, "context": context})
@@ -36,13 +36,13 @@ class RunWalker(wiring.Component):
     Members
     -------
     runs
-        Runs; one is taken ahead, so that neither side hangs on the other's valid or ready.
+        Runs; one is taken ahead, so that neither side's handshake depends on the other's.
     places
-        One for each row, see :func:`place_layout`; out of registers.
+        One for each row, see :func:`place_layout`; registered.
     context
-        That of the run that the place belongs to, if runs have any.
+        Context of the run that the place belongs to, if runs have one.
     busy
-        There is a row to come of a run that has been taken.
+        A run that has been taken has rows to come.
     """
 
     def __init__(self, rows_width: int, lane_width: int, context: ShapeLike | None = None) -> None:

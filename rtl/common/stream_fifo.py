@@ -16,12 +16,12 @@ class StreamFIFO(wiring.Component):
     """First in, first out; a payload leaves in the cycle after it came, at the earliest.
 
     Storage is read asynchronously: distributed RAM or registers, for queues of a few entries. ``input.ready`` and
-    ``output.valid`` come out of registers: much follows from them in the units around.
+    ``output.valid`` are registers, because the logic of the surrounding units depends on them.
 
     Parameters
     ----------
     shape
-        Of the payload.
+        Shape of the payload.
     depth
         Entries, at least 1.
 
@@ -55,7 +55,7 @@ class StreamFIFO(wiring.Component):
         shape = Shape.cast(self.input.p.shape())
         m.submodules.storage = storage = Memory(shape=shape, depth=self.depth, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
-        # Both flags are registers: what is pushed and popped is known late in a cycle.
+        # Both flags are registers, because pushes and pops are known late in a cycle.
         is_full = Signal()
         has_payload = Signal()
         pushes, pops = Signal(), Signal()

@@ -1,4 +1,4 @@
-"""Command queue: registers in a row, through which commands come to their unit, or parts of them to its parts."""
+"""Command queue: a chain of registers for the commands of a unit, or for parts of them."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["CommandQueue"]
 
 _BLOCK = 4
-"""Registers that a command may have to pass until it is counted."""
+"""Largest number of registers that a command passes before it is counted."""
 
 
 class CommandQueue(wiring.Component):
-    """First in, first out, in registers without logic between them.
+    """A FIFO in registers, without logic between them.
 
-    Registers that hold no command copy the one above them, and the highest one ``command``. So a command has come to
-    its place by the time it is counted there, and pushing it does no more than count. Of a deeper queue, every fourth
+    A register that holds no command copies the one above it; the highest one copies ``command``. So a command has
+    reached its place by the time it is counted there, and a push only counts it. In a deeper queue, every fourth
     register copies ``command`` as well, unless the one above it holds a command.
 
     Parameters
     ----------
     shape
-        Of a command.
+        Shape of a command.
     depth
-        Commands that it holds, a power of two.
+        Capacity in commands, a power of two.
 
     Members
     -------
     command
-        What may be pushed: the same from two cycles before ``push`` until the cycle behind it.
+        The command to push; stable from two cycles before ``push`` until the cycle after it.
     push
-        Keep the command; not while the queue holds ``depth`` of them, and not within four cycles of another one.
+        Keep the command; not while the queue holds ``depth`` of them, and not within four cycles of another ``push``.
     oldest
         The oldest command, from two cycles after its ``push`` on.
     take
-        The oldest command leaves.
+        Remove the oldest command.
     """
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
@@ -46,7 +46,7 @@ class CommandQueue(wiring.Component):
         m = Module()
         command = Value.cast(self.command)
         places = [Signal(len(command), name=f"place_{index}", reset_less=True) for index in range(self._depth)]
-        # One bit for each command that is held, from the lowest one on.
+        # Thermometer code of the number of commands held.
         held = Signal(self._depth)
         pushed = Signal()
         m.d.comb += Value.cast(self.oldest).eq(places[0])

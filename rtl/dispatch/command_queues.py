@@ -1,4 +1,4 @@
-"""Command queues: one for each unit; a command leaves when nothing older is in its way."""
+"""Command queues: one for each unit; a command leaves when no older instruction conflicts with it."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
@@ -18,7 +18,7 @@ class CommandQueues(wiring.Component):
     Members
     -------
     unit, access, transfer, multiplication, activation_work
-        The next instruction, with that command which is for its unit: the command until the cycle behind ``push``, the
+        The next instruction, with the command for its unit. The command is held until the cycle after ``push``, the
         others a cycle longer.
     compare, push, full
         See ``compare``, ``allocate`` and ``full`` of :class:`~openmxu.rtl.dispatch.scoreboard.Scoreboard`; ``push``
@@ -82,12 +82,12 @@ class CommandQueues(wiring.Component):
                 queue.push.eq(self.push[unit.value]),
                 output.payload.eq(queue.oldest),
             ]
-            # No command is offered in the cycle after one was taken, and that it was is known late in a cycle.
+            # A cycle later, as the handshake is known late; no command is offered in the cycle after one was taken.
             m.d.sync += queue.take.eq(output.valid & output.ready)
             starts = Signal(name=f"starts_{name}")
             m.d.comb += starts.eq(scoreboard.startable[unit.value] & ~output.valid)
             m.d.sync += output.valid.eq(starts | (output.valid & ~output.ready))
             started.append(starts)
-        # A cycle later: a unit is offered no other command in that cycle, and this takes the choice out of the path.
+        # A cycle later, which shortens the path: a unit is offered no other command in that cycle.
         m.d.sync += scoreboard.started.eq(Cat(started))
         return m

@@ -1,4 +1,4 @@
-"""Configuration registers: their values at the place in the program that dispatch has reached."""
+"""Configuration registers: their values at the point in the program that dispatch has reached."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
@@ -28,9 +28,9 @@ class ConfigurationRegisters(wiring.Component):
     Members
     -------
     write, word
-        A legal Set_Configuration; the word has stood for a cycle or more.
+        Execute a legal Set_Configuration; the word has been stable for a cycle or more.
     clear
-        All become 0, in the next cycle but one; there is no write in the cycle between.
+        Set all registers to 0, which takes two cycles; there must be no write in the cycle between.
     values
         See :func:`configuration_layout`.
     """
@@ -50,7 +50,7 @@ class ConfigurationRegisters(wiring.Component):
             with m.If(self.write & is_register):
                 for field in register.fields:
                     m.d.sync += values[name][field.name].eq(register_field(self.word, register.number, field.name))
-        # A reset, too, reaches all of them through one register.
+        # A reset, too, reaches all registers through this one.
         clears = Signal(init=1)
         m.d.sync += clears.eq(self.clear)
         with m.If(clears):

@@ -1,4 +1,4 @@
-"""Counters: 64-bit totals in block RAM, brought up to date one after the other by one adder."""
+"""Counters: 64-bit totals in block RAM, updated one after the other by one adder."""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
@@ -15,37 +15,37 @@ WORD_BITS = 32
 """Bits of half a total: a row of the memory."""
 
 _RECENT_BITS = 6
-"""Of the counters in flip-flops: they must not come round between two visits of their total."""
+"""Bits of the counters in flip-flops: none may go once round between two visits of its total."""
 
 _NEIGHBOUR_BITS = 2
 _NEIGHBOURS = 1 << _NEIGHBOUR_BITS
-"""Counters among which one is chosen in a cycle."""
+"""Counters among which one is selected in a cycle."""
 
 
 def increments_layout() -> data.StructLayout:
-    """Whether each counter grows in this cycle; those of bytes by a beat."""
+    """One bit for each counter: increment it in this cycle, counters of bytes by a beat."""
     return data.StructLayout({counter.name.lower(): 1 for counter in Counter})
 
 
 class Counters(wiring.Component):
-    """Counts what happens, exactly, and shows one total after the other.
+    """Counts exactly, and shows one total after the other.
 
     The lowest bits of every total are a short counter in flip-flops. A round visits total after total, two cycles each:
-    it takes the short counter as the lowest bits, and where that is less than what it was at the last visit, one is
-    carried into the bits above. A half is shown on its way back to memory.
+    it takes the short counter as the lowest bits and, if that is less than at the last visit, carries into the bits
+    above. A half is shown on its way back to memory.
 
     Members
     -------
     increments
         See :func:`increments_layout`; counted from the next cycle on.
     clear
-        All totals become 0; what is counted in this cycle is lost. They are 0 after a reset as well.
+        Set all totals to 0; increments in this cycle are lost. Totals are 0 after a reset as well.
     number
         The counter to show.
     shows
-        ``word`` is the low half, the high half of that counter: once in a round, one after the other.
+        One bit each: ``word`` is the low half, the high half of that counter; once in a round, one after the other.
     word
-        Half a total; of beats multiplied by their bytes.
+        Half a total; beats are converted to bytes.
     """
 
     def __init__(self, config: Config) -> None:
@@ -76,7 +76,7 @@ class Counters(wiring.Component):
             with m.If(self.clear):
                 m.d.sync += value.eq(0)
 
-        # Where the round is: a total, and its half. The first round zeroes what memory holds.
+        # Position of the round: a total, and its half. The first round zeroes the memory.
         place = Signal(range(2 * len(Counter)), reset_less=True)
         clears = Signal(init=1, reset_less=True)
         m.d.sync += place.eq(place + 1)
@@ -94,8 +94,8 @@ class Counters(wiring.Component):
         m.d.sync += [stages[0].place.eq(place), stages[0].clears.eq(clears)]
         m.d.sync += [stages[1].eq(stages[0]), stages[2].eq(stages[1]), written.eq(stages[2].place)]
 
-        # The word leaves the memory into a register; the short counter is chosen beside it, among its neighbours first.
-        # The next cycle compares them, and the one behind it adds.
+        # The word goes from the memory into a register; in parallel, the short counter is selected in two steps. The
+        # next cycle compares them, and the one after it adds.
         left, chosen = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
         old, low = Signal(WORD_BITS, reset_less=True), Signal(_RECENT_BITS, reset_less=True)
         wraps, carry = Signal(reset_less=True), Signal(reset_less=True)
@@ -126,7 +126,7 @@ class Counters(wiring.Component):
         return m
 
     def _show(self, m: Module, place: Signal, half: Signal) -> None:
-        """Halves on their way to the memory, with beats as bytes."""
+        """Show halves on their way to the memory, with beats converted to bytes."""
         shifts = {
             Counter.HOST_READ_BYTES: ceil_log2(self._config.host_data_bytes),
             Counter.HOST_WRITE_BYTES: ceil_log2(self._config.host_data_bytes),

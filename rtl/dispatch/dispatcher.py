@@ -33,20 +33,20 @@ _DRAINING = {
     Opcode.HOST_SYNCHRONIZE: EventKind.HOST_SYNCHRONIZE,
     Opcode.INTERRUPT_HOST: EventKind.INTERRUPT,
 }
-"""Instructions that wait for all units, and what they tell the host then."""
+"""Instructions that wait for all units, and the events that they then cause."""
 
 
 class _Action(data.StructLayout):
-    """What an instruction does when it leaves; at most one of these.
+    """Action of an instruction when it leaves the dispatcher; at most one of these.
 
     Attributes
     ----------
     queues
-        A bit for each unit: it is queued there.
+        One bit for each unit: the instruction is queued there.
     reads_weights, configures
-        It is handed to the weight fetcher; it sets a register that no unit reads.
+        It is handed to the weight fetcher; it sets a configuration register, without a unit.
     ends
-        It has nothing to wait for, or nothing more.
+        It ends, because it has nothing to wait for, or nothing more.
     """
 
     def __init__(self) -> None:
@@ -56,42 +56,43 @@ class _Action(data.StructLayout):
 class Dispatcher(wiring.Component):
     """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
 
-    Dispatch is in order, six cycles an instruction, thirteen for one with a plane; it waits while the unit's queue is
+    Dispatch is in order, six cycles per instruction, thirteen for one with a plane; it waits while the unit's queue is
     full. Halt, a fault, Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as
     well.
 
     Members
     -------
     instructions
-        Words. After a fault they are taken and dropped until ``clear_fault``.
+        Instruction words. After a fault they are taken and dropped until ``clear_fault``.
     host_read, host_write, matrix, activation
         Commands that may start.
     activation_work, activation_queued
-        The new instruction's command if it is for the activation unit, until the cycle after that in which it is
-        queued.
+        The new instruction's command if it is for the activation unit, held until the cycle after
+        ``activation_queued``, which is set when it is queued.
     weights
-        Commands for the weight fetcher's own queue.
+        Commands for the weight fetcher, which has a separate queue.
     done
         One bit for each :class:`~openmxu.rtl.dispatch.scoreboard.QueuedUnit`: its oldest instruction has finished.
     weights_settled, weights_empty, flush_weights
-        Nothing is on its way from weight memory; nor is a tile anywhere before the array; empty all that.
+        No tile is in flight from weight memory; no tile is anywhere in the weight path; empty the weight path.
     windows
         Memory that programs may touch.
     scrubs, clear_registers
-        The word in ``instructions`` is the scrubber's: it may use a tile that nobody took; configuration registers
-        become 0.
+        The word in ``instructions`` is the scrubber's, and may use a tile that was never taken; set the configuration
+        registers to 0.
     clear_fault, acknowledge
         From the host: go on after a fault; go on after Host_Synchronize.
     events
-        For the host.
+        Events for the host.
     idle
-        Between two programs.
+        Dispatch is between two programs.
     index
-        Of the instruction that dispatch has reached, within its program.
+        Index of the instruction that dispatch has reached, within its program.
     running, faulted, waiting
-        From the first instruction to the end of Halt or a fault; after a fault; for ``acknowledge``.
+        A program runs, from its first instruction to the end of Halt or a fault; a fault is pending; dispatch waits for
+        ``acknowledge``.
     busy
-        One bit for each queued unit.
+        One bit for each queued unit: it has unfinished instructions.
     matrix_waits
         Units for which the matrix unit's next instruction waits.
     retired_other
@@ -197,10 +198,10 @@ class Dispatcher(wiring.Component):
         event = Signal(EventKind)
         accept = Signal()
         take = Signal()
-        # From a word to its end, in one register; what ends by an event has nothing to execute.
+        # Set from the arrival of a word to its end, in one register; words that end with an event execute nothing.
         dispatches = Signal()
         ends_program = Signal()
-        # A cycle old, like what an instruction may do: units only get free while an instruction waits.
+        # A cycle old, like `may` below: while an instruction waits, units can only become free.
         drained = Signal()
         flushes = Signal()
         is_flushed = Signal()
@@ -254,7 +255,7 @@ class Dispatcher(wiring.Component):
                 with m.If(ends_program):
                     m.d.sync += flushes.eq(~queues.busy.any())
                     with m.If(flushes & is_flushed):
-                        # Before the event, so that the counters stand still when the host learns of it.
+                        # Before the event, so that the counters have stopped when the host receives it.
                         m.d.sync += [self.running.eq(0), flushes.eq(0)]
                         m.next = "EVENT"
                 with m.Elif(drained):
@@ -283,10 +284,10 @@ class Dispatcher(wiring.Component):
                     m.next = "FETCH"
 
     def _execute(self, m: Module, is_: dict, dispatches: Value, accept: Signal) -> None:
-        """Queue the instruction, or do what needs no unit; ``accept`` when that is done.
+        """Queue the instruction, or execute it if it needs no unit; ``accept`` is set when that is done.
 
-        Registers stand before and behind the result of the check, which is known late and goes far. What the
-        instruction may do is a cycle old then: until it leaves, units only get free.
+        The result of the check is known late and has long wires, so there are registers before and after it. ``may`` is
+        a cycle old then, which is safe: until the instruction leaves, units can only become free.
         """
         check, queues, tiles, weights = self._check, self._queues, self._tiles, self._weights.input
         decoder, multiplication = self._decoder, self._queues.multiplication
@@ -317,7 +318,7 @@ class Dispatcher(wiring.Component):
         ]
         with m.If(action.ends | action.configures):
             m.d.comb += self.retired_other.eq(1)
-        # The ledger has more time: its outputs matter to the check of the next instruction.
+        # A cycle later, because the outputs of the ledger matter only to the check of the next instruction.
         m.d.sync += [
             tiles.enqueue.eq(action.reads_weights),
             tiles.take.eq(takes_another | (queued & takes)),

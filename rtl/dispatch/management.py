@@ -29,14 +29,14 @@ class Management(wiring.Component):
     Members
     -------
     requests, responses
-        Register accesses; a read is answered in order, that of a counter when its turn comes: within two rounds of
-        :class:`~openmxu.rtl.dispatch.counters.Counters`. A write is not answered.
+        Register accesses. Reads are answered in order, that of a counter within two rounds of
+        :class:`~openmxu.rtl.dispatch.counters.Counters`; writes are not answered.
     increments
         See :func:`~openmxu.rtl.dispatch.counters.increments_layout`; unused if ``is_small``.
     units_busy, running, faulted, waiting, scrubbing
-        For the STATUS register.
+        Bits of the STATUS register.
     windows
-        See :class:`~openmxu.rtl.dispatch.check.instruction_check.MemoryWindows`; empty after reset.
+        See :class:`~openmxu.rtl.dispatch.check.memory_range.MemoryWindows`; empty after reset.
     clear_fault, acknowledge, scrub
         Set for one cycle when the host writes them to the COMMAND register.
     """
@@ -70,10 +70,10 @@ class Management(wiring.Component):
         return m
 
     def _answer(self, m: Module) -> None:
-        """All of it, as far from what it looks at as it may be."""
-        # One access at a time: where the host is slow, registers in the way of many wires cost nothing.
+        """Answer from all registers and counters, which may be far away on the chip."""
+        # One access at a time: the host is slow, so that registers on long paths cost nothing.
         offered = self.requests.p
-        # No register that is written is wider.
+        # No writable register is wider.
         widest = max(field.width for _, field in MemoryWindows(self._config))
         request = Signal(
             data.StructLayout({"address": offered.address.shape(), "write": 1, "data": widest}), reset_less=True
@@ -100,7 +100,7 @@ class Management(wiring.Component):
         is_command = write & (request.address == Address.COMMAND)
         clears, clear = Signal(), Signal(init=1)
         was_scrubbing = Signal()
-        # In registers, because they go far.
+        # In registers, because they have long wires.
         m.d.sync += [
             was_scrubbing.eq(self.scrubbing),
             clear.eq(clears),
@@ -108,15 +108,15 @@ class Management(wiring.Component):
             *self._execute(is_command, request.data),
         ]
         m.submodules.counters = counters = Counters(self._config)
-        # What is counted comes from far away.
+        # Registered, because increments come from far away on the chip.
         m.d.sync += counters.increments.eq(self.increments)
         m.d.comb += [counters.clear.eq(clear), counters.number.eq(request.address - Address.COUNTERS)]
 
-        # A cycle old, because the units are far.
+        # A cycle old, because the units are far away on the chip.
         busy = Signal.like(self.units_busy)
         registers = self._registers(m, write, request, busy)
         m.d.sync += busy.eq(self.units_busy)
-        # Which one it is stands in registers, because theirs are far from each other.
+        # The one-hot selection is registered, because the selected registers are far apart on the chip.
         chosen: Value = Const(0, 64)
         for address, register in registers.items():
             is_chosen = Signal(name=f"is_{address.name.lower()}", reset_less=True)

@@ -1,4 +1,4 @@
-"""Scoreboard: which instructions in flight an instruction has to wait for."""
+"""Scoreboard: finds the instructions in flight that an instruction has to wait for."""
 
 import functools
 import operator
@@ -36,15 +36,15 @@ _WAITS_FOR = {
 
 
 _STEPS = 4
-"""Cycles of a comparison: as many as pass until an instruction that has been checked may start."""
+"""Cycles of a comparison: as many as pass anyway until a checked instruction may start."""
 
 
 def access_layout(config: Config) -> data.StructLayout:
     """The rows and bytes that a legal instruction touches; ends are exclusive.
 
-    ``writes`` tells whether its ``unified_buffer`` rows are written rather than read. ``source`` rows are those of
-    accumulators if ``uses_accumulators``, and read from the unified buffer if ``reads_source``. ``operand`` rows are
-    read if ``reads_operand``. Host ranges count for host transfers only.
+    ``writes`` is set if its ``unified_buffer`` rows are written rather than read. ``source`` rows are accumulator rows
+    if ``uses_accumulators``, and are read from the unified buffer if ``reads_source``. ``operand`` rows are read if
+    ``reads_operand``. Host ranges count for host transfers only.
     """
     row = config.unified_buffer_address_width
     return data.StructLayout(
@@ -77,22 +77,22 @@ _HELD = {
     "sources": ((_MATRIX, _ACTIVATION), ("source", "source_end")),
     "host": ((_HOST_READ, _HOST_WRITE), ("host", "host_end")),
 }
-"""What is kept of the instructions of which units: members of ``access``. Where there are two units, an instruction of
-the second one is compared with the first one's, and any other one with the second one's."""
+"""For each memory, the units whose instructions it holds, and the members of ``access`` that it holds. With two units,
+an instruction of the second one is compared with those of the first one, and any other with those of the second one."""
 
 
 def ways(depth: int) -> int:
-    """Instructions of each unit that a new one is compared with in a cycle: all of them in four cycles."""
+    """Instructions of each unit that a new one is compared with in a cycle, so that four cycles are enough for all."""
     return -(-depth // _STEPS)
 
 
 class _Unit:
-    """The instructions of one unit: how many there are, and which slots are theirs."""
+    """The instructions of one unit: their number and their slots."""
 
     def __init__(self, unit: QueuedUnit, depth: int) -> None:
         name = unit.name.lower()
         self.unit, self.depth = unit, depth
-        # One bit for each instruction, from the lowest one on: in flight; not started yet.
+        # Thermometer codes of the number of instructions in flight, and of those not started yet.
         self.in_flight = Signal(depth, name=f"in_flight_{name}")
         self.waiting = Signal(depth, name=f"waiting_{name}")
         self.newest = Signal(range(depth), name=f"newest_{name}")
@@ -109,7 +109,7 @@ class _Unit:
             }
             for slot in range(depth)
         ]
-        # Which are compared, which will be in the next cycle, and the bits of those that were in the one before.
+        # Slots compared in this cycle, those of the next cycle, and one-hot those of the previous cycle.
         self.slots = [
             Signal(range(depth), name=f"slot_{name}_{way}", init=depth - 1 - way) for way in range(ways(depth))
         ]
@@ -132,13 +132,13 @@ class _Unit:
 
 
 class Scoreboard(wiring.Component):
-    """Keeps for every instruction in flight what it touches and which older ones it still has to wait for.
+    """Keeps the rows and bytes that each instruction in flight touches, and the older ones that it still waits for.
 
     Each unit starts and finishes its instructions in order and has ``command_queue_depth`` slots. An instruction waits
     for those older instructions in other units that touch the same rows or bytes, if one of the two writes them.
-    Instructions of one unit follow each other through the same pipeline and need not wait, but for one case: the
-    activation unit may read the unified buffer before the rows of an older instruction have arrived there. Waiting
-    is for older instructions only, so the oldest instruction of all can always go on.
+    Instructions of one unit follow each other through the same pipeline and need not wait, with one exception: the
+    activation unit may read the unified buffer before the rows of an older instruction have arrived there. Instructions
+    only wait for older ones, so the oldest one of all can always go on: there is no deadlock.
 
     A new instruction is compared with older ones in four cycles at the most, the youngest ones of all units first.
 
@@ -148,17 +148,17 @@ class Scoreboard(wiring.Component):
         The next instruction's unit and what it touches; held from ``compare`` until the cycle after ``allocate``, the
         unit and the members of a single bit from a cycle before to a cycle after that.
     compare
-        For one cycle: a new instruction has come. Four cycles after the last ``allocate`` or later; where an
+        Set for one cycle: compare a new instruction. Four cycles after the last ``allocate`` or later; if an
         instruction got no slot, not before all units are idle.
     allocate
-        The bit of its unit: give it a slot, two cycles after ``compare`` or later, and two cycles after one in which
-        the unit's bit of ``full`` was not set, or later.
+        One bit for each unit, that of the instruction's unit set: give it a slot. Two cycles or more after ``compare``,
+        and two cycles or more after one in which the unit's bit of ``full`` was 0.
     full, busy, startable
         One bit for each :class:`QueuedUnit`: no slot is free; a slot is used; the next instruction waits for nothing.
     started, done
         One bit for each unit: the next instruction starts; the oldest one has finished.
     matrix_waits
-        For which units the matrix unit's next instruction waits.
+        One bit for each unit: the matrix unit's next instruction waits for it.
     """
 
     def __init__(self, config: Config) -> None:
@@ -188,7 +188,7 @@ class Scoreboard(wiring.Component):
         m = Module()
         depth = self.config.command_queue_depth
         units = self._units = {unit: _Unit(unit, depth) for unit in QueuedUnit}
-        # In registers, because all comparisons wait for them; the unit comes a cycle before.
+        # In registers, because all comparisons depend on them; the unit comes a cycle before.
         self._is = {unit: Signal(name=f"is_{unit.name.lower()}", reset_less=True) for unit in QueuedUnit}
         m.d.sync += [signal.eq(self.unit == unit) for unit, signal in self._is.items()]
         # An Activate rather than a load.
@@ -220,13 +220,13 @@ class Scoreboard(wiring.Component):
         return m
 
     def _scan(self, m: Module, active: Signal) -> Signal:
-        """Go through the older instructions, from the youngest to the oldest; returns whether the first step was in the
-        cycle before."""
+        """Step through the older instructions, from the youngest to the oldest; returns a signal that is set in the
+        cycle after the first step."""
         units, depth = self._units, self.config.command_queue_depth
         step = Signal()
         age = Signal(range(max(2, depth)), name="age")
         has_older = Signal()
-        # Many instructions of a unit that is not in question must not hold up the new one.
+        # Instructions of units that cannot conflict must not delay the new one, however many they are.
         is_host_read = self.unit == _HOST_READ
         activates = (self.unit == _ACTIVATION) & self.access.writes
         reads_rows = self.access.reads_source | self.access.reads_operand | ~self.access.writes
@@ -258,13 +258,13 @@ class Scoreboard(wiring.Component):
                 is_there = step & state.in_flight[way:].bit_select(age, 1)
                 place = Signal(depth, name=f"place_{state.unit.name.lower()}_{way}")
                 m.d.comb += place.eq(1 << slot)
-                # Not Mux, of which synthesis makes a reset of the registers, which has to be there earlier.
+                # Not Mux, from which synthesis makes a synchronous reset of the registers, which must arrive earlier.
                 m.d.sync += [slot.eq(following), state.compared[way].eq(place & is_there.replicate(depth))]
         return first
 
     def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
-        """What the instructions touch that are compared, for each way; places of none are written until an instruction
-        enters its slot, when ``access`` may be another one's."""
+        """Keep the accesses of instructions; returns those that are compared, for each way. A free place is written in
+        every cycle until an instruction enters its slot, after which ``access`` may be that of another one."""
         read: list[dict[str, data.View]] = [{} for _ in range(ways(self.config.command_queue_depth))]
         for name, (kept, members) in _HELD.items():
             states = [self._units[unit] for unit in kept]
@@ -287,11 +287,11 @@ class Scoreboard(wiring.Component):
                 port = memory.read_port(domain="comb")
                 following: Value = states[-1].following[way]
                 if len(kept) == 2:
-                    # What comes out of a register in the next cycle is chosen by the unit in this one.
+                    # The address is registered, so that the unit of this cycle selects it for the next one.
                     reads_first = self.unit == kept[-1]
                     following = Cat(Mux(reads_first, states[0].following[way], following), ~reads_first)
                 first = len(kept) * states[0].depth - 1 - way
-                # In a register: the comparison behind the memory is long.
+                # In a register, because the comparison after the memory is long.
                 address = Signal(len(port.addr), name=f"address_{name}_{way}", init=first)
                 m.d.sync += address.eq(following)
                 m.d.comb += port.addr.eq(address)
@@ -304,7 +304,7 @@ class Scoreboard(wiring.Component):
         return value[ceil_log2(self.config.host_alignment) :] if name in ("host", "host_end") else value
 
     def _compare(self, m: Module, way: int, read: dict[str, data.View]) -> dict[QueuedUnit, Value]:
-        """For each unit whether the instruction that was compared in the cycle before is in the way, if it is there."""
+        """For each unit, whether its instruction compared in the previous cycle, if there is one, is a conflict."""
         new, activates = self.access, self._activates
         is_host_read, is_host_write, is_matrix, is_activation = self._is.values()
 
@@ -320,8 +320,8 @@ class Scoreboard(wiring.Component):
             return Value.cast(read[memory][name]), Value.cast(read[memory][f"{name}_end"])
 
         def meet(name: str, one: tuple[Value, Value], other: tuple[Value, Value], counts: Value) -> Value:
-            """Whether two ranges had something in common in the cycle before, and whether that counts."""
-            # As a reset of the register, which takes no time behind the comparison.
+            """Whether two ranges overlapped in the previous cycle, and ``counts`` was set."""
+            # `counts` becomes a synchronous reset of the register, which adds no delay after the comparison.
             begins = before(f"{name}_begins", Mux(counts, is_less(one[0], other[1]), 0))
             return begins & before(f"{name}_ends", is_less(other[0], one[1]))
 
@@ -332,7 +332,8 @@ class Scoreboard(wiring.Component):
         written = old("rows_host_read", "unified_buffer")
         written_back, multiplied = old("rows_host_write", "unified_buffer"), old("rows_matrix", "unified_buffer")
         transfers = (host, old("host", "host"))
-        # An Activate compares what it reads with results of older ones, others their rows with all that those touch.
+        # The rows that an Activate reads are compared with results of older ones; other instructions' rows are compared
+        # with all rows that those touch.
         results = old("activations", "unified_buffer")
         with_results = is_host_read | (activation.writes & (~activates | new.reads_source))
         with_other = (
@@ -360,7 +361,7 @@ class Scoreboard(wiring.Component):
         }
 
     def _wait(self, m: Module, first: Signal, conflicts: list[dict[QueuedUnit, Value]], enters: Value) -> None:
-        """Find for which instructions the new one waits, and keep it in its slot until they have finished."""
+        """Find the instructions that the new one waits for, and keep them in its slot until they have finished."""
         units, depth = self._units, self.config.command_queue_depth
         found = {}
         for unit, state in units.items():
@@ -370,7 +371,7 @@ class Scoreboard(wiring.Component):
             hits = [Signal(depth, name=f"hits_{name}_{way}") for way in range(ways(depth))]
             m.d.comb += found[unit].eq(Mux(first, 0, before) | functools.reduce(operator.or_, hits))
             for way, (hit, compared) in enumerate(zip(hits, state.compared, strict=True)):
-                # What finished in the cycle of the comparison is known late in it.
+                # An instruction that finishes in the cycle of the comparison is known late in that cycle.
                 m.d.comb += hit.eq(Mux(conflicts[way][unit], compared & ~state.finished, 0))
             m.d.sync += before.eq(found[unit])
             for slot in range(depth):

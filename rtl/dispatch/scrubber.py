@@ -15,13 +15,14 @@ __all__ = ["Scrubber"]
 class Scrubber(wiring.Component):
     """Stands between the host and the dispatcher: lets instructions and events through, or clears the memories.
 
-    It needs no port of any memory: the units themselves write zeros, as :func:`openmxu.arch.scrub.scrub_program` tells
-    them to. What other registers and queues still hold cannot be read: they are written before they are read.
+    It needs no port of any memory: the units themselves write zeros when the dispatcher executes
+    :func:`openmxu.arch.scrub.scrub_program`. Other registers and queues are written before they are read, so that
+    their old contents cannot be read.
 
     Members
     -------
     instructions, events
-        The host's.
+        Instructions and events of the host.
     dispatched, happened
         The dispatcher's instructions and events.
     idle
@@ -34,7 +35,7 @@ class Scrubber(wiring.Component):
     scrubs
         The dispatcher executes the scrubber's program.
     clear
-        Set for the cycle before: configuration registers become 0.
+        Set in the cycle before ``scrubs``: set the configuration registers to 0.
     """
 
     def __init__(self, config: Config) -> None:

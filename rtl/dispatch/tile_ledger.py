@@ -1,4 +1,4 @@
-"""Tile ledger: which weight tiles are queued at this place in the program."""
+"""Tile ledger: counts the weight tiles that are queued at this point in the program."""
 
 from amaranth.hdl import Module, ResetInserter, Shape, Signal
 from amaranth.lib import wiring
@@ -12,7 +12,7 @@ __all__ = ["TileLedger"]
 
 
 class TileLedger(wiring.Component):
-    """Counts tiles in program order, however far the weight fetcher and the matrix unit have come.
+    """Counts tiles in program order, independently of the progress of the weight fetcher and the matrix unit.
 
     Members
     -------
@@ -21,7 +21,7 @@ class TileLedger(wiring.Component):
     take
         A matrix instruction takes the next tile; only while ``has_queued_tile``.
     clear, is_clear
-        Forget everything; nothing is queued or taken.
+        Discard all tiles, queued or taken; no tile is queued.
     has_queued_tile, has_two_queued_tiles, has_tile, queue_full
         A tile is queued, from two cycles after ``enqueue`` on; two or more are; one has been taken;
         ``weight_queue_depth`` Read_Weights have tiles that are not taken.
@@ -48,7 +48,7 @@ class TileLedger(wiring.Component):
         depth = self._config.weight_queue_depth
         counts = StreamFIFO(24, depth)
         m.submodules.counts = ResetInserter(self.clear)(counts)
-        # The oldest Read_Weights is counted down outside the queue, where nothing has to be looked up first.
+        # The oldest Read_Weights is counted down in registers outside the queue, which need no memory read first.
         left = Countdown(Shape(24), "oldest")
         has_oldest = Signal()
         entries = Signal(range(depth + 1))

@@ -1,4 +1,4 @@
-"""Burst generator: a host transfer becomes bursts of the memory port."""
+"""Burst generator: splits a host transfer into bursts of the memory port."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.lib import stream, wiring

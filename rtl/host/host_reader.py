@@ -1,4 +1,4 @@
-"""Host reader: rows of host memory to the unified buffer."""
+"""Host reader: copies rows of host memory to the unified buffer."""
 
 from amaranth.hdl import Module, Mux, Shape, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -19,7 +19,7 @@ __all__ = ["HostReader"]
 
 
 class HostReader(wiring.Component):
-    """Executes Read_Host_Memory: asks for bursts ahead and writes the rows that come.
+    """Executes Read_Host_Memory: requests bursts ahead and writes the rows that arrive.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class HostReader(wiring.Component):
     """
 
     runs_ahead = 4
-    """Bursts that may be asked for before their data has come."""
+    """Bursts that may be requested before their data has arrived."""
 
     def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
@@ -93,15 +93,15 @@ class HostReader(wiring.Component):
         connect(m, bursts.requests, flipped(self.memory.request))
         connect(m, bursts.runs, runs.input)
         connect(m, runs.output, places.runs)
-        # Places are known long before their beats come; whether a row is taken need not reach the walk in its cycle.
+        # Places are known long before their beats arrive, so the handshake of a row may reach the walk a cycle later.
         m.submodules.place = place = RegisterSlice(places.places.p.shape())
         connect(m, places.places, place.input)
         connect(m, place.output, unpacker.places)
         connect(m, flipped(self.memory.data), unpacker.beats)
         connect(m, destinations.output, walker.ranges)
 
-        # Two rows can wait for the unified buffer: whether it is free in this cycle does not reach back to the memory
-        # port.
+        # Two rows can wait for the unified buffer, so that its backpressure does not reach the memory port in the same
+        # cycle.
         m.submodules.waiting = waiting = RegisterSlice(
             data.StructLayout(
                 {"address": config.unified_buffer_address_width, "row": unified_buffer.row_layout(config), "last": 1}

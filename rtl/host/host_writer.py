@@ -1,4 +1,4 @@
-"""Host writer: rows of the unified buffer to host memory."""
+"""Host writer: copies rows of the unified buffer to host memory."""
 
 from amaranth.hdl import Module, Shape, Signal, Value
 from amaranth.lib import stream, wiring
@@ -44,10 +44,10 @@ class HostWriter(wiring.Component):
     """
 
     rows_ahead = 9
-    """Rows read before they are sent; covers the time that the unified buffer takes to answer at one row per cycle."""
+    """Rows read before they are sent; covers the latency of the unified buffer at one row per cycle."""
 
     runs_ahead = 4
-    """Bursts asked for before their data is sent."""
+    """Bursts requested before their data is sent."""
 
     transfers_ahead = 4
     """Transfers started before they are acknowledged."""
@@ -124,7 +124,7 @@ class HostWriter(wiring.Component):
         credits = CreditCounter(self.rows_ahead)
         requested = Signal()
         left = Signal()
-        # Whether the unified buffer has time for this reader, the last of all, is known late in a cycle.
+        # The grant of the unified buffer to this reader, which has the lowest priority, is known late in a cycle.
         m.submodules.requests = requests = RegisterSlice(self.rows.request.p.shape())
         connect(m, requests.output, flipped(self.rows.request))
         m.d.comb += [
@@ -142,7 +142,7 @@ class HostWriter(wiring.Component):
         """Count the acknowledgements of one transfer after the other."""
         left = Countdown(bursts.payload.shape(), "unacknowledged")
         active = Signal()
-        # There is no acknowledgement without a transfer, and that one comes is known late in a cycle.
+        # Registered, because `done` is known late in a cycle; no acknowledgement comes without a transfer.
         acknowledged = Signal()
         m.d.sync += acknowledged.eq(self.memory.done.valid)
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""Row packer: rows become beats of a memory bus."""
+"""Row packer: converts rows to beats of a memory bus."""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
@@ -12,7 +12,7 @@ __all__ = ["RowPacker"]
 
 
 class RowPacker(wiring.Component):
-    """Cuts rows into beats, or joins rows to beats with strobes for the bytes that the run writes.
+    """Cuts rows into beats, or joins rows into beats, with strobes for the bytes that the run writes.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class RowPacker(wiring.Component):
     Members
     -------
     places
-        For each row its place, see :func:`~openmxu.rtl.common.run_walker.place_layout`; taken with the row.
+        The place of each row, see :func:`~openmxu.rtl.common.run_walker.place_layout`; taken with the row.
     rows
         The rows of all runs.
     beats

@@ -1,4 +1,4 @@
-"""Row unpacker: beats of a memory bus become rows."""
+"""Row unpacker: converts beats of a memory bus to rows."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
@@ -11,7 +11,7 @@ __all__ = ["RowUnpacker"]
 
 
 class RowUnpacker(wiring.Component):
-    """Cuts beats into rows, or joins beats to rows; what is left of the last beat of a run is dropped.
+    """Cuts beats into rows, or joins beats into rows; the rest of a run's last beat is dropped.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class RowUnpacker(wiring.Component):
     Members
     -------
     places
-        For each row its place, see :func:`~openmxu.rtl.common.run_walker.place_layout`; taken with the row.
+        The place of each row, see :func:`~openmxu.rtl.common.run_walker.place_layout`; taken with the row.
     beats
         Data of the bursts.
     rows

@@ -1,4 +1,4 @@
-"""Row walker: a range of rows becomes its row addresses, one per cycle."""
+"""Row walker: turns a range of rows into row addresses, one per cycle."""
 
 from amaranth.hdl import Module, ShapeLike, Signal
 from amaranth.lib import data, stream, wiring
@@ -8,14 +8,14 @@ __all__ = ["RowWalker", "range_layout"]
 
 
 def range_layout(address_width: int, rows: ShapeLike) -> data.StructLayout:
-    """``rows`` consecutive rows from ``address`` on, at least one; ``is_one`` tells that it is one."""
+    """``rows`` consecutive rows from ``address`` on, at least one; ``is_one`` is set if it is one."""
     return data.StructLayout({"address": address_width, "rows": rows, "is_one": 1})
 
 
 class RowWalker(wiring.Component):
     """Walks through ranges of rows, range after range without a gap.
 
-    Addresses come out of registers, because they lead to block RAM, whose address inputs are far away.
+    Addresses are registered, because the address inputs of block RAM are far away on the chip.
 
     Parameters
     ----------

@@ -18,9 +18,9 @@ __all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
 
 def tag_layout(config: Config) -> data.StructLayout:
-    """What happens to one row of sums: shifted left by ``shift`` bytes (0 to 2), then added to or written over ``row``.
+    """The update of one row of sums: shifted left by ``shift`` bytes (0 to 2), then added to or written over ``row``.
 
-    ``last`` of its instruction.
+    ``last`` marks the last row of an instruction.
     """
     return data.StructLayout(
         {"valid": 1, "row": config.accumulator_address_width, "accumulate": 1, "shift": 2, "last": 1}
@@ -28,31 +28,31 @@ def tag_layout(config: Config) -> data.StructLayout:
 
 
 def read_latency(config: Config) -> int:
-    """Cycles from a row that the activation unit is granted to its first values."""
+    """Cycles from the grant of a row to the activation unit until its first values."""
     return 2 + (config.column_groups == 1)
 
 
 class AccumulatorColumn(wiring.Component):
     """One column: even and odd rows in two banks, each with one read and one write port.
 
-    A read-modify-write takes three cycles: read in cycle t, shift what comes in t + 1, add in t + 2, write in t + 3.
-    What is read goes straight into registers, which on many FPGAs are those of the block RAM.
+    A read-modify-write takes three cycles: read in cycle t, shift the partial sum in t + 1, add in t + 2, write in
+    t + 3. Read data goes straight into registers, which on many FPGAs are those of the block RAM.
     The banks let the activation unit read an odd row while the matrix unit reads an even one. No row is read while it
-    is being written: the matrix sequencer keeps such rows apart, and the dispatcher such instructions.
+    is being written: the matrix sequencer keeps such rows apart, and the scoreboard such instructions.
 
     Members
     -------
     read_places
-        Where to read in each bank: the row's number without its last bit.
+        Read address of each bank: the row's number without its lowest bit.
     partial_sum, shift_one
-        One cycle later: what to add or to write, and whether to shift it left by a byte before.
+        One cycle after the address: the partial sum, and whether to shift it left by a byte.
     shift_two, accumulate, is_odd
-        Two cycles after the place: shift it by two bytes, add it to the row rather than write it alone, which bank
-        the row is in.
+        Two cycles after the address: shift by two bytes; add to the row rather than overwrite it; the row is in the
+        odd bank.
     write, write_row
-        Three cycles after the place: write what the row becomes.
+        Three cycles after the address: write the updated row.
     read_data
-        Of each bank, two cycles after the place.
+        Data of each bank, two cycles after the address.
     """
 
     def __init__(self, config: Config) -> None:
@@ -91,8 +91,8 @@ class AccumulatorColumn(wiring.Component):
                 self.read_data[parity].eq(read),
             ]
 
-        # Half of the shift has a register of its own, because the array's last adder leaves no time for more; the other
-        # half is part of the adder.
+        # Half of the shift has a separate register stage, because the array's last adder leaves no time for more; the
+        # other half is part of the adder.
         shifted = Signal(signed(self._config.partial_sum_width + 8), reset_less=True)
         m.d.sync += shifted.eq(Mux(self.shift_one, self.partial_sum << 8, self.partial_sum))
         old, near, far = Signal(32), Signal(signed(32)), Signal(32)
@@ -116,21 +116,21 @@ class AccumulatorColumn(wiring.Component):
 class Accumulators(wiring.Component):
     """S columns of int32 sums.
 
-    Column n works n cycles behind column 0, as the array's sums come. The activation unit reads columns too: its lane l
+    Column n works n cycles behind column 0, like the array's sums. The activation unit reads columns too: its lane l
     owns the S/L columns from l·S/L on and reads one of them per cycle, in step with the skew of the array, so that its
-    reads and those of a matrix instruction keep their distance. Reading is held up only at a row's start, while a
-    read-modify-write would need the same bank: at most every other cycle under a stream of consecutive rows.
+    reads and those of a matrix instruction keep their distance. A read stalls only at a row's start, while a
+    read-modify-write needs the same bank: at most every other cycle under a stream of consecutive rows.
 
     Members
     -------
     tag
-        For the row whose column 0 comes ``tag_lead`` cycles later.
+        Tag of the row whose column 0 comes ``tag_lead`` cycles later.
     partial_sums
-        Of the array, skewed by column.
+        Sums from the array, skewed by column.
     done
         Set for one cycle when the last row of an instruction has been written in all columns.
     read
-        Rows that the activation unit asks for.
+        Rows that the activation unit requests.
     values
         L int32 values in each of S/L cycles, the first ``read_latency(config)`` cycles after the row was taken; value
         l of cycle j is column l·S/L + j.
@@ -161,7 +161,7 @@ class Accumulators(wiring.Component):
 
     @staticmethod
     def compute(old: NDArray[np.int32], sums: NDArray[np.int64], accumulate: bool, shift: int = 0) -> NDArray[np.int32]:
-        """What becomes of rows ``old``: ``old + (sums << 8 * shift)``, wrapped to 32 bits, or the sums alone."""
+        """The updated rows: ``old + (sums << 8 * shift)``, wrapped to 32 bits, or the shifted sums alone."""
         shifted = (np.asarray(sums, np.int64) << 8 * shift).astype(np.int32)
         return np.asarray(old, np.int32) + shifted if accumulate else shifted
 
@@ -192,9 +192,9 @@ class Accumulators(wiring.Component):
             ]
 
         # Lane l reads column l·groups + j in the j-th cycle after a row is taken. The tag that then is at this column
-        # is now at column l·groups, for all j: one look now tells for the whole row. With one column per lane, odd
-        # lanes read a cycle later, so that all look at even columns.
-        # It is taken a cycle ahead, for rows of either bank.
+        # is now at column l·groups, for all j: one comparison now decides for the whole row. With one column per lane,
+        # odd lanes read a cycle later, so that all compare with even columns.
+        # The comparison is made a cycle ahead, for rows of either bank.
         updates = Signal(2)
         looks = []
         for lane in range(lanes):
@@ -210,8 +210,8 @@ class Accumulators(wiring.Component):
             started.eq(self.read.valid & self.read.ready),
         ]
 
-        # What updates read and what the activation unit reads both move by a column per cycle: only the first of
-        # neighbouring columns chooses between them.
+        # The read addresses of updates and of the activation unit both move by a column per cycle: only the first of
+        # neighbouring columns selects between them.
         for index, column in enumerate(columns):
             for parity, place in enumerate(column.read_places):
                 if index % max(2, groups):

@@ -1,4 +1,4 @@
-"""Matrix sequencer: matrix instructions become rows for the array and tags for the accumulators."""
+"""Matrix sequencer: turns matrix instructions into rows for the array and tags for the accumulators."""
 
 from functools import reduce
 from operator import or_
@@ -18,7 +18,7 @@ __all__ = ["MatrixSequencer"]
 
 
 def _pass_layout(config: Config) -> data.StructLayout:
-    """What the rows of one pass over a walk have in common."""
+    """Settings that the rows of one pass over a walk share."""
     return data.StructLayout(
         {
             "accumulate": 1,
@@ -31,7 +31,7 @@ def _pass_layout(config: Config) -> data.StructLayout:
 
 
 def _row_layout(config: Config) -> data.StructLayout:
-    """A row, wherever it comes from."""
+    """A row, inside or outside the plane."""
     return data.StructLayout(
         {
             "address": config.unified_buffer_address_width,
@@ -47,7 +47,7 @@ class MatrixSequencer(wiring.Component):
     """Requests one unified buffer row per cycle, pass after pass and instruction after instruction without a gap.
 
     16-bit operands take a pass for each pair of bytes over the same rows, input bytes within weight bytes, low bytes
-    first; the passes of a weight byte use a tile of their own. All passes but the first one add to the accumulators.
+    first; the passes of each weight byte use a separate tile. All passes but the first one add to the accumulators.
 
     A row waits while the tile that its pass takes is not ready, and while the accumulator row that it adds to is still
     being written by one of the rows just before it. A row outside the plane is zero: it takes its turn without the
@@ -56,19 +56,20 @@ class MatrixSequencer(wiring.Component):
     Members
     -------
     commands
-        Taken when the first row of their last pass comes soon.
+        A command is taken when the walk of its last pass starts.
     request
         Row addresses for the unified buffer.
     tile_coming, take
-        From and to the weight shifter: a tile may be taken in the next cycle, unless one is in this; one is taken.
+        From and to the weight shifter: a tile may be taken in the next cycle, unless one is taken in this one; a tile
+        is taken.
     format
-        Of the row whose turn was ``UnifiedBuffer.read_latency`` cycles ago.
+        Format of the row that was granted ``UnifiedBuffer.read_latency`` cycles ago.
     swap, zero
-        Set with that row if it swaps, and if it is zero whatever the unified buffer shows.
+        Set with that row if it swaps, and if it is zero whatever the unified buffer returns.
     tag
-        What the accumulators do with the row whose turn it is, valid in the cycle in which its request is taken.
+        Tag of the current row for the accumulators, valid in the cycle in which the row is granted.
     waits_for_tile
-        An instruction is held up by its tile.
+        An instruction waits for its tile.
     """
 
     def __init__(self, config: Config) -> None:
@@ -98,8 +99,8 @@ class MatrixSequencer(wiring.Component):
         self._start_passes(m, walker)
         following = self._describe_row(m, walker.steps.p)
 
-        # The row whose turn is next comes out of registers, because its address leads to block RAM.
-        # So does whether it has all that it needs but the unified buffer, which leaves time for arbitration.
+        # The current row is in registers, because its address leads to block RAM.
+        # So is `may_go`, that it lacks nothing but the unified buffer's grant, which leaves time for arbitration.
         row = Signal(_row_layout(self.config), reset_less=True)
         valid = Signal()
         may_go = Signal()
@@ -118,9 +119,9 @@ class MatrixSequencer(wiring.Component):
         ]
         m.d.sync += has_tile.eq(self.tile_coming & ~self.take)
 
-        # `recent` are the rows before this one that are on their way to their accumulators. What they have in common
-        # with the next row is known one cycle ahead, for each row that may be next: the grant comes late in the cycle.
-        # If there is a row, one that moves up follows its grant.
+        # `recent` are the rows before this one that are on their way to their accumulators. Conflicts of the next row
+        # with them are detected one cycle ahead, for each row that may be next, because the grant comes late in the
+        # cycle. A row moves up only when the one before it, if any, has been granted.
         row_shape = data.StructLayout({"valid": 1, "row": self.config.accumulator_address_width})
         recent = [Signal(row_shape, name=f"recent_{age}") for age in range(Accumulators.update_latency - 2)]
         for entry, before in zip(recent, [self.tag, *recent], strict=False):
@@ -164,7 +165,7 @@ class MatrixSequencer(wiring.Component):
         return m
 
     def _start_passes(self, m: Module, walker: AddressGenerator) -> None:
-        """Hand a command's walk to the walker once for each pass, and the pass with it."""
+        """Give a command's walk to the walker once for each pass, with the settings of the pass."""
         command = self.commands.p
         input_byte, weight_byte = Signal(), Signal()
         is_last_input = Signal()

@@ -34,21 +34,21 @@ def element_members(partial_sum_width: int) -> dict[str, wiring.Member]:
 
 
 def multiplier_for(target: Target, *, in_logic: bool) -> Multiplier:
-    """A multiplier of the target, or one that does without its blocks."""
+    """The target's multiplier, in a multiplier block or in logic."""
     if target.family is Family.ECP5:
         return Ecp5LogicMultiplier() if in_logic else Ecp5Multiplier()
     return LogicMultiplier() if in_logic else Multiplier()
 
 
 class ProcessingElement(wiring.Component):
-    """Multiplies the activation that passes by its weight and adds the product to the partial sum from above.
+    """Multiplies each passing activation by its weight and adds the product to the partial sum from above.
 
     Parameters
     ----------
     partial_sum_width
         Bits of the partial sums.
     in_logic
-        Whether it does without a multiplier block.
+        Whether it multiplies in logic, without a multiplier block.
 
     Members
     -------
@@ -76,14 +76,14 @@ class ProcessingElement(wiring.Component):
 
     @property
     def in_logic(self) -> bool:
-        """Whether it does without a multiplier block."""
+        """Whether it multiplies in logic, without a multiplier block."""
         return self._in_logic
 
     @staticmethod
     def compute(
         activation: NDArray[np.int64], weight: NDArray[np.int64], partial_sum: NDArray[np.int64], width: int
     ) -> NDArray[np.int64]:
-        """What leaves as partial sum: ``partial_sum + activation * weight``, wrapped to ``width`` bits."""
+        """The partial sum that leaves: ``partial_sum + activation * weight``, wrapped to ``width`` bits."""
         total = np.asarray(partial_sum, np.int64) + np.asarray(activation, np.int64) * np.asarray(weight, np.int64)
         half = 1 << (width - 1)
         return (total + half) % (1 << width) - half
@@ -95,11 +95,11 @@ class ProcessingElement(wiring.Component):
         next_weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
         partial_sum = Signal(signed(self.partial_sum_width), reset_less=True)
         # Elements on a diagonal swap in the same cycle; one register for all of them would have wires across the array.
-        # What is under way through a reset does no harm: it stays ahead of all that comes later.
+        # A bit that is in flight during a reset does no harm: it stays ahead of all that enters later.
         swap = Signal(reset_less=True, attrs={"keep": 1})
         shift = Signal(reset_less=True)
 
-        # Activation and weight change together, so that the multiplier sees registers only, and the adder as well.
+        # Activation and weight change together, so that multiplier and adder have only registers as inputs.
         m.submodules.multiplier = multiplier = multiplier_for(Target.of(platform), in_logic=self.in_logic)
         m.d.comb += [
             multiplier.activation.eq(self.activation_in),

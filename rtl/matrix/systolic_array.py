@@ -104,7 +104,7 @@ class SystolicArray(wiring.Component):
         return m
 
     def _elements(self, m: Module, target: Target) -> list[list[wiring.PureInterface]]:
-        """The elements row by row, of which as many as the target has multipliers for use one."""
+        """The elements row by row; the first ones use multiplier blocks, as many as the target has for them."""
         size, multipliers = self.config.size, target.array_multipliers
         rows: list[list[wiring.PureInterface]] = []
         for row in range(size):

@@ -1,4 +1,4 @@
-"""Systolic data setup: bytes of a unified buffer row become skewed operands of the array."""
+"""Systolic data setup: turns the bytes of a unified buffer row into skewed operands of the array."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -24,20 +24,20 @@ def operand_value(byte: Value, format: data.View) -> Value:
 
 
 class SystolicDataSetup(wiring.Component):
-    """Subtracts the input zero point, puts zeros where rows lie outside their plane, and skews.
+    """Subtracts the input zero point, replaces rows outside their plane with zeros, and skews.
 
     If a row comes in cycle t, lane k leaves in cycle t + ``latency`` + k.
 
     Members
     -------
     row
-        S bytes; anything while no row comes.
+        S bytes; any value while there is no row.
     format
         How the bytes are read.
     zero
         The row lies outside its plane: its operands are zero, whatever its bytes and their format.
     swap_in
-        Whether this row is the first that uses the next tile; 0 while no row comes.
+        This row is the first one that uses the next tile; 0 while there is no row.
     activations, swap_out
         For the array; ``swap_out`` belongs to lane 0.
     """

@@ -14,31 +14,31 @@ __all__ = ["MemoryReader"]
 
 
 class MemoryReader(wiring.Component):
-    """Asks for a part of a request that fits into a message, passes its beats on, and asks for the next one.
+    """Requests the part of a request that fits into a message, passes its beats on, and requests the next part.
 
-    It takes a reply as fast as the port takes data, so that a port must only ask for what it can take whatever becomes
-    of other messages. Replies that nobody has asked for are dropped.
+    It takes a reply as fast as the port takes data, so that a port must only request what it can take without waiting
+    for other messages. Replies without a request are dropped.
 
     Parameters
     ----------
     address_width, data_bytes
-        Of the port.
+        Widths of the port.
     kind
-        Of the messages that ask; without one there is an input ``kind`` that tells it while a request is under way.
+        Kind of the request messages; with ``None``, an input ``kind`` gives it while a request is in progress.
 
     Members
     -------
     port, offset
-        What is read, and what is added to its addresses.
+        Read port of the core, and the offset added to its addresses.
     requests, replies
         Messages.
     errors
-        Replies that tell of an error, or have not as much data as was asked for; the port gets its beats nevertheless,
-        the first one that is missing with the error or later.
+        Replies that report an error, or have more or less data than requested; the port gets its beats nevertheless,
+        the first missing one with the error or later.
     flush
-        While set, requests are forgotten, but for a message that is under way; its reply is dropped.
+        While set, requests are discarded, except for a message in flight; its reply is dropped.
     idle
-        Nothing is under way.
+        No request is in progress.
     """
 
     def __init__(self, address_width: int, data_bytes: int, kind: MessageKind | None) -> None:
@@ -79,7 +79,7 @@ class MemoryReader(wiring.Component):
         failed = Signal()
         told = Signal()
         reply, port = self.replies, self.port
-        # An error is told with the first beat that it is about, at the latest: no instruction of it is executed.
+        # An error is reported with the first beat that it concerns, at the latest: no instruction of that is executed.
         m.d.sync += told.eq(failed)
         m.d.comb += [
             port.data.payload.eq(held),

@@ -12,25 +12,25 @@ __all__ = ["MemoryWriter"]
 
 
 class MemoryWriter(wiring.Component):
-    """Sends runs of bytes whose strobes are set, and waits for the reply to each; others are not sent.
+    """Sends each run of bytes whose strobes are set, and waits for its reply; other bytes are not sent.
 
     Parameters
     ----------
     address_width, data_bytes
-        Of the port.
+        Widths of the port.
 
     Members
     -------
     port, offset
-        What is written, and what is added to its addresses.
+        Write port of the core, and the offset added to its addresses.
     messages, replies
-        Messages that write, and their replies.
+        Write messages, and their replies.
     errors
-        Replies that tell of an error; the port is told that all is done nevertheless.
+        Replies that report an error; their requests count as done nevertheless.
     flush
-        While set, requests are forgotten; a message that has begun ends with what there is.
+        While set, requests are discarded; a message that has begun ends with the bytes taken so far.
     idle
-        Nothing is under way.
+        No request is in progress.
     """
 
     def __init__(self, address_width: int, data_bytes: int) -> None:
@@ -82,7 +82,7 @@ class MemoryWriter(wiring.Component):
         with m.FSM():
 
             def after_step() -> None:
-                """Whether there is another byte, another beat, or no more."""
+                """Continue with the next byte, with the next beat, or at the end."""
                 with m.If(place == self._data_bytes - 1):
                     m.next = "BEAT"
                     with m.If(beats == 1):

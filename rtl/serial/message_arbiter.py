@@ -1,4 +1,4 @@
-"""Message arbiter: messages of several senders, one after the other."""
+"""Message arbiter: sends the messages of several senders, one after the other."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ class MessageArbiter(wiring.Component):
     Parameters
     ----------
     senders
-        Names; of those that wait, the first one comes next.
+        Names, highest priority first.
 
     Members
     -------

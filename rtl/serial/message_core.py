@@ -25,7 +25,7 @@ _READS = {
     "host_read": (MessageKind.READ_HOST, MessageKind.HOST_DATA),
     "weights": (MessageKind.READ_WEIGHTS, MessageKind.WEIGHT_DATA),
 }
-"""The question and the answer of each read port, in the order of their priority."""
+"""The kinds of request and reply of each read port, in the order of their priority."""
 
 _RECEIVERS = {
     "registers": (MessageKind.READ_REGISTER, MessageKind.WRITE_REGISTER),
@@ -35,7 +35,7 @@ _SENDERS = ("registers", "interrupt")
 
 
 class MessageCore(wiring.Component):
-    """Each of the four memory ports has a message under way at most; a message is taken without waiting for another.
+    """Each of the four memory ports has at most one message in flight; a message is taken without waiting for another.
 
     Members
     -------
@@ -119,7 +119,7 @@ class MessageCore(wiring.Component):
         return m
 
     def _tell_errors(self, m: Module, core: ShellCore, errors: dict[str, stream.Interface]) -> None:
-        """Pass errors on. Messages come one after the other, so that no two errors come at once."""
+        """Report errors to the core. Messages come one after the other, so that no two errors come at once."""
         clients = list(HOST_CLIENTS.values())
         for name, port in (("program", BusPort.PROGRAM), ("host_read", BusPort.HOST_READ)):
             with m.If(errors[name].valid):
@@ -133,7 +133,7 @@ class MessageCore(wiring.Component):
             m.d.comb += [target.valid.eq(told.valid), target.p.resp.eq(told.p.resp), target.p.addr.eq(told.p.addr)]
 
     def _tell_interrupt(self, m: Module, core: ShellCore, arbiter: MessageArbiter) -> None:
-        """A message whenever the interrupt is set."""
+        """Send a message whenever the interrupt is set."""
         m.submodules.interrupt = message = ShortMessage(message_layout(MessageKind.INTERRUPT))
         connect(m, message.output, arbiter.input_interrupt)
         before = Signal()

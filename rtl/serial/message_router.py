@@ -1,4 +1,4 @@
-"""Message router: messages to those who want their kind."""
+"""Message router: passes messages to receivers by their kind."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,12 +13,12 @@ __all__ = ["MessageRouter"]
 
 
 class MessageRouter(wiring.Component):
-    """Passes on whole messages; those of a kind that nobody wants are dropped.
+    """Passes on whole messages; those of a kind without a receiver are dropped.
 
     Parameters
     ----------
     receivers
-        The kinds that each receiver wants, by name.
+        The kinds of messages for each receiver, by name.
 
     Members
     -------

@@ -23,5 +23,5 @@ def message_layout(kind: MessageKind) -> data.StructLayout:
 
 
 def memory_error_layout(address_width: int) -> data.StructLayout:
-    """An access that was answered with an error: the status, and the address of the message that asked for it."""
+    """An access that was answered with an error: the status, and the address in the request message."""
     return data.StructLayout({"resp": 2, "addr": address_width})

@@ -1,4 +1,4 @@
-"""Register port: messages become accesses of registers."""
+"""Register port: turns messages into register accesses."""
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -13,7 +13,7 @@ __all__ = ["RegisterPort"]
 
 
 class RegisterPort(wiring.Component):
-    """One access at a time. Messages of another length than theirs are dropped.
+    """Makes one access at a time. Messages of a wrong length are dropped.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class RegisterPort(wiring.Component):
     answers
         A message for each read.
     requests, responses
-        For a register file.
+        Accesses to a register file, and its responses.
     """
 
     def __init__(self, address_width: int) -> None:
@@ -52,7 +52,7 @@ class RegisterPort(wiring.Component):
             self.responses.ready.eq(answer.input.ready),
         ]
         read, write = (MESSAGES[kind].size for kind in (MessageKind.READ_REGISTER, MessageKind.WRITE_REGISTER))
-        # The bytes that have come, each at its place in the longer message.
+        # The bytes received, each at its place in the longer message.
         held = Signal(8 * write, reset_less=True)
         message = data.View(message_layout(MessageKind.WRITE_REGISTER), held)
         count = Signal(range(write + 1))

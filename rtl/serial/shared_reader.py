@@ -15,27 +15,27 @@ __all__ = ["SharedReader"]
 
 
 class SharedReader(wiring.Component):
-    """A memory reader for ports of one shape, of which the first one that asks comes next.
+    """A memory reader shared by ports of one shape, highest priority first.
 
-    A port must take all that it has asked for, whatever becomes of the other ports.
+    A port must take all that it has requested, without waiting for the other ports.
 
     Parameters
     ----------
     address_width, data_bytes
-        Of all ports.
+        Widths of all ports.
     kinds
-        For each port, the kind of the messages that ask.
+        For each port, the kind of its request messages.
 
     Members
     -------
     port_<name>, offset_<name>
-        What is read, and what is added to its addresses.
+        Read ports of the core, and the offsets added to their addresses.
     requests, replies
         Messages.
     errors_<name>
         See :class:`~openmxu.rtl.serial.memory_reader.MemoryReader`.
     flush, idle
-        The same.
+        As in the memory reader.
     """
 
     def __init__(self, address_width: int, data_bytes: int, kinds: Mapping[str, MessageKind]) -> None:

@@ -14,7 +14,7 @@ __all__ = ["Shell"]
 class Shell(wiring.Component):
     """A core that a computer drives by messages, and whose memories are the computer's.
 
-    A computer that begins anew finds everything as after power-on, except for what is in the core's memories.
+    When the computer restarts the link, all is as after power-on, except for the contents of the core's memories.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Shell(wiring.Component):
     rx, tx
         Bytes from the computer and to it.
     running, faulted
-        Work is under way; it has stopped with a fault.
+        Work is in progress; it has stopped with a fault.
     """
 
     def __init__(self, config: Config, retransmit_cycles: int) -> None:

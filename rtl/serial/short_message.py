@@ -1,4 +1,4 @@
-"""Short message: a struct as bytes, one after the other."""
+"""Short message: sends a struct byte by byte."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -15,12 +15,12 @@ class ShortMessage(wiring.Component):
     Parameters
     ----------
     layout
-        Of whole bytes.
+        Layout of the structs, a whole number of bytes.
 
     Members
     -------
     input
-        Structs; each is taken with its last byte, and stands still until then.
+        Structs; each is taken with its last byte, and is stable until then.
     output
         Their bytes.
     """

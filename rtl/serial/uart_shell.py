@@ -12,15 +12,15 @@ from openmxu.rtl.serial.shell import Shell
 __all__ = ["TOP", "UartShell"]
 
 TOP = "openmxu_serial"
-"""Name of the top module of Verilog that has nothing else."""
+"""Name of the top module of Verilog that contains nothing but this shell."""
 
 _BITS_PER_BYTE = 10
 _PATIENCE_SECONDS = 0.05
-"""What a computer and the adapter before it may take for an answer, besides the time on the wire."""
+"""Time that a computer and its serial adapter may take for an answer, in addition to the time on the wire."""
 
 
 class UartShell(wiring.Component):
-    """The shell at two wires.
+    """The serial shell with a UART, on two wires.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Weight fetcher: tiles of weight memory, ahead of their use, to the weight FIFO."""
+"""Weight fetcher: reads tiles from weight memory into the weight FIFO, ahead of their use."""
 
 from amaranth.hdl import Cat, Const, Module, Signal, signed
 from amaranth.lib import data, stream, wiring
@@ -24,8 +24,7 @@ def weight_row_layout(config: Config) -> data.ArrayLayout:
 
 
 class WeightFetcher(wiring.Component):
-    """Executes Read_Weights: asks for one burst per tile while the weight FIFO has room, and makes operands of the
-    bytes.
+    """Executes Read_Weights: requests one burst per tile while the weight FIFO has room; converts bytes to operands.
 
     Members
     -------
@@ -39,11 +38,11 @@ class WeightFetcher(wiring.Component):
     tile_taken
         Set for one cycle when a tile leaves the weight FIFO, which makes room for another.
     flush
-        While set, no tile is asked for and queued commands are dropped; tiles asked for still come.
+        While set, no tile is requested and queued commands are dropped; tiles already requested still arrive.
     busy
-        Tiles are queued or on their way.
+        Tiles are queued or in flight.
     settled
-        No tile is on its way: nothing is queued, or what is queued waits for room.
+        No tile is in flight, and either nothing is queued or the next tile waits for room.
     """
 
     def __init__(self, config: Config) -> None:
@@ -83,7 +82,7 @@ class WeightFetcher(wiring.Component):
         connect(m, queue.output, queued.input)
         connect(m, flipped(self.memory.data), unpacker.beats)
 
-        # The command that is executed stands in registers, its tiles are counted down and their addresses counted up.
+        # The active command is in registers; its tiles are counted down and their addresses counted up.
         format = Signal(OperandFormat, reset_less=True)
         is_wide = Signal(reset_less=True)
         address = Signal(config.weight_address_width, reset_less=True)
@@ -93,15 +92,15 @@ class WeightFetcher(wiring.Component):
         # A request that has been made stays until it is taken, also under flush.
         committed = Signal()
 
-        # A tile is asked for when the FIFO has room for all of it. Tiles asked for are in `in_flight`, which holds as
-        # many as the weight FIFO and therefore has room as well.
+        # A tile is requested when the weight FIFO has room for all of it. Requested tiles are in `in_flight`, which is
+        # as deep as the weight FIFO and therefore has room as well.
         credits = CreditCounter(config.weight_fifo_tiles)
         request = self.memory.request
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
             request.valid.eq(active & credits.has_credit & (~self.flush | committed)),
             asked.eq(request.valid & request.ready),
-            # A command ends a cycle before the next one begins: its tiles take longer than that.
+            # The idle cycle between two commands costs nothing, because tiles take longer than that.
             queued.output.ready.eq(~active),
             in_flight.input.valid.eq(asked),
             in_flight.input.p.rows.eq(config.size),

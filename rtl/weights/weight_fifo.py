@@ -12,12 +12,12 @@ __all__ = ["WeightFIFO"]
 
 
 class WeightFIFO(wiring.Component):
-    """Holds ``weight_fifo_tiles`` tiles; a tile can be read when all of it has come, last row first.
+    """Holds ``weight_fifo_tiles`` tiles; a tile can be read when all of it has arrived, last row first.
 
     Members
     -------
     rows
-        Rows of tiles, row 0 first. Always ready while the writer keeps to the number of tiles.
+        Rows of tiles, row 0 first. Always ready: the writer must not exceed the number of tiles.
     tiles
         Number of whole tiles held.
     read_enable, read_row
@@ -25,7 +25,7 @@ class WeightFIFO(wiring.Component):
     read_data
         The row, one cycle later.
     drop
-        The oldest tile leaves.
+        Remove the oldest tile.
     """
 
     def __init__(self, config: Config) -> None:
@@ -51,7 +51,7 @@ class WeightFIFO(wiring.Component):
         size, depth = self.config.size, self.config.weight_fifo_tiles
         row_bits = ceil_log2(size)
 
-        # Wide and short: left alone, synthesis would spend logic on it.
+        # Wide and shallow: without the attribute, synthesis would build it from logic.
         m.submodules.memory = memory = Memory(
             shape=weight_row_layout(self.config).size, depth=depth * size, init=[], attrs={"ram_style": "block"}
         )

@@ -22,12 +22,12 @@ class WeightShifter(wiring.Component):
     tiles, read_enable, read_row, read_data, drop
         The read side of the weight FIFO. A tile leaves the FIFO when its last row is read.
     take, tile_coming
-        A row of activations whose unified buffer read is granted in this cycle swaps the tile in: only while
-        ``loaded``. One that is granted in the next cycle may, unless the tile is taken in this one.
+        A row of activations whose unified buffer read is granted in this cycle swaps the tile in; only while
+        ``loaded``. A row granted in the next cycle may do so, unless the tile is taken in this one.
     shifting
-        A tile is on its way into the array.
+        A tile is being shifted into the array.
     discard
-        While set, a tile is forgotten as soon as it is loaded.
+        While set, a tile is discarded as soon as it is loaded.
     loaded
         The array holds a next tile, or will in the next cycle.
     weights, shift
@@ -35,8 +35,8 @@ class WeightShifter(wiring.Component):
     """
 
     latency = UnifiedBuffer.read_latency + SystolicDataSetup.latency
-    """Cycles from ``take`` to the next tile's first row at the array's edge: that of the row of activations that swaps,
-    which must not be there later, see :class:`~openmxu.rtl.matrix.systolic_array.SystolicArray`."""
+    """Cycles from ``take`` to the next tile's first row at the array's edge: as many as for the row of activations that
+    swaps, which must not arrive later, see :class:`~openmxu.rtl.matrix.systolic_array.SystolicArray`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -71,7 +71,7 @@ class WeightShifter(wiring.Component):
         row = Signal(range(size), init=size - 1)
         is_second_last_row, is_last_row = Signal(init=size == 2), Signal()
         last = Signal()
-        # A tile once begun is read to its end, so that only its first row may be waited for.
+        # Once begun, a tile is read without a pause; only before its first row reading may wait.
         loads = is_second_last_row if size > 2 else is_second_last_row & reading
         m.d.comb += [
             last.eq(reading & is_last_row),
@@ -101,7 +101,7 @@ class WeightShifter(wiring.Component):
         for index in range(1, size):
             m.d.comb += taking[index].eq(reading & (row <= size - 1 - index))
 
-        # A row is read in the cycle after ``take``, and shows in the next one.
+        # A row is read in the cycle after ``take``, and its data is there in the next one.
         operands, shift = self.read_data, Signal(size)
         m.d.sync += shift.eq(taking)
         for stage in range(self.latency - 2):

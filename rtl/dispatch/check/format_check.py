@@ -1,4 +1,4 @@
-"""Format check: the faults that an instruction word and the configuration registers show by themselves."""
+"""Format check: finds the faults that follow from an instruction word and the configuration registers alone."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -29,13 +29,13 @@ from openmxu.rtl.dispatch.instruction_fields import field_of, register_field, sl
 __all__ = ["FormatCheck"]
 
 _PART = 16
-"""Bits that one condition looks at: more of them take longer to look at than the conditions take to be combined."""
+"""Bits that one condition tests: testing more of them would take longer than combining the conditions."""
 
 _NIBBLE = 4
-"""Bits that a logic cell looks at."""
+"""Bits that a logic cell tests."""
 
 _IN_FIELDS = reduce(or_, (format.defined_mask for format in FORMATS))
-"""Bits of a word that some instruction has a field at."""
+"""Bits of a word that belong to a field of some instruction."""
 
 _TRANSFERS = (
     *(Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE),
@@ -53,18 +53,18 @@ _NOT_ZERO = {
 
 
 class FormatCheck(wiring.Component):
-    """Unknown opcodes, reserved bits, reserved values and illegal values, the first of them.
+    """Finds unknown opcodes, reserved bits, reserved values and illegal values; reports the first of these faults.
 
     Members
     -------
     load, new_word
-        The word that is checked from the next cycle on.
+        Take ``new_word``, which is checked from the next cycle on.
     word, opcode_is
         The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`.
     configuration
         The configuration registers.
     fault, found
-        Three cycles later; ``NONE`` if the fields are legal by themselves; whether they are not.
+        Three cycles later: the fault, ``NONE`` if the fields are legal by themselves; whether there is one.
     """
 
     def __init__(self, config: Config) -> None:
@@ -92,14 +92,14 @@ class FormatCheck(wiring.Component):
             return delayed(m, value, 1, name)
 
         def kept(name: str, format: Format, *conditions: Value) -> Value:
-            """Whether one of the conditions holds for a word of this format. Words are long: a register for each
-            condition, before the opcode."""
+            """Whether one of the conditions holds for a word of this format. Words are long, so each condition has a
+            register before it is combined with the opcode."""
             if not conditions:
                 return Const(0)
             return opcode_is[format.opcode] & keep(f"{name}_{format.opcode.name.lower()}", Cat(conditions)).any()
 
         def is_zero(format: Format) -> Value:
-            """Whether a field of this format is zero that must not be: a register for each part of a field."""
+            """Whether a field of this format that must not be zero is zero; each part of a field has a register."""
             found = []
             for field in (format.field(name) for name in _NOT_ZERO[format.opcode]):
                 parts = self._set_bits(((1 << field.width) - 1) << field.offset)
@@ -146,10 +146,10 @@ class FormatCheck(wiring.Component):
         return self._set_bits(~format.defined_mask & ((1 << isa.WORD_BITS) - 1))
 
     def _set_bits(self, mask: int) -> list[Value]:
-        """For each part of the word, whether a bit of the mask is set.
+        """For each part of the word, whether a bit under the mask is set.
 
-        Most conditions are about long fields: where all of four bits count, and the word is kept for them anyway, it is
-        known with the word whether one of them is set.
+        Most conditions test long fields: where all four bits of a nibble count, and are kept in the word anyway, the OR
+        of the nibble is computed when the word is loaded.
         """
         every = (1 << _NIBBLE) - 1
         found = []
@@ -179,7 +179,7 @@ class FormatCheck(wiring.Component):
         host = self._field(Opcode.READ_HOST_MEMORY, "host")
         transfer = [host[:host_low].any()]
         weights = self._field(Opcode.READ_WEIGHTS, "weights")
-        # MatrixMultiply and Convolve have their flags at the same places.
+        # MatrixMultiply and Convolve have their flags at the same bits.
         lacks_tile = self._field(Opcode.CONVOLVE, "wide_weights") & ~self._field(Opcode.CONVOLVE, "next_tile")
         plane = self.configuration.convolution_plane
         return {
@@ -202,7 +202,7 @@ class FormatCheck(wiring.Component):
         ]
 
     def _illegal_configuration(self) -> dict[RegisterFormat, list[Value]]:
-        """For each configuration register what makes a value illegal."""
+        """For each configuration register, the conditions that make a value illegal."""
         field = next(one for one in FORMATS if one.opcode == Opcode.SET_CONFIGURATION).field("value")
 
         def part(register: Register, name: str) -> Value:

@@ -1,4 +1,4 @@
-"""Instruction check: decodes a word, finds what it touches and whether it is legal."""
+"""Instruction check: decodes a word, finds the rows and bytes that it touches, and checks whether it is legal."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -29,10 +29,10 @@ class InstructionCheck(wiring.Component):
     Members
     -------
     load, new_word
-        Registers follow ``new_word``, so that ``start``, which comes late, need not select what they take. Only before
-        the first word or while ``done``; outputs but ``done`` and ``legal`` have no meaning after it.
+        Load registers from ``new_word``, so that ``start``, which comes late, need not select their inputs. Only before
+        the first word or while ``done``; outputs other than ``done`` and ``legal`` have no meaning after it.
     start
-        Check ``new_word``; only with ``load``, which pauses until ``done``.
+        Check ``new_word``; only with ``load``, which must then be 0 until ``done``.
     word, opcode_is
         The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`, from the cycle after ``start``.
     configuration
@@ -46,15 +46,15 @@ class InstructionCheck(wiring.Component):
         ``done`` on, ``origin`` a cycle later.
         Meaningful if the instruction is legal and touches them.
     ranged
-        In the first cycle in which ``ranges`` are there, two before ``done``.
+        Set in the first cycle in which ``ranges`` are valid, two before ``done``.
     host, host_end
-        Bytes of host memory, if it is a legal transfer, from two cycles before ``done`` on.
+        Bytes of host memory, if the word is a legal transfer, from two cycles before ``done`` on.
     loads_parameters, loads_table
         The word is a Set_Configuration that loads parameters, or the table.
     done
-        The check is over and ``legal`` and ``fault`` tell its result, until the next ``start``.
+        The check is over and ``legal`` and ``fault`` are its result, until the next ``start``.
     legal, fault
-        Whether it is over and there is no fault; :class:`openmxu.arch.faults.FaultCode`.
+        The check is over without a fault; the fault, see :class:`openmxu.arch.faults.FaultCode`.
     passes
         ``legal`` is set, or will be in the next cycle.
     """
@@ -129,11 +129,11 @@ class InstructionCheck(wiring.Component):
             memory.stride.eq(self.configuration.host_stride.stride),
             memory.windows.eq(self.windows),
             self.ranges.eq(ranges.ranges),
-            # Lower bits than those of a legal address are zero.
+            # The lowest bits of a legal address are zero.
             self.host.eq(Cat(Const(0, low), self._field(Opcode.READ_HOST_MEMORY, "host")[low:])),
             self.host_end.eq(memory.end),
         ]
-        # In RANGE; a register, because it selects what is compared, here and in the scoreboard.
+        # Set in RANGE; a register, because it selects the operands of comparisons, here and in the scoreboard.
         compares = Signal()
         m.d.sync += compares.eq(0)
         m.d.comb += self.ranged.eq(compares)
@@ -178,11 +178,11 @@ class InstructionCheck(wiring.Component):
     def _range_faults(
         self, m: Module, platform: object, opcode_is: dict[Opcode, Value], compares: Value
     ) -> list[tuple[FaultCode, Value]]:
-        """The faults that depend on sizes, windows and queued tiles, the first one first, while ``compares``."""
+        """The faults that depend on sizes, windows and queued tiles, highest priority first, while ``compares``."""
         outside = self._inside.outside_buffer
 
         def flag(name: str, condition: Value) -> Value:
-            """What the word alone tells, in a register: comparisons come beside it."""
+            """A condition on the word alone, registered in parallel with the comparisons."""
             return delayed(m, condition, 1, name)
 
         is_alternate = opcode_is[Opcode.READ_HOST_MEMORY_ALTERNATE] | opcode_is[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
@@ -204,7 +204,7 @@ class InstructionCheck(wiring.Component):
         meets = self._meets_results(m, platform, compares)
         met = flag("met", meets)
 
-        # MatrixMultiply and Convolve have their flags at the same places.
+        # MatrixMultiply and Convolve have their flags at the same bits.
         takes_tile = self._field(Opcode.CONVOLVE, "next_tile")
         enough = Mux(self._field(Opcode.CONVOLVE, "wide_weights"), self.has_two_queued_tiles, self.has_queued_tile)
         return [
@@ -221,7 +221,7 @@ class InstructionCheck(wiring.Component):
         ]
 
     def _outside_parameters(self, m: Module) -> Value:
-        """Whether there are not so many parameter sets; a cycle later. Activate, which uses one, has its number where
+        """Whether a parameter set does not exist; a cycle later. Activate, which uses one set, has its number where
         LOAD_PARAMETERS has its first one."""
         sets = self.config.parameter_sets
         width = sets.bit_length()

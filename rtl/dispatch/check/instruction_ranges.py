@@ -1,4 +1,4 @@
-"""Instruction ranges: which rows an instruction touches."""
+"""Instruction ranges: computes the rows that an instruction touches."""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -23,7 +23,7 @@ def source_width(config: Config) -> int:
 
 
 def ranges_layout(config: Config) -> data.StructLayout:
-    """Rows that an instruction touches, if they are rows of their memory; all ends are exclusive.
+    """Rows that an instruction touches, if they exist in their memory; all ends are exclusive.
 
     Members
     -------
@@ -36,9 +36,9 @@ def ranges_layout(config: Config) -> data.StructLayout:
     is_plane
         Whether the source is a plane.
     origin
-        Row of the first output's position, modulo the addresses; without a plane the first row.
+        Row of the first output's position, wrapped like addresses; without a plane the first row.
     pitch
-        Positions from one row of outputs to the next one, modulo the addresses.
+        Positions from one row of outputs to the next one, wrapped like addresses.
     outputs
         Rows of sums that the matrix unit makes.
     """
@@ -60,9 +60,9 @@ def ranges_layout(config: Config) -> data.StructLayout:
 
 
 class _Rows:
-    """A range of rows: where it begins, and how many rows it has, twice as many where they are ``wide``.
+    """A range of rows: its first row and its number of rows, twice as many if ``wide``.
 
-    Bits that no row of the memories has are gathered in ``beyond``.
+    ``beyond`` is set if a bit above those of the memories' rows is set.
     """
 
     def __init__(self, m: Module, platform: object, name: str, width: int) -> None:
@@ -70,7 +70,7 @@ class _Rows:
         self.count = Signal(width + 1, name=f"{name}_count", reset_less=True)
         self.wide = Signal(name=f"{name}_wide")
         self.beyond = Signal(name=f"{name}_beyond")
-        # Wide enough for all sums of these.
+        # Wide enough for all sums of `first` and `count`.
         self.end = Signal(width + 3, name=f"{name}_end", reset_less=True)
         count = Cat(self.count, Const(0, 2))
         m.d.sync += self.end.eq(
@@ -85,27 +85,27 @@ class _Rows:
         )
 
     def outside(self, rows: int) -> Value:
-        """Whether they are more than the rows of a memory."""
+        """Whether the range exceeds a memory of ``rows`` rows."""
         return self.beyond | exceeds(self.end, rows)
 
 
 class InstructionRanges(wiring.Component):
-    """Finds the rows of one word; where a plane needs products, they take some cycles.
+    """Finds the rows of one word; the products for a plane take some cycles more.
 
     Members
     -------
     word, opcode_is, configuration
         The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers.
     load, new_word
-        Registers follow ``new_word``; the last one counts.
+        Load registers from ``new_word``; the last word counts.
     start, done
-        ``start`` in the first cycle without ``load``; ``done``, from the next cycle on, that the ranges are there,
-        but for ``origin``, which follows two cycles later.
+        ``start`` is set in the first cycle without ``load``; ``done`` shows, from the next cycle on, that the ranges
+        are valid, except for ``origin``, which follows two cycles later.
     ranges
         See :func:`ranges_layout`.
     outside_buffer, outside_accumulators
-        Rows that are not in the unified buffer, one bit each for ``unified_buffer``, ``source`` and ``operand``; the
-        source's rows are not in the accumulators.
+        Rows exceed the unified buffer, one bit each for ``unified_buffer``, ``source`` and ``operand``; the source's
+        rows exceed the accumulators.
     """
 
     def __init__(self, config: Config) -> None:
@@ -181,9 +181,9 @@ class InstructionRanges(wiring.Component):
         ]
 
     def _count(self, m: Module, buffer: _Rows, source: _Rows, operand: _Rows) -> None:
-        """Where ranges begin and how many rows they have, from the word that comes and from products.
+        """Find the first row and the number of rows of each range, from the new word and from products.
 
-        Bits of the opcode tell apart the instructions that touch rows; others fault whatever their ranges.
+        Single bits of the opcode distinguish the instructions that touch rows; for others, ranges have no meaning.
         """
         new, products, ranges = self.new_word, self._products, self.ranges
         is_transfer_or_matrix, activates = new[4], new[6]
@@ -201,7 +201,7 @@ class InstructionRanges(wiring.Component):
         row = self.config.unified_buffer_address_width
 
         def parts(value: Value, width: int) -> Value:
-            """The lower bits, and whether a bit is set above."""
+            """The lower bits, and whether a bit above them is set."""
             return Cat(value[:width], Const(0, max(0, width - len(value))), value[width:].any())
 
         counts = [parts(value, width) for value in (loaded, field_of(new, Opcode.READ_HOST_MEMORY, "rows"))]
@@ -229,7 +229,7 @@ class InstructionRanges(wiring.Component):
             chosen = Mux(activates, parts(results, width), counts[3])
             m.d.sync += Cat(source.count, source_beyond).eq(Mux(self.load, chosen, product))
 
-        # An accumulator row has the lower bits of a source.
+        # The field of an accumulator row is the lower bits of the field of a source.
         from_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
         accumulator = self._field(Opcode.MATRIX_MULTIPLY, "accumulator")
         rest = self._field(Opcode.ACTIVATE, "source")[len(accumulator) :]
@@ -247,7 +247,7 @@ class InstructionRanges(wiring.Component):
         ]
 
     def _find_origin(self, m: Module, platform: object, buffer: _Rows, source: _Rows) -> None:
-        """The first position's row: that of the plane's, and what lies between."""
+        """Compute the row of the first position: the first row of the plane plus the rows between."""
         products, ranges = self._products, self.ranges
         width = len(ranges.origin)
         x = self._field(Opcode.CONVOLVE, "dx")[:width], (-self.configuration.pooling_window.pad_left)[:width]

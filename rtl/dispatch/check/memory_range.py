@@ -1,4 +1,4 @@
-"""Memory range: which bytes of host or weight memory an instruction touches, and whether they lie in their window."""
+"""Memory range: the bytes of host or weight memory that an instruction touches, compared with their window."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -14,7 +14,7 @@ __all__ = ["MemoryRange", "MemoryWindows"]
 
 
 class MemoryWindows(data.StructLayout):
-    """What the driver allows: byte addresses from ``base`` up to, but not including, ``limit``."""
+    """Byte addresses that the driver allows: from ``base`` up to, but not including, ``limit``."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(
@@ -28,23 +28,24 @@ class MemoryWindows(data.StructLayout):
 
 
 class MemoryRange(wiring.Component):
-    """Adds up the end of the bytes of one word, and compares them with the window of their memory.
+    """Computes the end of the bytes that one word touches, and compares them with the window of their memory.
 
-    An alternate transfer spans ``(rows - 1) * stride + S`` bytes, one bit of the rows per cycle. Addresses and strides
-    are multiples of their alignment where the word is legal, so that their lower bits are taken as zeros.
+    An alternate transfer spans ``(rows - 1) * stride + S`` bytes, multiplied with one bit of the rows per cycle.
+    Addresses and strides of a legal word are multiples of their alignment, so that their lowest bits are taken as
+    zeros.
 
     Members
     -------
     load, new_word
-        Registers follow ``new_word``; the last one counts.
+        Load registers from ``new_word``; the last word counts.
     start
-        In the first cycle without ``load``.
+        Set in the first cycle without ``load``.
     stride
-        Of the configuration registers.
+        Host stride from the configuration registers.
     windows
         See :class:`MemoryWindows`.
     done
-        From the cycle after ``start`` on: in the next cycle the members below hold.
+        From the cycle after ``start`` on: the members below are valid in the next cycle.
     end
         End of the bytes, if they lie in the address space.
     outside
@@ -72,7 +73,7 @@ class MemoryRange(wiring.Component):
         low = ceil_log2(min(config.host_alignment, config.weight_alignment))
         size, tile = ceil_log2(config.size), ceil_log2(config.tile_bytes)
         width = len(self.end) - low
-        # Bits of the opcode tell apart the words that touch these memories.
+        # Single bits of the opcode distinguish the words that touch these memories.
         reads_weights, is_alternate = Signal(reset_less=True), Signal()
         new_reads_weights, new_is_alternate = new[5], new[4] & ~new[5] & new[0]
         address = field_of(new, Opcode.READ_HOST_MEMORY, "host")
@@ -83,7 +84,7 @@ class MemoryRange(wiring.Component):
             address[address_width:].any() for address_width in (config.host_address_width, config.weight_address_width)
         )
 
-        # The end begins at the address; the first addend is the one of all words, the stride and its doubles follow.
+        # `end` begins at the address. The first addend is added for every word; the stride follows, doubled each cycle.
         end, addend = Signal(width, reset_less=True), Signal(width, reset_less=True)
         beyond, lost = Signal(reset_less=True), Signal(reset_less=True)
         has_more = Signal()
@@ -120,7 +121,7 @@ class MemoryRange(wiring.Component):
             self.end.eq(Cat(Const(0, low), end)),
         ]
 
-        # Whether the address is before the window is asked before anything is added to it.
+        # The address is compared with the window's base before anything is added to it.
         windows = self.windows
         bases, limits = (windows.host_base, windows.weight_base), (windows.host_limit, windows.weight_limit)
         is_before = self._less(m, platform, "base", bases, reads_weights, carry=0)
@@ -134,8 +135,7 @@ class MemoryRange(wiring.Component):
     def _less(
         self, m: Module, platform: object, name: str, edges: tuple[Value, Value], reads_weights: Value, *, carry: int
     ) -> Value:
-        """Whether the end is less than a window's edge, that of host memory or of weights; with a carry, less or
-        equal."""
+        """Whether ``end`` is less than an edge of the window of host or weight memory; with a carry, less or equal."""
         width = len(self.end) + 1
         host, weights = (Cat(edge, Const(0, width - len(edge))) for edge in edges)
         difference = chained_sum(

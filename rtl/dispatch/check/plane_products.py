@@ -29,24 +29,24 @@ class PlaneProducts(wiring.Component):
     Members
     -------
     start
-        Begin; the factors must stay until ``done``.
+        Begin; the factors must be stable until ``done``.
     convolves
         The factors are those of ``convolution`` rather than of ``pooling``.
     convolution, pooling
         See :class:`PlaneFactors`.
     output_height, output_width
-        Of a convolution.
+        Outputs of a convolution.
     done
         Nothing is being multiplied.
     has_positions, has_outputs
         In this cycle ``product`` is the number of positions of the plane; the number of outputs of a convolution. Each
         is set once before ``done``.
     product
-        See above.
+        The product named by ``has_positions`` or ``has_outputs``.
     first_row
-        Positions before row ``y`` of the plane: ``y`` times the width, modulo the addresses. From ``done`` on.
+        Positions before row ``y`` of the plane: ``y`` times the width, wrapped like addresses. From ``done`` on.
     pitch
-        Positions from one row of outputs to the next one: ``stride_y`` times the width, modulo the addresses. From
+        Positions from one row of outputs to the next one: ``stride_y`` times the width, wrapped like addresses. From
         ``done`` on.
     """
 

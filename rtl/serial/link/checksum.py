@@ -1,4 +1,4 @@
-"""Checksum of frames: CRC-32 by way of a table."""
+"""Checksum of frames: CRC-32 with a lookup table."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _ONES = 0xFFFF_FFFF
 
 
 def _table() -> list[int]:
-    """What each byte, all alone, makes of a register of zeros."""
+    """The register after each byte, from a register of zeros."""
     parameters = CRC32_ISO_HDLC(8)
-    # Its value for a byte is that of a register of ones; the difference to that of another byte forgets them.
+    # `compute` begins with a register of ones; the XOR with the value of another byte cancels them.
     values = [parameters.compute([byte]) for byte in range(256)]
-    zero = values[0xFF]  # where the byte and the lowest ones of the register are the same
+    zero = values[0xFF]  # this byte cancels the ones in the lowest byte of the register
     return [values[byte ^ 0xFF] ^ zero for byte in range(256)]
 
 
 TABLE = _table()
 
 _BEGIN = next(index for index, entry in enumerate(TABLE) if entry >> 24 == _ONES >> 24)
-"""An entry whose highest byte is all ones, which nothing but an entry can set."""
+"""An entry whose highest byte is all ones, since only an entry can set the highest byte of the register."""
 
 
 class Checksum(wiring.Component):
-    """CRC-32 of IEEE 802.3, a byte in every cycle: a register that is shifted by a byte, and what the table, a block of
-    memory, makes of the byte that leaves. That comes a cycle later, so that the checksum is both together.
+    """CRC-32 of IEEE 802.3, one byte per cycle. The table is in block RAM, and its entry for the byte that is shifted
+    out of the register comes a cycle later, so that the checksum is the XOR of the shifted register and that entry.
 
     Members
     -------
@@ -39,11 +39,11 @@ class Checksum(wiring.Component):
     valid, data
         A byte.
     shift
-        The checksum moves down by a byte, to be read byte by byte; not together with the others.
+        Shift the checksum down by a byte, to read it byte by byte; not together with the others.
     low
-        Its lowest byte, from the cycle after.
+        Lowest byte of the checksum, from the next cycle on.
     matches
-        The last bytes were the checksum of those before, lowest byte first.
+        The last bytes were the checksum of the bytes before them, lowest byte first.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Checksum(wiring.Component):
         m.d.comb += [
             register.eq(shifted ^ entry.data),
             self.low.eq(~register[:8]),
-            # A message and its checksum leave the same in the register, whatever the message.
+            # A message followed by its checksum always leaves the same residue in the register.
             self.matches.eq(register == CRC32_ISO_HDLC(8).residue()),
             entry.en.eq(self.start | self.valid | self.shift),
             entry.addr.eq(Mux(self.start, _BEGIN, Mux(self.shift, 0, register[:8] ^ self.data))),

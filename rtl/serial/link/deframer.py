@@ -1,4 +1,4 @@
-"""Deframer: the frames in a stream of bytes, and whether they are as they were sent."""
+"""Deframer: finds the frames in a stream of bytes and verifies their checksums."""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -11,16 +11,16 @@ __all__ = ["Deframer"]
 
 
 class Deframer(wiring.Component):
-    """Takes a byte in every cycle. Whatever has come before, the frame behind a flag is found.
+    """Takes a byte in every cycle. The frame after a flag is found, whatever came before the flag.
 
     Members
     -------
     bytes
-        What comes over the wire.
+        Bytes from the wire.
     contents
-        Bytes of a frame without its checksum, before it is known whether they are right.
+        Bytes of a frame without its checksum, before the checksum is verified.
     end, good
-        A frame has ended, and whether its checksum was right. Flags without a frame between them end none.
+        A frame has ended, and whether its checksum was right. Consecutive flags do not end a frame.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Deframer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.checksum = crc = Checksum()
-        # The last bytes of a frame are its checksum: a byte is passed on once as many have come behind it.
+        # The last bytes of a frame are its checksum: a byte is passed on once that many have come after it.
         held = [Signal(8, name=f"held_{index}", reset_less=True) for index in range(CRC_BYTES)]
         count = Signal(range(CRC_BYTES + 1))
         escaped = Signal()
@@ -54,7 +54,7 @@ class Deframer(wiring.Component):
                     escaped.eq(0),
                 ]
             with m.Elif(self.bytes.payload == ESCAPE):
-                # Two in a row are none of ours; the checksum tells.
+                # Two in a row are never sent; the checksum detects them.
                 m.d.sync += escaped.eq(1)
             with m.Else():
                 m.d.comb += crc.valid.eq(1)

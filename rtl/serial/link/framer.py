@@ -1,4 +1,4 @@
-"""Framer: checksum, escapes and flags around each frame."""
+"""Framer: adds checksum, escapes and flags to each frame."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -12,16 +12,16 @@ __all__ = ["Framer"]
 
 
 class Framer(wiring.Component):
-    """A flag, the bytes of a frame and of its checksum with escapes, another flag.
+    """Sends a flag, the bytes of a frame and of its checksum with escapes, and another flag.
 
-    One byte per cycle, but for those of the checksum, which take two cycles each.
+    One byte per cycle, except for those of the checksum, which take two cycles each.
 
     Members
     -------
     frames
         Bytes of frames.
     bytes
-        What goes over the wire, out of a register.
+        Bytes for the wire, registered.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Framer(wiring.Component):
                     with m.If(whole & self.frames.p.last):
                         m.next = "CHECKSUM"
             with m.State("CHECKSUM"):
-                # It comes late, out of a memory.
+                # The checksum comes late in the cycle, out of a memory.
                 m.d.comb += crc.shift.eq(1)
                 m.d.sync += [low.eq(crc.low), place.eq(place + 1)]
                 m.next = "CHECKSUM_BYTE"

@@ -1,4 +1,4 @@
-"""Link: messages over a wire that corrupts, loses and repeats bytes."""
+"""Link: delivers messages over a wire that corrupts, loses and repeats bytes."""
 
 from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import stream, wiring
@@ -29,8 +29,8 @@ class Link(wiring.Component):
     incoming, outgoing
         Messages from the other end and to it.
     restart
-        Set for one cycle when the other end begins anew: messages on both sides are forgotten in the middle, and so
-        must be what depends on them.
+        Set for one cycle when the other end restarts the link: messages in both directions are discarded, even in the
+        middle, and all state that depends on them must be reset.
     """
 
     def __init__(self, retransmit_cycles: int) -> None:
@@ -51,7 +51,7 @@ class Link(wiring.Component):
         m.submodules.receiver = receiver = Receiver()
         m.submodules.transmitter = transmitter = Transmitter(self._retransmit_cycles)
         m.submodules.framer = framer = Framer()
-        # Bytes come late out of the memories on both ways, and go far or through the escapes of a frame.
+        # In both directions bytes come late out of memories, and then travel far or through the logic for escapes.
         incoming, frames = RegisterSlice(byte_layout()), RegisterSlice(byte_layout())
         m.submodules.incoming = ResetInserter(transmitter.restart)(incoming)
         m.submodules.frames = frames

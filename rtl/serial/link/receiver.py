@@ -1,4 +1,4 @@
-"""Receiver: the messages of good frames, each once, in order."""
+"""Receiver: delivers the messages of good frames, each once, in order."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
@@ -13,7 +13,7 @@ __all__ = ["Receiver"]
 
 
 class Receiver(wiring.Component):
-    """Keeps one message until all of it has been taken; frames with another meanwhile are as if they had not come.
+    """Keeps one message until all of it has been taken; frames with another one are ignored meanwhile.
 
     Members
     -------
@@ -22,17 +22,17 @@ class Receiver(wiring.Component):
     messages
         Bytes of messages.
     acknowledges, acknowledged
-        A good frame says that the other side has dealt with the message of this number.
+        A good frame acknowledges the message with this number.
     dealt_with
         Number of the last message that was taken; 0 before the first.
     owes
-        The other side shall learn that number: a message has been taken, or has come once more.
+        An acknowledgement with that number is due: a message has been taken, or has come once more.
     synchronizes, nonce
-        A frame asks to begin anew, and its number.
+        A frame requests a restart of the link, and its nonce.
     enable
-        While not set, messages and acknowledgements are as if they had not come.
+        While not set, messages and acknowledgements are ignored.
     restart
-        Forget the message, and count from 0.
+        Discard the message, and count from 0.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Receiver(wiring.Component):
         depth = 1 << ceil_log2(MESSAGE_BYTES)
         m.submodules.buffer = buffer = Memory(shape=8, depth=depth, init=[])
         kind, number = Signal(8, reset_less=True), Signal(8, reset_less=True)
-        place = Signal(range(HEADER_BYTES + depth + 1))  # of the byte in its frame; stops behind the longest one
+        place = Signal(range(HEADER_BYTES + depth + 1))  # of the byte in its frame; stops after the longest one
         busy = Signal()
         recording = Signal()  # the buffer was free when the frame began
         write = buffer.write_port()
@@ -107,7 +107,7 @@ class Receiver(wiring.Component):
         return m
 
     def _deliver(self, m: Module, buffer: Memory, busy: Signal, comes: Signal, place: Signal) -> Signal:
-        """Pass the message on; returns when its last byte is taken."""
+        """Pass the message on; returns a signal that is set when its last byte is taken."""
         read = buffer.read_port()
         index = Signal(range(buffer.depth))
         last = Signal.like(index)

@@ -1,4 +1,4 @@
-"""Transmitter: messages into frames, again and again until the other side has dealt with them."""
+"""Transmitter: sends messages in frames, again and again until they are acknowledged."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -12,7 +12,7 @@ from openmxu.rtl.serial.messages import byte_stream
 __all__ = ["ACKNOWLEDGE_CYCLES", "Transmitter"]
 
 ACKNOWLEDGE_CYCLES = 64
-"""How long an acknowledgement waits for a message that could carry it."""
+"""Cycles that an acknowledgement waits for a message that could carry it."""
 
 _ANSWER_BYTES = HEADER_BYTES + NONCE_BYTES + 1
 
@@ -32,15 +32,15 @@ class Transmitter(wiring.Component):
     frames
         Bytes of frames, without checksum.
     acknowledges, acknowledged
-        The other side has dealt with the message of this number.
+        The other side acknowledges the message with this number.
     dealt_with, owes
-        Number of the last message from the other side that was taken here, and that the other side shall learn it.
+        Number of the last message from the other side that was taken here; an acknowledgement of it is due.
     synchronizes, nonce
-        A request to begin anew, and its number. One with the number of the last is answered and changes nothing else.
+        A request to restart the link, and its nonce. One with the previous nonce is answered and changes nothing else.
     restart
-        Set for one cycle when all begins anew, on this side: messages under way are forgotten.
+        Set for one cycle when this side restarts: messages in flight are discarded.
     enable
-        It has begun.
+        The link has been started.
     """
 
     def __init__(self, retransmit_cycles: int) -> None:
@@ -86,8 +86,8 @@ class Transmitter(wiring.Component):
 
         with m.If(self.acknowledges & whole & ~fresh & (self.acknowledged == number)):
             m.d.sync += done.eq(1)
-        # What happens while a frame is sent waits for its end. An acknowledgement in the cycle in which the message is
-        # forgotten was for that message, too, so that these statements follow.
+        # Events during a frame wait for its end. An acknowledgement in the cycle in which the message is discarded was
+        # for that message, too: the statements below come later and therefore win.
         idle = Signal(init=1)
         m.d.sync += self.restart.eq(0)
         with m.If(begin):
@@ -146,7 +146,7 @@ class Transmitter(wiring.Component):
         is_message: Signal,
         finished: Signal,
     ) -> None:
-        """Send a frame: a header, and the buffer or what answers a request to begin anew."""
+        """Send a frame: a header, and the buffer or the answer to a request to restart."""
         read = buffer.read_port()
         header = Signal(8 * _ANSWER_BYTES)
         rest = Signal(range(_ANSWER_BYTES))

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 __all__ = ["LEAST_DIVISOR", "UartReceiver", "UartTransmitter", "uart_divisor"]
 
 LEAST_DIVISOR = 4
-"""Cycles per bit, at least: a bit is looked at in its middle, within one cycle."""
+"""Smallest number of cycles per bit: a bit is sampled in its middle, within one cycle."""
 
 
 def uart_divisor(clock: int, baud: int) -> int:
@@ -26,7 +26,7 @@ def uart_divisor(clock: int, baud: int) -> int:
 
 
 class UartTransmitter(wiring.Component):
-    """Start bit, eight bits, lowest first, stop bit.
+    """Sends a start bit, eight data bits, lowest first, and a stop bit.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class UartTransmitter(wiring.Component):
     Members
     -------
     bytes
-        What is sent.
+        Bytes to send.
     tx
-        The wire, out of a register; high while nothing is sent.
+        The wire, registered; high while nothing is sent.
     """
 
     def __init__(self, divisor: int) -> None:
@@ -47,7 +47,7 @@ class UartTransmitter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rest = Signal(10, init=~0)  # the bits that come, ones behind the stop bit
+        rest = Signal(10, init=~0)  # the bits left, with ones after the stop bit
         left = Signal(range(11))
         cycles = Signal(range(self._divisor))
         m.d.comb += self.bytes.ready.eq(left == 0)
@@ -63,8 +63,8 @@ class UartTransmitter(wiring.Component):
 
 
 class UartReceiver(wiring.Component):
-    """Begins with the falling edge of a start bit and looks at each bit in its middle. A byte whose start or stop bit
-    is not there is dropped.
+    """Begins with the falling edge of a start bit and samples each bit in its middle. A byte whose start or stop bit is
+    missing is dropped.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class UartReceiver(wiring.Component):
     Members
     -------
     rx
-        The wire; it may change at any time.
+        The wire, asynchronous to the clock.
     bytes
-        What has come.
+        The bytes received.
     """
 
     def __init__(self, divisor: int) -> None:
@@ -93,7 +93,7 @@ class UartReceiver(wiring.Component):
         m.d.sync += self.bytes.valid.eq(0)
         m.d.comb += self.bytes.payload.eq(held)
         with m.If(left == 0):
-            # Half a bit after the edge; two cycles have gone in the synchronizer, for all bits alike.
+            # Half a bit after the edge; the synchronizer delays all bits alike by two cycles.
             m.d.sync += cycles.eq(self._divisor // 2)
             with m.If(~wire):
                 m.d.sync += left.eq(10)
