@@ -46,7 +46,7 @@ def beat_layout(config: Config) -> data.StructLayout:
     active
         There is a beat; the other members are valid only then.
     group
-        j.
+        The number j.
     from_accumulators, from_elements, operand, repeat
         As in the pass, see :func:`openmxu.rtl.activation.element_fetcher.pass_layout`.
     format

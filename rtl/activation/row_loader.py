@@ -36,7 +36,7 @@ class RowLoader(wiring.Component):
     Members
     -------
     loads
-        What to load, see :func:`load_layout`; taken in the cycle of the last write.
+        Loads, see :func:`load_layout`; taken in the cycle of the last write.
     rows
         Read port of the unified buffer.
     parameters, table

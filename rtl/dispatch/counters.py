@@ -68,7 +68,7 @@ class Counters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         assert self.round_cycles < 1 << _RECENT_BITS
         m = Module()
-        # A reset is a clear as well, which keeps it apart from what is counted.
+        # A reset also sets `clear`, so that these registers need no reset of their flip-flops.
         recent = [Signal(_RECENT_BITS, name=f"recent_{counter.name.lower()}", reset_less=True) for counter in Counter]
         for counter, value in zip(Counter, recent, strict=True):
             with m.If(self.increments[counter.name.lower()]):

@@ -46,7 +46,7 @@ class _Action(data.StructLayout):
     reads_weights, configures
         It is handed to the weight fetcher; it sets a configuration register, without a unit.
     ends
-        It ends, because it has nothing to wait for, or nothing more.
+        It ends without further action: it has nothing to wait for, or nothing more.
     """
 
     def __init__(self) -> None:

@@ -100,7 +100,7 @@ class MatrixSequencer(wiring.Component):
         following = self._describe_row(m, walker.steps.p)
 
         # The current row is in registers, because its address leads to block RAM.
-        # So is `may_go`, that it lacks nothing but the unified buffer's grant, which leaves time for arbitration.
+        # So is `may_go`, set when only the unified buffer's grant is missing, which leaves time for arbitration.
         row = Signal(_row_layout(self.config), reset_less=True)
         valid = Signal()
         may_go = Signal()

@@ -12,7 +12,7 @@ __all__ = ["OperandFormat", "SystolicDataSetup", "operand_value"]
 
 
 class OperandFormat(data.Struct):
-    """How bytes are read as operands: as int8 or uint8, minus a zero point of the same type."""
+    """Format of the bytes of operands: int8 or uint8, minus a zero point of the same type."""
 
     zero_point: signed(OPERAND_WIDTH)
     is_signed: 1
@@ -33,7 +33,7 @@ class SystolicDataSetup(wiring.Component):
     row
         S bytes; any value while there is no row.
     format
-        How the bytes are read.
+        Format of the bytes.
     zero
         The row lies outside its plane: its operands are zero, whatever its bytes and their format.
     swap_in
