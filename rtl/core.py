@@ -152,7 +152,7 @@ class Core(wiring.Component):
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
         connect(m, self._dispatcher.weights, fetcher.commands)
         weight_beats = most_weight_beats(self.config)
-        # A request brings a whole tile: with two beats or more to a tile, one request in two cycles is enough.
+        # A request is for a whole tile: with two or more beats per tile, one request in two cycles is enough.
         self._slice_requests(
             m,
             "weights",

@@ -58,8 +58,8 @@ class UnifiedBuffer(wiring.Component):
     readers, writers
         Names of the ports, highest priority first.
     is_small
-        For cores with few logic cells: memories serve one access per cycle together, however many ports they have, and
-        nothing is in registers but what they read: ``small_read_latency`` in place of ``read_latency``.
+        For cores with few logic cells: all banks together serve one access per cycle, however many ports they have, and
+        only read data is registered: ``small_read_latency`` in place of ``read_latency``.
 
     Members
     -------

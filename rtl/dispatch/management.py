@@ -23,8 +23,8 @@ class Management(wiring.Component):
     config
         Sizes of the core.
     is_small
-        For cores with few logic cells: cycles alone are counted, while ``running``, the other counters read as 0, and
-        nothing is in registers but what is written and the answer.
+        For cores with few logic cells: only cycles are counted, while ``running``; the other counters read as 0, and
+        there are registers only for written values and the response.
 
     Members
     -------
@@ -142,7 +142,7 @@ class Management(wiring.Component):
             m.d.sync += self.responses.valid.eq(0)
 
     def _answer_at_once(self, m: Module) -> None:
-        """In the cycle in which a request is taken."""
+        """Execute and answer a request in the cycle in which it is taken."""
         request = self.requests.p
         taken, write, is_command = Signal(), Signal(), Signal()
         cycles = Signal(self._config.features.counter_width)
@@ -169,7 +169,7 @@ class Management(wiring.Component):
                     m.d.sync += self.responses.payload.eq(cycles)
 
     def _execute(self, is_command: Value, bits: Value) -> list:
-        """What a write to the COMMAND register sets."""
+        """Assignments of a write to the COMMAND register."""
         return [
             self.clear_fault.eq(is_command & bits[Command.CLEAR_FAULT]),
             self.acknowledge.eq(is_command & bits[Command.ACKNOWLEDGE]),
@@ -177,7 +177,7 @@ class Management(wiring.Component):
         ]
 
     def _registers(self, m: Module, write: Value, request: data.View, busy: Value) -> dict[Address, Value]:
-        """Write windows, and return what is read, besides counters."""
+        """Write the windows; returns the readable registers other than counters."""
         windows = {
             Address.HOST_BASE: self.windows.host_base,
             Address.HOST_LIMIT: self.windows.host_limit,

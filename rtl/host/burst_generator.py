@@ -14,8 +14,8 @@ __all__ = ["BurstGenerator", "burst_of"]
 
 
 def burst_of(config: Config, host: Value, rows: Value) -> tuple[Value, Value, Value]:
-    """The burst of consecutive rows from address ``host`` on: the address of its first beat, how many beats it has, and
-    the place of the first row within the first one, which is nothing where a row is a beat or more."""
+    """The burst of consecutive rows from address ``host`` on: address of its first beat, number of beats, and place of
+    the first row within the first beat, which has no bits if a row fills a beat or more."""
     beat_bits = ceil_log2(config.host_data_bytes)
     address = Cat(Const(0, beat_bits), host[beat_bits:])
     if config.size >= config.host_data_bytes:

@@ -27,7 +27,7 @@ class HostReader(wiring.Component):
         Sizes of the core.
     is_small
         For cores with few logic cells: transfers are contiguous, and one is taken when it is done, so that its payload
-        stands until then.
+        is stable until then.
 
     Members
     -------
@@ -70,7 +70,7 @@ class HostReader(wiring.Component):
         return m
 
     def _transfer_ahead(self, m: Module) -> None:
-        """Begin transfers before the data of earlier ones has come."""
+        """Begin transfers before the data of earlier ones has arrived."""
         config = self.config
         rows_width = Shape.cast(host_command(config)["rows"].shape).width
         m.submodules.bursts = bursts = BurstGenerator(config)
@@ -122,7 +122,7 @@ class HostReader(wiring.Component):
         ]
 
     def _transfer_one(self, m: Module) -> None:
-        """Ask for the rows of a transfer in one burst, and write them as they come."""
+        """Request the rows of a transfer in one burst, and write them as they arrive."""
         config, command = self.config, self.commands.p
         m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
         connect(m, flipped(self.memory.data), unpacker.beats)

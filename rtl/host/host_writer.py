@@ -28,7 +28,7 @@ class HostWriter(wiring.Component):
         Sizes of the core.
     is_small
         For cores with few logic cells: transfers are contiguous, and one is taken when it is done, so that its payload
-        stands until then.
+        is stable until then.
 
     Members
     -------

@@ -72,7 +72,7 @@ class RowUnpacker(wiring.Component):
         m.d.comb += [
             self.rows.payload.eq(self.beats.payload.word_select(lane, 8 * self._row_bytes)),
             self.rows.valid.eq(self.places.valid & self.beats.valid),
-            # It does not depend on `valid` of the beat, so that no path leads from a memory port back to itself.
+            # Independent of the beat's valid, so that no combinational path leads from a memory port back to itself.
             self.beats.ready.eq(
                 self.places.valid & self.rows.ready & (self.places.p.last | (lane == per_beat - 1)),
             ),
