@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +141,12 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
             say("places of blocks")
             netlist = with_matched_blocks(netlist, source.part, scarce, frequency=frequency, constraints=constraints)
         say(f"placements with {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}")
-        place_seed = partial(_place_seed, netlist, source.part, frequency, constraints)
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread waits for a process
-            placements = list(pool.map(place_seed, seeds))
+            runs = [
+                pool.submit(place, netlist, source.part, seed=seed, frequency=frequency, constraints=constraints)
+                for seed in seeds
+            ]
+            placements = [run.result() for run in runs]
         usage = placements[0].usage
     except DoesNotFitError as error:
         # Whether the placer succeeds may depend on the seed; if one seed fails, the part is too small.
@@ -152,10 +154,6 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     report = make_report(source.target, source.config, source.part, netlist, placements, usage)
     write_report(report, report_path)
     return Implementation(netlist, tuple(placements), report)
-
-
-def _place_seed(netlist: Netlist, part: Part, frequency: float, constraints: str | None, seed: int) -> Placement:
-    return place(netlist, part, seed=seed, frequency=frequency, constraints=constraints)
 
 
 def _synthesize(source: Source, folder: Path, say: Say) -> Netlist:
