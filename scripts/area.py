@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Print the logic of each unit: the AXI shell synthesized for an ECP5, cell by cell.
 
-    python scripts/area.py                # S = 8, as docs/fpga.md has it python scripts/area.py --size 16 --depth 5
-    python scripts/area.py --write        # rewrite the table of docs/fpga.md
+    python scripts/area.py                        # S = 8, as docs/fpga.md has it
+    python scripts/area.py --size 16 --depth 5
+    python scripts/area.py --write                # rewrite the table of docs/fpga.md
 
 The netlist is that of scripts/synthesize.py --out-of-context, before placing. Exit status 1 when a tool fails.
 """

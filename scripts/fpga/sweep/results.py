@@ -12,7 +12,7 @@ from typing import Any
 from scripts.fpga.implementation import Source
 from scripts.fpga.sweep.rows import ROWS, SEEDS, Row
 from scripts.fpga.tools import package_version
-from scripts.fpga.yosys import YOSYS
+from scripts.fpga.yosys import YOSYS, commands_of
 
 __all__ = ["RESULTS", "key_of", "moved", "read_results", "result_of", "write_results"]
 
@@ -29,11 +29,12 @@ _COMPARED = ("fmax_mhz", "lut", "ff", "dsp", "block_ram", "spram", "peak_gops", 
 
 
 def key_of(source: Source, frequency: float) -> str:
-    """A hash that changes whenever a result may change: with hardware, constraints, tools, seeds and frequency."""
+    """A hash that changes whenever a result may: with hardware, constraints, tools, commands, options and seeds."""
     tools = [f"{name} {package_version(name)}" for name in (YOSYS, source.part.nextpnr)]
-    options = [*source.part.device, *source.part.effort]
+    commands = commands_of(source.verilog, source.top, source.part.family)
+    options = [*source.part.device, *source.part.effort, f"{frequency:g}"]
     sites = [str(source.part.array_sites), str(source.part.block_sites)]
-    parts = [source.verilog, str(source.constraints), *tools, *options, *sites, str(SEEDS), f"{frequency:g}"]
+    parts = [source.verilog, str(source.constraints), *tools, *commands, *options, *sites, str(SEEDS)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
