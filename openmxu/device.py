@@ -95,6 +95,8 @@ class Device(abc.ABC):
             The program was compiled for another configuration; the one that was loaded stays.
         ValueError
             The program does not fit into the device's memory; no program is loaded.
+        DeviceError
+            The device failed; no program is loaded.
         """
         if program is self._program:
             return
