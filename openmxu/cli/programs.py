@@ -170,7 +170,7 @@ class Measurement:
 def measured_run(
     program: Program, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], what: str
 ) -> tuple[dict[str, NDArray[Any]], Measurement]:
-    """Run a program and measure it; a terminal shows ``what`` meanwhile.
+    """Load a program, run it and measure the run; a terminal shows ``what`` meanwhile.
 
     Returns
     -------
@@ -183,8 +183,9 @@ def measured_run(
     """
     device.clear_counters()
     with working(what):
+        device.load(program)
         start = time.perf_counter()
-        outputs = program.run(device, inputs)
+        outputs = device.run(inputs)
         seconds = time.perf_counter() - start
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
     spec = program.outputs[0]

@@ -6,6 +6,8 @@ import abc
 from dataclasses import dataclass
 from enum import Enum
 
+from openmxu.arch.registers import OFFSET_ALIGNMENT
+
 __all__ = ["MemoryKind", "Region", "Transport"]
 
 
@@ -22,6 +24,19 @@ class Region:
 
     base: int
     size: int
+
+    def divide(self, size: int, what: str) -> tuple[Region, Region]:
+        """The first ``size`` bytes, and the rest from an address on that HOST_OFFSET and WEIGHT_OFFSET can have.
+
+        Raises
+        ------
+        ValueError
+            There are fewer bytes; the message begins with ``what``.
+        """
+        if size > self.size:
+            raise ValueError(f"{what} has {size} bytes, more than the {self.size} there are")
+        used = min(-(-size // OFFSET_ALIGNMENT) * OFFSET_ALIGNMENT, self.size)
+        return Region(self.base, size), Region(self.base + used, self.size - used)
 
 
 class Transport(abc.ABC):

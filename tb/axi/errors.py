@@ -8,7 +8,7 @@ import pytest
 from cocotb.task import bridge
 
 from openmxu.arch.isa import format_named
-from openmxu.arch.registers import BusPort
+from openmxu.arch.registers import BusPort, device_register
 from openmxu.compiler.benchmark import gemm, gemm_input
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.sim.interpreter import Interpreter
@@ -45,21 +45,19 @@ async def error_replies(dut, port, stall):
         BusPort.PROGRAM: system.host_reads,
     }[port]
     product = Product(1)
-    memory = MemoryKind.WEIGHT if port is BusPort.WEIGHTS else MemoryKind.HOST
+    places = {BusPort.PROGRAM: "RING_BASE", BusPort.WEIGHTS: "WEIGHT_OFFSET"}
+    place = device_register(places.get(port, "HOST_OFFSET")).offset
 
     @bridge
     def run():
         device = MappedDevice(system)
         for _ in range(3):
             product.check(device)
-            first = system.region(memory).base
-            if port is BusPort.HOST_READ:
-                first += 1 << 16  # behind the ring
-            elif port is BusPort.HOST_WRITE:
-                (output,) = product.program.device_outputs
-                first += (1 << 16) + output.offset
+            first = system.read_register(place)
             model.bad = range(first, first + 1)
             if port is BusPort.HOST_WRITE:
+                (output,) = product.program.device_outputs
+                first += output.offset
                 model.bad = range(first, first + CONFIG.host_data_bytes)
             with pytest.raises(DeviceBusError, match=f"BUS_ERROR: {port.name.lower()}: .* with SLVERR$") as caught:
                 product.check(device)

@@ -8,7 +8,8 @@ import pytest
 import openmxu
 from openmxu.arch.events import Counter
 from openmxu.arch.isa import format_named
-from openmxu.driver import MappedDevice
+from openmxu.compiler import evaluate, gemm, gemm_input, gemm_network
+from openmxu.driver import MappedDevice, MemoryKind
 from openmxu.sim.axi import SimulatedAxi
 from openmxu.sim.interpreter import Interpreter
 from scripts.faults import CONFIG
@@ -32,6 +33,33 @@ def test_random_programs(stall, latency, ring_bytes):
                 got = outcome(device, program, hosts[0], case.weight_memory)
                 assert got == outcome(reference, program, hosts[1], case.weight_memory), case.seed
                 assert np.array_equal(*hosts), case.seed
+
+
+def test_a_program_that_stays():
+    """Its ring holds all of it, and is used again; nothing but inputs is written for the second run and the third."""
+
+    class Counting(SimulatedAxi):
+        written = 0
+
+        def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
+            self.written += len(content)
+            super().write_memory(memory, address, content)
+
+    shape, other = (6, 30, 20), (5, 9, 9)
+    program = gemm(*shape, CONFIG)
+    with MappedDevice(transport := Counting(CONFIG), ring_bytes=32) as device:
+        device.load(program)
+        loaded = transport.written
+        assert loaded > len(program.weights)
+        for seed in range(3):
+            values = gemm_input(6, 30, seed=seed)
+            assert (device.run(values)["y"] == evaluate(gemm_network(*shape), values)).all()
+        assert transport.written == loaded + 3 * 6 * 32  # rows of 30 values take 32 bytes
+        device.reset()
+        assert (device.run(values)["y"] == evaluate(gemm_network(*shape), values)).all()
+        device.load(gemm(*other, CONFIG))
+        values = gemm_input(5, 9)
+        assert (device.run(values)["y"] == evaluate(gemm_network(*other), values)).all()
 
 
 @pytest.mark.parametrize("name", ["Read_Host_Memory", "Write_Host_Memory"])

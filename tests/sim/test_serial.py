@@ -77,6 +77,23 @@ def test_digits_over_a_bad_cable(board: SimulatedBoard) -> None:
     assert statistics.bad + statistics.sent_again + statistics.received_again > 0
 
 
+def test_a_program_that_stays(board: SimulatedBoard) -> None:
+    """The same results in every run, and fewer messages than in the first one."""
+    images = digits_test_split()[0][:2]
+    program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=2)
+    expected = program.run(Interpreter(CONFIG), images)["logits"]
+    sent = [0]
+    with MappedDevice(transport := connect(board.port, timeout=5.0)) as device:
+        device.load(program)
+        sent.append(transport.statistics.bytes_sent)
+        for _ in range(3):
+            assert np.array_equal(device.run(images)["logits"], expected)
+            sent.append(transport.statistics.bytes_sent)
+        assert transport.statistics.bytes_received > 0
+    first, second, third = np.diff(sent)[1:]
+    assert max(second, third) < first
+
+
 def test_random_programs() -> None:
     """As on the interpreter, with one frame of fifty damaged; memories are 0 on both at first."""
     reference = Interpreter(CONFIG)
