@@ -27,7 +27,7 @@ from openmxu.arch.scrub import scrub_program
 from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
-from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
+from openmxu.driver.blame import accessing_instruction, fetched, oldest_unfinished
 from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.transport import MemoryKind, Region, Transport
 from openmxu.sim.interpreter import check_memory, check_program
@@ -72,10 +72,10 @@ _MOST_CYCLES = (1 << 32) - 1
 
 
 class MappedDevice(Device):
-    """Puts programs into the device's ring, copies memories to and fro, and serves its interrupts.
+    """Puts programs into the device's ring, copies memories to and from the device, and serves its interrupts.
 
-    Host memory and weight memory of a program are copied to the transport's regions; the ring comes first in the host
-    memory's. Programs see their memories from address 0 on.
+    Host memory and weight memory of a program are copied to the transport's regions; the ring is at the beginning of
+    the host memory region. Programs see each of their memories from address 0 on.
 
     Parameters
     ----------
@@ -90,10 +90,9 @@ class MappedDevice(Device):
     Raises
     ------
     IdentificationError
-        No device, or an unknown one.
+        There is no device, or its version is unknown to this driver.
     ValueError
-        ``ring_bytes`` is not one of those sizes, the ring does not fit into its region, or ``time_limit`` is
-        outside its range.
+        ``ring_bytes`` is not a valid size, the ring does not fit into its region, or ``time_limit`` is out of range.
     """
 
     def __init__(self, transport: Transport, *, ring_bytes: int = 1 << 16, time_limit: int | None = None) -> None:
@@ -157,7 +156,7 @@ class MappedDevice(Device):
         self._write("CORE_COMMAND", 1 << Command.CLEAR_COUNTERS)
 
     def reset(self) -> None:
-        """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
+        """Clear configuration registers and queued weights, as after power-on; memories keep their contents."""
         self._is_ready = False
         self._write("COMMAND", 1 << ShellCommand.RESET)
         otherwise = "the reset does not end: memory does not answer an access of the device"
@@ -235,7 +234,7 @@ class MappedDevice(Device):
                 events += self._take_events()
                 has_ended = sum(event.kind is EventKind.HALT for event in events) == halts
                 has_faulted = any(event.kind is EventKind.FAULT for event in events)
-                # A bus error after the read of the interrupts still came before the end of the program.
+                # A bus error that was set after the interrupts were read still belongs to this program.
                 has_ended_badly = (has_ended or has_faulted) and self._flag("STATUS", "BUS_ERROR")
                 if happened >> Interrupt.BUS_ERROR & 1 or has_ended_badly:
                     raise self._bus_error(instructions, events, given // WORD_BYTES)
@@ -318,7 +317,7 @@ class MappedDevice(Device):
             region = self._host
             if port is BusPort.WEIGHTS:
                 region, beat = self._weights, self.config.weight_data_bytes
-            accessed = who_accessed(self.config, instructions, port, first, address - region.base, beat)
+            accessed = accessing_instruction(self.config, instructions, port, first, address - region.base, beat)
             position = self._reached(instructions, events) if accessed is None else accessed
         instruction = instructions[position]
         error = DeviceBusError(position - first, instruction, port, address, response)
