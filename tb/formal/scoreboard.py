@@ -185,8 +185,8 @@ class Soundness(Proof):
         new_flags = Cat(self._new[name] for name, field in access_layout(CONFIG) if field.width == 1)
         is_kept = comparing | (behind == 1)
         self.assume(m, ~is_kept | unit.compare | (Value.cast(access) == Value.cast(self._new)))
-        is_told = (flags == new_flags) & (number == self._new_unit)
-        self.assume(m, ~(is_kept | (behind == 2)) | unit.compare | is_told)
+        is_held = (flags == new_flags) & (number == self._new_unit)
+        self.assume(m, ~(is_kept | (behind == 2)) | unit.compare | is_held)
         # The contract requires one more cycle, which only a comparison of four steps needs.
         allocates = comparing & ~unit.compare & free
         self.assume(m, (unit.allocate == 0) | ((unit.allocate == 1 << number) & allocates))
