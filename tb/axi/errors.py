@@ -54,7 +54,7 @@ async def error_replies(dut, port, stall):
             product.check(device)
             first = system.region(memory).base
             if port is BusPort.HOST_READ:
-                first += 1 << 16  # behind the ring
+                first += 1 << 16  # after the ring
             elif port is BusPort.HOST_WRITE:
                 (output,) = product.program.device_outputs
                 first += (1 << 16) + output.offset

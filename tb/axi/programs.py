@@ -63,7 +63,7 @@ async def matrix_products(dut, stall):
 @cocotb.test()
 @cocotb.parametrize(ring_bytes=RINGS)
 async def random_programs(dut, ring_bytes):
-    """Random programs, some with a fault, in rings of various sizes; memory behind the host memory stays unchanged."""
+    """Random programs, some with a fault, in rings of various sizes; memory after the host memory stays unchanged."""
     system, reference = await AxiSystem.start(dut, random.choice([0.0, 0.2, 0.5])), Interpreter(CONFIG)
     seed = int(random_generator().integers(1 << 30))
     host = system.region(MemoryKind.HOST)

@@ -2,8 +2,8 @@
 
     python -m tb.directed.cycle_counts --write
 
-measures and records them anew. A difference is not necessarily an error, but it shows a change of the hardware's timing
-that needs a review.
+measures them again and records them. A difference is not necessarily an error, but it shows a change of the hardware's
+timing that needs a review.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Bench:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tb.directed.cycle_counts", description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help=f"write {EXPECTED.name} anew")
+    parser.add_argument("--write", action="store_true", help=f"update {EXPECTED.name}")
     write = parser.parse_args().write
     measured = {
         name_of(config): {

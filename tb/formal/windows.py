@@ -45,7 +45,7 @@ class LegalAccesses(Proof):
     """The instruction check, for instructions that access memory."""
 
     bound = 11
-    reason = "one instruction, whose check takes up to 10 cycles; each check begins with loading its registers anew"
+    reason = "one instruction, whose check takes up to 10 cycles; each check begins by loading its registers"
 
     def __init__(self) -> None:
         super().__init__(lambda: InstructionCheck(CONFIG), "InstructionCheck, host transfers and Read_Weights")

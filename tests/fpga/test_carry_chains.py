@@ -24,7 +24,7 @@ OUTPUTS = {
 
 
 class Sums(wiring.Component):
-    """Sums with and without used carry bits, of even and odd widths."""
+    """Sums of even and odd widths, one of which is used only for its carry."""
 
     def __init__(self):
         widths = {"sum": WIDTH + 1, "odd": WIDTH - 1, "difference": WIDTH, "carried": WIDTH + 1, "less": 1, "next": 13}

@@ -1,6 +1,6 @@
 """The hardware takes the recorded cycles, and pairs of instructions without a conflict do not wait.
 
-``python -m tb.directed.cycle_counts --write`` records them anew.
+``python -m tb.directed.cycle_counts --write`` updates the record.
 """
 
 from __future__ import annotations
