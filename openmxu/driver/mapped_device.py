@@ -27,7 +27,7 @@ from openmxu.arch.scrub import scrub_program
 from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
-from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
+from openmxu.driver.blame import accessing_instruction, fetched, oldest_unfinished
 from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.transport import MemoryKind, Region, Transport
 from openmxu.program import Program
@@ -117,10 +117,9 @@ class MappedDevice(Device):
     Raises
     ------
     IdentificationError
-        No device, or an unknown one.
+        There is no device, or its version is unknown to this driver.
     ValueError
-        ``ring_bytes`` is not one of those sizes, the ring does not fit into its region, or ``time_limit`` is
-        outside its range.
+        ``ring_bytes`` is not a valid size, the ring does not fit into its region, or ``time_limit`` is out of range.
     """
 
     def __init__(self, transport: Transport, *, ring_bytes: int = 1 << 16, time_limit: int | None = None) -> None:
@@ -208,7 +207,7 @@ class MappedDevice(Device):
         self._write("CORE_COMMAND", 1 << Command.CLEAR_COUNTERS)
 
     def reset(self) -> None:
-        """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
+        """Clear configuration registers and queued weights, as after power-on; memories keep their contents."""
         self._is_ready = False
         self._settings.clear()
         self._write("COMMAND", 1 << ShellCommand.RESET)
@@ -296,7 +295,7 @@ class MappedDevice(Device):
                 events += self._take_events()
                 has_ended = sum(event.kind is EventKind.HALT for event in events) == halts
                 has_faulted = any(event.kind is EventKind.FAULT for event in events)
-                # A bus error after the read of the interrupts still came before the end of the program.
+                # A bus error that was set after the interrupts were read still belongs to this program.
                 has_ended_badly = (has_ended or has_faulted) and self._flag("STATUS", "BUS_ERROR")
                 if happened >> Interrupt.BUS_ERROR & 1 or has_ended_badly:
                     raise self._bus_error(placement, events, given // WORD_BYTES)
@@ -381,7 +380,7 @@ class MappedDevice(Device):
             region = placement.host
             if port is BusPort.WEIGHTS:
                 region, beat = placement.weights, self.config.weight_data_bytes
-            accessed = who_accessed(self.config, instructions, port, first, address - region.base, beat)
+            accessed = accessing_instruction(self.config, instructions, port, first, address - region.base, beat)
             position = self._reached(instructions, events) if accessed is None else accessed
         instruction = instructions[position]
         error = DeviceBusError(position - first, instruction, port, address, response)

@@ -48,11 +48,11 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def read_register(self, offset: int) -> int:
-        """The word of 32 bits at a byte offset in the device's registers."""
+        """Read the 32-bit word at a byte offset in the device's registers."""
 
     @abc.abstractmethod
     def write_register(self, offset: int, value: int) -> None:
-        """Write that word."""
+        """Write the 32-bit word at a byte offset in the device's registers."""
 
     @abc.abstractmethod
     def region(self, memory: MemoryKind) -> Region:
@@ -60,7 +60,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
-        """Bytes of a memory; ``address`` is one that the device sees."""
+        """Read bytes of a memory; ``address`` is that which the device uses."""
 
     @abc.abstractmethod
     def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:

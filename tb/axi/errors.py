@@ -1,4 +1,4 @@
-"""Memories that answer with errors, and resets at any time: the next program is right in every case."""
+"""Memories that answer with errors, and resets at any time: the next program runs correctly in every case."""
 
 import random
 
@@ -21,7 +21,7 @@ _HALT = format_named("Halt")()
 
 
 class Product:
-    """A product of matrices and what must come of it."""
+    """A compiled matrix product and its expected result."""
 
     def __init__(self, seed: int) -> None:
         self.program = gemm(3 * CONFIG.size, 2 * CONFIG.size, 2 * CONFIG.size, CONFIG, seed=seed)
@@ -29,14 +29,14 @@ class Product:
         self.expected = self.program.run(Interpreter(CONFIG), self.given)["y"]
 
     def check(self, device: MappedDevice) -> None:
-        """Run it."""
+        """Run the product and compare the result."""
         assert np.array_equal(self.program.run(device, self.given)["y"], self.expected)
 
 
 @cocotb.test()
 @cocotb.parametrize(port=list(BusPort), stall=[0.0, 0.3])
 async def error_replies(dut, port, stall):
-    """Each port in turn meets an error: the driver tells which and where, and the device goes on after that."""
+    """Each port in turn gets an error reply: the driver reports port and address, and the device recovers."""
     system = await AxiSystem.start(dut, stall)
     model = {
         BusPort.HOST_READ: system.host_reads,
@@ -74,11 +74,11 @@ async def error_replies(dut, port, stall):
 
 @cocotb.test()
 async def nothing_is_executed_after_an_error(dut):
-    """Instructions that came with an error, and those after them, never reach the core."""
+    """Instructions fetched with an error, and those after them, never reach the core."""
     system = await AxiSystem.start(dut, 0.2)
 
     class Watched(MappedDevice):
-        """Looks at the events before a reset forgets them."""
+        """Keeps the tags of all events, which a reset would discard."""
 
         def _take_events(self):
             self.events = super()._take_events()
@@ -111,7 +111,7 @@ async def nothing_is_executed_after_an_error(dut):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.4])
 async def resets(dut, stall):
-    """A reset in any cycle of a program: bursts end as AXI demands, and the next program is right."""
+    """A reset in any cycle of a program: bursts end as AXI demands, and the next program runs correctly."""
     system = await AxiSystem.start(dut, stall)
     product = Product(2)
 

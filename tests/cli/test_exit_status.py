@@ -1,4 +1,4 @@
-"""Exit statuses that no input of a user provokes; these run in this process, with one function replaced."""
+"""Exit statuses that no input can cause; the commands run in this process, with one function replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver on its own, with a transport that only remembers registers; tests in tests/tb run it on the RTL."""
+"""The driver alone, with a transport that only stores registers; tests in tests/tb run it on the RTL."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_memory_that_does_not_fit() -> None:
         device.execute([HALT], np.zeros(0, np.uint8), np.zeros(4097, np.uint8))
 
 
-def test_tells_the_device_where_everything_is() -> None:
+def test_registers_get_the_addresses_of_ring_and_memories() -> None:
     registers = Registers()
     device = MappedDevice(registers, ring_bytes=4096)
     host, weights = np.arange(100, dtype=np.uint8), np.arange(50, dtype=np.uint8)
@@ -104,7 +104,7 @@ def test_instructions_that_are_never_taken() -> None:
         device.execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
 
 
-def test_a_transport_that_fails_is_closed_nevertheless() -> None:
+def test_a_failing_transport_is_closed() -> None:
     class Failing(Registers):
         fails = False
 
@@ -120,8 +120,8 @@ def test_a_transport_that_fails_is_closed_nevertheless() -> None:
     assert registers.is_closed
 
 
-def test_bus_error_that_comes_with_the_end() -> None:
-    """The interrupt of an event is read before the error comes, and the event of Halt behind it."""
+def test_bus_error_at_the_end_of_a_program() -> None:
+    """The error occurs after the interrupts are read, but before the event of Halt is read."""
     registers = Registers()
     device = MappedDevice(registers)
     bus_error = {"STATUS": 1 << StatusBit.BUS_ERROR, "BUS_ERROR": 1 | BusPort.HOST_WRITE << 8 | 2 << 16}

@@ -1,4 +1,4 @@
-"""The simulated AXI shell: as the interpreter, whatever its channels do; memory far away costs no bandwidth."""
+"""The simulated AXI shell gives the results of the interpreter with any stalls, and hides the latency of memories."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_program_that_stays():
 
 @pytest.mark.parametrize("name", ["Read_Host_Memory", "Write_Host_Memory"])
 def test_sequential_transfers_fill_the_bus(name):
-    """95 % of a beat per cycle, the wait for the first one included, with a memory of 100 cycles of latency."""
+    """At least 95 % of a beat per cycle, including the initial latency, with a memory latency of 100 cycles."""
     rows = CONFIG.unified_buffer_rows
     transfers = [format_named(name)(unified_buffer=0, rows=rows, host=0)] * 8
     with openmxu.open_device("axi", CONFIG, memory_latency=100) as device:

@@ -1,4 +1,4 @@
-"""Bytes of weight tiles."""
+"""Encoding of weights as bytes of tiles."""
 
 from __future__ import annotations
 
