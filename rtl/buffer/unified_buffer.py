@@ -11,6 +11,9 @@ from openmxu.rtl.fpga.target import Family, Target
 
 __all__ = ["ReadPortSignature", "UnifiedBuffer", "WritePortSignature", "row_layout"]
 
+_COLUMN_BYTES = 8
+"""Largest number of bytes of a row in one memory of an ECP5."""
+
 
 def row_layout(config: Config) -> data.ArrayLayout:
     """A row of the unified buffer: S bytes."""
@@ -196,4 +199,8 @@ class UnifiedBuffer(wiring.Component):
     def _bank(self, target: Target) -> UnifiedBufferBank:
         if target.family is Family.ICE40 and Ice40Bank.fits(self.config):
             return Ice40Bank(self.config)
+        if target.family is Family.ECP5:
+            # Yosys makes a memory of 16 bytes of the fewest blocks of 9 bits, one above the other, with multiplexers
+            # behind them. Of 8 bytes it makes blocks as deep as the memory, whose output registers are its own.
+            return UnifiedBufferBank(self.config, columns=-(-self.config.size // _COLUMN_BYTES))
         return UnifiedBufferBank(self.config)

@@ -16,6 +16,11 @@ class UnifiedBufferBank(wiring.Component):
     A read and a write of the same row in one cycle give either value. This never matters, because the scoreboard lets
     no two conflicting instructions run at the same time.
 
+    Parameters
+    ----------
+    columns
+        Memories side by side, each with as many bits of a row.
+
     Members
     -------
     read_enable, read_address, read_data
@@ -27,7 +32,8 @@ class UnifiedBufferBank(wiring.Component):
     is_single_ported = False
     """Whether the bank serves only one access per cycle."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, columns: int = 1) -> None:
+        self._columns = columns
         self._depth = config.unified_buffer_rows // config.unified_buffer_banks
         self._width = 8 * config.size
         address = range(self._depth)
@@ -44,15 +50,15 @@ class UnifiedBufferBank(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=self._width, depth=self._depth, init=[])
-        read = memory.read_port()
-        write = memory.write_port()
-        m.d.comb += [
-            read.en.eq(self.read_enable),
-            read.addr.eq(self.read_address),
-            self.read_data.eq(read.data),
-            write.en.eq(self.write_enable),
-            write.addr.eq(self.write_address),
-            write.data.eq(self.write_data),
-        ]
+        width = self._width // self._columns
+        for column in range(self._columns):
+            name = "memory" if self._columns == 1 else f"memory_{column}"
+            m.submodules[name] = memory = Memory(shape=width, depth=self._depth, init=[])
+            read, write = memory.read_port(), memory.write_port()
+            m.d.comb += [
+                *(read.en.eq(self.read_enable), read.addr.eq(self.read_address)),
+                *(write.en.eq(self.write_enable), write.addr.eq(self.write_address)),
+                self.read_data.word_select(column, width).eq(read.data),
+                write.data.eq(self.write_data.word_select(column, width)),
+            ]
         return m
