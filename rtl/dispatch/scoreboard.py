@@ -3,7 +3,7 @@
 import functools
 import operator
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.dispatch.check.instruction_ranges import source_width
+from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["QueuedUnit", "Scoreboard", "access_layout", "ways"]
 
@@ -203,7 +204,7 @@ class Scoreboard(wiring.Component):
         m.d.sync += pending.eq(Mux(active, self.allocate | pending, 0))
         first = self._scan(m, active)
         read = self._remember(m, enters)
-        conflicts = [self._compare(m, way, held) for way, held in enumerate(read)]
+        conflicts = [self._compare(m, platform, way, held) for way, held in enumerate(read)]
         self._wait(m, first, conflicts, enters)
         for unit, state in units.items():
             place = unit.value
@@ -236,11 +237,11 @@ class Scoreboard(wiring.Component):
             _MATRIX: is_host_read | activates,
             _ACTIVATION: (self.unit != _ACTIVATION) | reads_rows,
         }
+        matters = {unit: Signal(name=f"matters_{unit.name.lower()}", reset_less=True) for unit in units}
         older = []
         for unit, state in units.items():
-            matters = Signal(name=f"matters_{unit.name.lower()}", reset_less=True)
-            m.d.sync += matters.eq(in_question[unit])
-            older.append(state.in_flight[ways(depth) :].bit_select(age, 1) & matters)
+            m.d.sync += matters[unit].eq(in_question[unit])
+            older.append(state.in_flight[ways(depth) :].bit_select(age, 1) & matters[unit])
         m.d.comb += [
             step.eq(self.compare | active),
             has_older.eq(Cat(older).any()),
@@ -255,7 +256,7 @@ class Scoreboard(wiring.Component):
                 following = state.following[way]
                 m.d.comb += following.eq(Mux(step, slot - ways(depth), state.newest - (way + 1)))
                 # No instruction enters its slot in a cycle with a step.
-                is_there = step & state.in_flight[way:].bit_select(age, 1)
+                is_there = step & state.in_flight[way:].bit_select(age, 1) & matters[state.unit]
                 place = Signal(depth, name=f"place_{state.unit.name.lower()}_{way}")
                 m.d.comb += place.eq(1 << slot)
                 # Not Mux, from which synthesis makes a synchronous reset of the registers, which must arrive earlier.
@@ -303,7 +304,7 @@ class Scoreboard(wiring.Component):
         value = Value.cast(self.access[name])
         return value[ceil_log2(self.config.host_alignment) :] if name in ("host", "host_end") else value
 
-    def _compare(self, m: Module, way: int, read: dict[str, data.View]) -> dict[QueuedUnit, Value]:
+    def _compare(self, m: Module, platform: object, way: int, read: dict[str, data.View]) -> dict[QueuedUnit, Value]:
         """For each unit, whether its instruction compared in the previous cycle, if there is one, is a conflict."""
         new, activates = self.access, self._activates
         is_host_read, is_host_write, is_matrix, is_activation = self._is.values()
@@ -321,9 +322,18 @@ class Scoreboard(wiring.Component):
 
         def meet(name: str, one: tuple[Value, Value], other: tuple[Value, Value], counts: Value) -> Value:
             """Whether two ranges overlapped in the previous cycle, and ``counts`` was set."""
-            # `counts` becomes a synchronous reset of the register, which adds no delay after the comparison.
-            begins = before(f"{name}_begins", Mux(counts, is_less(one[0], other[1]), 0))
-            return begins & before(f"{name}_ends", is_less(other[0], one[1]))
+            # `counts` enters the comparison's cells: logic after the comparison would be too late.
+            width = max(len(one[0]), len(other[1])) + 1
+            difference = chained_sum(
+                m,
+                platform,
+                f"{name}_difference_{way}",
+                [*(Cat(value, Const(0, width - len(value))) for value in (one[0], other[1])), counts],
+                first=lambda begin, end, counts: begin & counts,
+                second=lambda begin, end, counts: ~(end & counts),
+                carry=1,
+            )
+            return before(f"{name}_begins", difference[-1]) & before(f"{name}_ends", is_less(other[0], one[1]))
 
         rows, source, operand, host = (
             (self._new(name), self._new(f"{name}_end")) for name in ("unified_buffer", "source", "operand", "host")
@@ -331,7 +341,8 @@ class Scoreboard(wiring.Component):
         activation = read["activations"]
         written = old("rows_host_read", "unified_buffer")
         written_back, multiplied = old("rows_host_write", "unified_buffer"), old("rows_matrix", "unified_buffer")
-        transfers = (host, old("host", "host"))
+        # An instruction is not compared with others of its direction.
+        transfers = meet("host", host, old("host", "host"), is_host_read | is_host_write)
         # The rows that an Activate reads are compared with results of older ones; other instructions' rows are compared
         # with all rows that those touch.
         results = old("activations", "unified_buffer")
@@ -342,12 +353,11 @@ class Scoreboard(wiring.Component):
             | (is_activation & new.reads_operand & activation.writes)
         )
         return {
-            _HOST_READ: meet("host_read", rows, written, ~is_host_read)
+            _HOST_READ: meet("host_read", rows, written, Const(1))
             | meet("host_read_source", source, written, new.reads_source)
             | meet("host_read_operand", operand, written, new.reads_operand)
-            | meet("host_read_host", *transfers, is_host_write),
-            _HOST_WRITE: meet("host_write", rows, written_back, new.writes)
-            | meet("host_write_host", *transfers, is_host_read),
+            | transfers,
+            _HOST_WRITE: meet("host_write", rows, written_back, new.writes) | transfers,
             _MATRIX: meet("matrix", rows, multiplied, new.writes)
             | meet("sums", source, old("sources", "source"), is_activation & new.uses_accumulators),
             _ACTIVATION: meet("results", choose(activates, source, rows), results, with_results)

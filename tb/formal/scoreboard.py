@@ -175,14 +175,15 @@ class Soundness(Proof):
         comparing, behind, free = Signal(name="comparing"), Signal(range(4), name="behind"), Signal(name="free")
         idle = Signal(range(5), name="idle")
         unit_before = Signal(2, name="unit_before")
-        flags = Cat(access[name] for name, field in access_layout(CONFIG) if field.width == 1)
+        names = [name for name, field in access_layout(CONFIG) if field.width == 1]
+        flags = Cat(access[name] for name in names)
         flags_before = Signal(len(flags), name="flags_before")
         self._has_new = comparing | pending.any()
 
         is_announced = (number == unit_before) & (flags == flags_before)
         may_be_new = (~comparing & (behind == 0)) | (idle == 4)
         self.assume(m, ~unit.compare | (may_be_new & _is_legal(number, access) & is_announced))
-        new_flags = Cat(self._new[name] for name, field in access_layout(CONFIG) if field.width == 1)
+        new_flags = Cat(self._new[name] for name in names)
         is_kept = comparing | (behind == 1)
         self.assume(m, ~is_kept | unit.compare | (Value.cast(access) == Value.cast(self._new)))
         is_held = (flags == new_flags) & (number == self._new_unit)
@@ -213,6 +214,17 @@ class Soundness(Proof):
         self.lemma(m, ~compares | comparing | (behind == 1))
         self.lemma(m, active == (age == 1))
         self.lemma(m, ~comparing | ((unit_before == self._new_unit) & (flags_before == new_flags)))
+        # Units that the announced instruction may conflict with.
+        had = dict(zip(names, flags_before, strict=True))
+        is_host_read = unit_before == QueuedUnit.HOST_READ
+        activates = (unit_before == QueuedUnit.ACTIVATION) & had["writes"]
+        reads_rows = had["reads_source"] | had["reads_operand"] | ~had["writes"]
+        matters = {
+            QueuedUnit.HOST_READ: ~is_host_read,
+            QueuedUnit.HOST_WRITE: is_host_read | activates,
+            QueuedUnit.MATRIX: is_host_read | activates,
+            QueuedUnit.ACTIVATION: (unit_before != QueuedUnit.ACTIVATION) | reads_rows,
+        }
         # The slots read next: those of the youngest instructions, or of the ones before them.
         slots = {}
         for queued in QueuedUnit:
@@ -222,7 +234,8 @@ class Soundness(Proof):
             # A step also advances to the next slot if nothing is left to compare.
             moves = (behind == 1) | (behind == 2) | (compares & ~active)
             self.lemma(m, moves | (slot == (newest - age - 1)[0]))
-            is_there = compares & self.inside(f"in_flight_{name}").bit_select(age_before, 1)
+            self.lemma(m, ~compares | (self.inside(f"matters_{name}") == matters[queued]))
+            is_there = compares & matters[queued] & self.inside(f"in_flight_{name}").bit_select(age_before, 1)
             place = (newest - age_before - 1)[0]
             left = self.inside(f"compared_{name}_0") & ~self.inside(f"finished_{name}")
             self.lemma(m, left == Mux(is_there, 1 << place, 0))
