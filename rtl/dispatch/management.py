@@ -114,14 +114,19 @@ class Management(wiring.Component):
 
         # A cycle old, because the units are far away on the chip.
         busy = Signal.like(self.units_busy)
-        registers = self._registers(m, write, request, busy)
+        status = self._status(busy)
         m.d.sync += busy.eq(self.units_busy)
         # The one-hot selection is registered, because the selected registers are far apart on the chip.
+        writes = Signal()
+        m.d.sync += writes.eq(write)
         chosen: Value = Const(0, 64)
-        for address, register in registers.items():
+        for address, register in (status | self._windows).items():
             is_chosen = Signal(name=f"is_{address.name.lower()}", reset_less=True)
             m.d.sync += is_chosen.eq(request.address == address)
             chosen |= Mux(is_chosen, register, 0)
+            if address in self._windows:
+                with m.If(writes & is_chosen):
+                    m.d.sync += register.eq(request.data)
 
         # A counter's halves come one after the other.
         is_counter, has_low = Signal(), Signal()
@@ -156,7 +161,10 @@ class Management(wiring.Component):
         m.d.sync += cycles.eq(cycles + self.running)
         with m.If(is_command & request.data[Command.CLEAR_COUNTERS]):
             m.d.sync += cycles.eq(0)
-        registers = self._registers(m, write, request, self.units_busy)
+        for address, register in self._windows.items():
+            with m.If(write & (request.address == address)):
+                m.d.sync += register.eq(request.data)
+        registers = self._status(self.units_busy) | self._windows
         with m.If(self.requests.ready):
             m.d.sync += self.responses.valid.eq(self.requests.valid & ~request.write)
         with m.If(taken):
@@ -176,17 +184,18 @@ class Management(wiring.Component):
             self.scrub.eq(is_command & bits[Command.SCRUB]),
         ]
 
-    def _registers(self, m: Module, write: Value, request: data.View, busy: Value) -> dict[Address, Value]:
-        """Write the windows; returns the readable registers other than counters."""
-        windows = {
+    @property
+    def _windows(self) -> dict[Address, Value]:
+        """The registers of the windows, by their address."""
+        return {
             Address.HOST_BASE: self.windows.host_base,
             Address.HOST_LIMIT: self.windows.host_limit,
             Address.WEIGHT_BASE: self.windows.weight_base,
             Address.WEIGHT_LIMIT: self.windows.weight_limit,
         }
-        for address, register in windows.items():
-            with m.If(write & (request.address == address)):
-                m.d.sync += register.eq(request.data)
+
+    def _status(self, busy: Value) -> dict[Address, Value]:
+        """The other registers without counters, by their address."""
         flags = (self.running, self.faulted, self.waiting, self.scrubbing)
         status = Cat(*flags, Const(0, STATUS_UNITS_OFFSET - len(flags)), busy)
-        return {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status} | windows
+        return {Address.IDENTIFICATION: Const(IDENTIFICATION, 64), Address.STATUS: status}
