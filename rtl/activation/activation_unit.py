@@ -206,10 +206,10 @@ class ActivationUnit(wiring.Component):
         request, response = requests.input, self.rows.response
         loading, fetching = loader.rows.request, fetcher.rows.request
         m.d.comb += [
-            request.valid.eq(Mux(loads, loading.valid, fetching.valid)),
+            request.valid.eq((loading.valid & loads) | fetching.valid),
             request.payload.eq(Mux(loads, loading.payload, fetching.payload)),
             loading.ready.eq(request.ready & loads),
-            fetching.ready.eq(request.ready & ~loads),
+            fetching.ready.eq(request.ready),
             loader.rows.response.valid.eq(response.valid & loads),
             loader.rows.response.payload.eq(response.payload),
             fetcher.rows.response.valid.eq(response.valid & ~loads),

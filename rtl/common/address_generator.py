@@ -331,11 +331,16 @@ class AddressGenerator(wiring.Component):
             with m.If(self.walks.ready):
                 m.d.sync += register.eq(holds)
             m.d.comb += output[name].eq(register)
-        # A constant assigned under an enable becomes the register's synchronous reset if it is also the initial value.
-        with m.If(moves & (begins | (ends_row & ~_is_far(y)))):
-            m.d.sync += y.eq(Mux(begins, -_COUNTS_FROM, y + walk.stride_y))
-        with m.If(moves & (begins | ends_row | ~_is_far(x))):
-            m.d.sync += x.eq(Mux(begins | ends_row, -_COUNTS_FROM, x + walk.stride_x))
+        # A constant becomes the register's synchronous reset if it is also the initial value. It has a condition of its
+        # own, without that of the sum, to arrive in time.
+        with m.If(moves & ends_row & ~_is_far(y)):
+            m.d.sync += y.eq(y + walk.stride_y)
+        with m.If(moves & begins):
+            m.d.sync += y.eq(-_COUNTS_FROM)
+        with m.If(moves & ~_is_far(x)):
+            m.d.sync += x.eq(x + walk.stride_x)
+        with m.If(moves & (begins | ends_row)):
+            m.d.sync += x.eq(-_COUNTS_FROM)
         shared = (name for name, _ in self._output_layout() if name in walk.shape().members and name not in ("y", "x"))
         m.d.comb += [
             *(output[name].eq(walk[name]) for name in shared),
