@@ -79,7 +79,7 @@ def test_limits() -> None:
     # Rows of 16 bytes come in two beats; all columns of a row are activated at once.
     assert only_layer(gemm(2048, 16, 16, openmxu.Config.for_size(16, activation_lanes=16))).limit == "host"
     # One row through one tile: everything waits for what is before it.
-    assert only_layer(gemm(1, 8, 8, CONFIG)).limit == "latency"
+    assert only_layer(gemm(1, 8, 8, openmxu.Config(activation_lanes=8))).limit == "latency"
 
 
 def test_high_water_mark() -> None:

@@ -13,8 +13,9 @@ from openmxu.compiler.emit.tasks import Rows, WeightTile
 from openmxu.compiler.emit.tiles import KernelTiles, Step
 from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.window import Window
-from openmxu.compiler.plan.bands import Piece
+from openmxu.compiler.plan.bands import Piece, Section
 from openmxu.compiler.plan.buffers import Buffer
+from openmxu.compiler.plan.staging import row_cycles
 
 __all__ = ["ConvolutionTasks", "pooling_registers"]
 
@@ -66,45 +67,75 @@ class ConvolutionTasks:
     def _target(self) -> Buffer:
         return self.strip.buffers[self.operation.target]
 
-    def band(self, pieces: tuple[Piece, ...]) -> None:
-        """Every output tile of some pieces: sum up, activate, write."""
-        self.strip.machine.tasks.layer = self.index
+    def section(self, section: Section) -> None:
+        """Sum up some output tiles of some pieces side by side, then activate and write them."""
+        machine, pieces = self.strip.machine, section.pieces
+        machine.tasks.layer = self.index
         count = sum(piece.positions for piece in pieces)
+        sums = {tile: machine.take_sums(count) for tile in section.tiles}
         stacks = tuple(self._stacks(pieces))
-        loaded: set[int] = set()
-        number = self.first_tile
-        for tile in range(self.tiles.tiles):
-            sums = self.strip.machine.take_sums(count)
-            steps = list(self.tiles.steps(tile))
-            for position, step in enumerate(steps):
-                if position == len(steps) - 1:
-                    # Behind everything that the first sums of a program need to be read.
-                    self.strip.machine.parameters.require(self.index, tile)
-                if step.plane not in loaded:
-                    loaded.add(step.plane)
+        steps = list(self.tiles.steps(section.tiles))
+        first = self.first_tile + self.tiles.first(section.tiles)
+        # The first tiles come first, and what they read stays, if it has room and is all that the others need.
+        is_read_here = section.tiles.start == 0 or self._source.ring > 0 or self.operation.groups > 1
+        plane, begun = -1, set[int]()
+        for number, step in enumerate(steps):
+            if number == self._parameters_at(section, len(steps)):
+                machine.parameters.require(self.index, section.tiles[0])
+            weights = WeightTile(first + number, self.tiles.format)
+            if number == 0 and section.startup:
+                self._start(section, sums[step.tile], step, weights)
+            else:
+                if step.plane != plane and is_read_here:
                     self._load(pieces, step.plane)
-                weights = WeightTile(number, self.tiles.format)
-                self._sum(pieces, stacks, sums, step, weights, accumulate=position > 0)
-                number += 1
-            self._activate(pieces, sums, tile)
+                self._sum(pieces, stacks, sums[step.tile], step, weights, accumulate=step.tile in begun)
+            plane = step.plane
+            begun.add(step.tile)
+        for tile in section.tiles:
+            self._activate(pieces, sums[tile], tile)
 
-    def touch(self, pieces: tuple[Piece, ...]) -> Touch:
-        """The rows that the tasks of a band touch."""
+    def _parameters_at(self, section: Section, steps: int) -> int:
+        """The step before which parameters are read: behind all that a program's first sums need to be read."""
+        if section.parameters_first:
+            return 0
+        last = steps - len(section.tiles)
+        if not section.startup:
+            return last
+        # Reading is over when the array has done as much of the section as reading is faster.
+        return min(last, -(-steps * row_cycles(self.strip.config) // len(section.tiles)))
+
+    def _start(self, section: Section, sums: int, step: Step, weights: WeightTile) -> None:
+        """The first tile of a section in parts, each as soon as its rows have been read."""
+        next_tile: WeightTile | None = weights
+        for start in range(0, len(section.pieces), section.startup):
+            part = section.pieces[start : start + section.startup]
+            self._load(part, step.plane)
+            self._sum(part, tuple(self._stacks(part)), sums, step, next_tile, accumulate=False)
+            sums += sum(piece.positions for piece in part)
+            next_tile = None
+
+    def touch(self, section: Section) -> Touch:
+        """The rows that the tasks of a section touch."""
         source, target = self._source, self._target
         reads, writes = [], []
-        for piece in pieces:
+        for piece in section.pieces:
             for plane in range(source.planes):
                 rows, first = self._input_rows(piece, plane)
                 reads.append((self.operation.sources[0], first, len(rows) * source.width))
-            for tile in range(target.planes):
+            for tile in section.tiles:
                 first = target.element(tile, piece.image, piece.target_rows.start, piece.target_columns.start)
                 writes.append((self.operation.target, first, piece.results))
         return self.strip.touch(reads, writes)
 
     def _load(self, pieces: tuple[Piece, ...], plane: int) -> None:
+        start = stop = 0
         for piece in pieces:
             rows, first = self._input_rows(piece, plane)
-            self.strip.need(self.operation.sources[0], first, first + len(rows) * self._source.width)
+            if first != stop or len(rows) * self._source.width > 1:
+                self.strip.need(self.operation.sources[0], start, stop)
+                start = first
+            stop = first + len(rows) * self._source.width
+        self.strip.need(self.operation.sources[0], start, stop)
 
     def _input_rows(self, piece: Piece, plane: int) -> tuple[range, int]:
         """The input rows that a piece needs, and the first element of them in a plane."""
@@ -117,13 +148,12 @@ class ConvolutionTasks:
         stacks: tuple[tuple[Piece, int], ...],
         sums: int,
         step: Step,
-        weights: WeightTile,
+        next_tile: WeightTile | None,
         accumulate: bool,
     ) -> None:
         """One kernel position and tile; the tile is taken by the first instruction and used again by the others."""
         tasks, operation = self.strip.machine.tasks, self.operation
         format = {"signed": operation.input_signed, "zero_point": operation.zero_point}
-        next_tile: WeightTile | None = weights
         if operation.window.is_point and all(self._is_contiguous(piece) for piece in pieces):
             for start, count, first in self._point_runs(pieces, sums, step.plane):
                 tasks.multiply(

@@ -55,6 +55,11 @@ def list_schedule(tasks: Sequence[Task], config: Config) -> Code:
             emit(tasks[deferred.popleft()])
 
     deferred: deque[int] = deque()
+    product = next((task for task in tasks if task.unit is Unit.MATRIX), None)
+    if product is not None and reads and reads[0] == 0 and _feeds(tasks[0], product):
+        # The first input, then its weights, then the rest of the input.
+        emit(tasks[reads.popleft()])
+        weights.begin()
     for index, task in enumerate(tasks):
         if task.unit is Unit.HOST_READ:
             if reads and reads[0] == index:
@@ -73,6 +78,11 @@ def list_schedule(tasks: Sequence[Task], config: Config) -> Code:
     let_go(len(tasks))
     emitter.halt()
     return emitter.code()
+
+
+def _feeds(read: Task, product: Task) -> bool:
+    """Whether a read brings some of what a matrix product multiplies."""
+    return any(written.meets(rows) for written in read.writes for rows in product.reads)
 
 
 def _disturbs(product: Task, other: Task) -> bool:

@@ -7,21 +7,30 @@ Between groups tensors lie in host memory.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.plan.buffers import Region
 from openmxu.compiler.plan.costs import Costs
 from openmxu.compiler.plan.slots import Slot, image_slots, slot_of
+from openmxu.compiler.plan.staging import fetch_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
 
 __all__ = ["Group", "plan_groups"]
+
+_STRIPS = 8
+"""Strips of a batch that goes through several matrix products in waves, where it has rows enough."""
+
+_OUTPUTS = 6
+"""Output planes of a matrix product in the unified buffer at a time, where not all of them have room."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,11 @@ class Group:
         Tensors that come from host memory and that go there.
     layout
         Of a recurrent cell, which is a group of its own, in place of addresses.
+    waves
+        An operation works on one strip while the next operation works on the strip before: matrix products, each of
+        which would otherwise wait until the one before it is activated.
+    rings
+        For each tensor of which only some planes are in the unified buffer at a time, their number.
     """
 
     operations: range
@@ -54,6 +68,8 @@ class Group:
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     layout: Layout | None = None
+    waves: bool = False
+    rings: Mapping[str, int] = field(default_factory=dict)
 
 
 def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
@@ -116,7 +132,32 @@ class _Planner:
                     found[slots] = group
             if len(found) == 2:
                 break
+        waves = self._waves(operations)
+        if waves is not None:
+            return [waves]
+        if len(operations) == 1 and all(len(group.strips) > 1 for group in found.values()):
+            product = self._product(operations.start)
+            if product is not None:
+                return [product]
         return list(found.values()) if found or len(operations) > 1 else [self.parts(operations.start)]
+
+    def _waves(self, operations: range) -> Group | None:
+        """Consecutive matrix products on some rows of the batch at a time, where there are enough of them."""
+        own = [self.network.operations[index] for index in operations]
+        wanted = max(2 * self.config.size, fetch_cycles(self.config))
+        images = max(2 * wanted, -(-self.batch // _STRIPS))
+        if len(own) == 1 or self.batch <= images or not all(self._is_product(operation) for operation in own):
+            return None
+        images = -(-self.batch // -(-self.batch // images))
+        strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
+        slot = slot_of(self.network, operations, strips, self.config.size, overlap=False)
+        group = self._group(operations, strips, slot, 2)
+        return None if group is None else dataclasses.replace(group, waves=True)
+
+    def _is_product(self, operation: Operation) -> bool:
+        """Whether an operation is a matrix product of its only source."""
+        source = self.network.tensors[operation.sources[0]]
+        return isinstance(operation, Convolution) and operation.window.is_point and source.positions == 1
 
     def _slots(self, operations: range) -> Iterator[tuple[int, Slot]]:
         """Numbers of whole images of which a slot fits, the largest one first, and slots for them."""
@@ -159,6 +200,32 @@ class _Planner:
             f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}; "
             "choose a configuration with more rows, or wider ones"
         )
+
+    def _product(self, index: int) -> Group | None:
+        """A matrix product of more rows than fit, with only a few planes of the output in the unified buffer at a time.
+
+        Where rows are long, only a few planes of the input are there either: they are read anew for each output tile.
+        """
+        operation = self.network.operations[index]
+        if not self._is_product(operation):
+            return None
+        (source,), target = operation.sources, operation.target
+        planes = -(-self.network.tensors[source].channels // self.config.size)
+        item, ahead = self.network.tensors[target].item, self.config.command_queue_depth + 2
+        choices = []
+        for slots, inputs, outputs in ((2, planes, _OUTPUTS), (1, ahead, 2), (1, 2, 2), (1, 1, 1)):
+            rows = inputs + outputs * item
+            choices.append((min(self.batch, self.available // (slots * rows)), slots, inputs, outputs, rows))
+        wanted = min(self.batch, max(2 * self.config.size, fetch_cycles(self.config)))
+        choice = next((choice for choice in choices if choice[0] >= wanted), max(choices, key=lambda choice: choice[0]))
+        images, slots, inputs, outputs, rows = choice
+        if images == 0:
+            return None
+        images = -(-self.batch // -(-self.batch // images))
+        strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
+        slot = Slot(images * rows, {target: 0, source: images * outputs * item})
+        group = self._group(range(index, index + 1), strips, slot, slots)
+        return dataclasses.replace(group, rings={source: inputs, target: outputs})
 
     def _group(self, operations: range, strips: tuple[Region, ...], slot: Slot, slots: int) -> Group | None:
         """A group with so many slots, or one for each strip where there are fewer; ``None`` where they do not fit."""

@@ -27,12 +27,12 @@ from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.network import Network, Port
 from openmxu.compiler.ir.operations import Convolution, Pooling
 from openmxu.compiler.ir.permutation import Permutation, Selections
-from openmxu.compiler.plan.bands import Piece, bands
+from openmxu.compiler.plan.bands import Section, sections
 from openmxu.compiler.plan.buffers import HostPlace
 from openmxu.compiler.plan.fusion_groups import Group, plan_groups
 from openmxu.compiler.plan.packing import pack_inputs
-from openmxu.compiler.plan.segments import plan_staging
 from openmxu.compiler.plan.slots import strip_buffers
+from openmxu.compiler.plan.staging import fetch_cycles, plan_staging, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
@@ -53,14 +53,14 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
         The configuration's memories are too small.
     """
     multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
-    network = pack_inputs(network, config.size)
+    network, images = _rows_as_images(pack_inputs(network, config.size), batch)
     constants = Constants.of(network, config.size)
     staging = _Staging.of(constants, config)
-    kept = KeptRows.of(network, batch, staging.rows, config)
-    groups = plan_groups(network, batch, kept.end, config)
+    kept = KeptRows.of(network, images, staging.rows, config)
+    groups = plan_groups(network, images, kept.end, config)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    weights = _Weights.of(network, layouts, config.size)
-    places, host_bytes = _place_tensors(network, groups, constants, batch, config.size)
+    weights = _Weights.of(network, layouts, images, config)
+    places, host_bytes = _place_tensors(network, groups, constants, images, config.size)
     memory = weights.bytes()
     check_addresses(host_bytes, memory.size, config)
 
@@ -87,6 +87,22 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     )
 
 
+def _rows_as_images(network: Network, batch: int) -> tuple[Network, int]:
+    """A network of matrix products alone with each row as an image, and the number of images.
+
+    Images are what strips and bands are cut into.
+    """
+    positions = {tensor.positions for tensor in network.tensors.values()}
+    products = all(
+        isinstance(operation, Convolution) and operation.window.is_point and operation.pooling is None
+        for operation in network.operations
+    )
+    if not products or network.constants or len(positions) != 1:
+        return network, batch
+    tensors = {name: dataclasses.replace(tensor, height=1, width=1) for name, tensor in network.tensors.items()}
+    return dataclasses.replace(network, tensors=tensors), batch * positions.pop()
+
+
 @dataclass(frozen=True)
 class _Weights:
     """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
@@ -100,16 +116,17 @@ class _Weights:
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, layouts: Mapping[int, Layout], size: int) -> _Weights:
+    def of(cls, network: Network, layouts: Mapping[int, Layout], batch: int, config: Config) -> _Weights:
         tiles, first, selections = {}, {}, {}
         memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
             first[index] = len(memory)
             if isinstance(operation, Convolution):
-                tiles[index] = kernel_tiles(operation, size)
+                together = _together(operation, batch, config) if index == 0 else 1
+                tiles[index] = kernel_tiles(operation, config.size, together)
                 memory += tiles[index].bytes()
             if isinstance(operation, Permutation):
-                selections[index] = Selections(operation, network.tensors, size)
+                selections[index] = Selections(operation, network.tensors, config.size)
                 memory += selections[index].bytes()
             if isinstance(operation, Recurrent):
                 memory += weight_tiles(operation, layouts[index])
@@ -119,6 +136,23 @@ class _Weights:
         """Weight memory."""
         tiles = [tile.reshape(-1) for tile in self.memory]
         return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
+
+
+def _together(operation: Convolution, batch: int, config: Config) -> int:
+    """Output tiles to sum up side by side, so that reading a plane takes no longer than multiplying it."""
+    tiles = -(-operation.outputs // config.size)
+    planes = -(-operation.weights.shape[1] // config.size)
+    if operation.groups > 1 or not operation.window.is_point:
+        return 1
+    # The activation unit can catch up later, so one tile more hides what reading loses between planes.
+    together = row_cycles(config) + 1
+    if planes < 2 * config.column_groups:
+        return 1
+    if tiles <= together:
+        # Bands that grow hide reading as well, where there are rows enough.
+        return tiles if batch < 3 * (config.size + fetch_cycles(config)) else 1
+    room = config.accumulator_rows // max(fetch_cycles(config), 2 * config.size) - 1
+    return max(1, min(together, room))
 
 
 @dataclass(frozen=True)
@@ -181,11 +215,9 @@ class _Scheduler:
             if group.layout is not None:
                 self._recur(machine, group)
                 continue
-            for number in range(len(group.strips)):
-                strip = self._strip(machine, group, number)
-                is_first, is_last = number == 0, number == len(group.strips) - 1
-                for run in self._runs(group.operations):
-                    self._operate(run, strip, is_first, is_last)
+            strips = [self._strip(machine, group, number) for number in range(len(group.strips))]
+            for number, run in self._order(group):
+                self._operate(run, strips[number], number == 0, number == len(strips) - 1)
         return list_schedule(tasks.tasks, config)
 
     def _recur(self, machine: Machine, group: Group) -> None:
@@ -215,10 +247,23 @@ class _Scheduler:
         region = group.strips[number]
         return Strip(
             machine=machine,
-            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size),
+            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size, group.rings),
             sources={name: self.places[name] for name in group.sources},
             targets={name: self.places[name] for name in group.targets},
         )
+
+    def _order(self, group: Group) -> Iterator[tuple[int, range]]:
+        """Numbers of strips, each with the operations to do for it next.
+
+        In waves, strip s of operation n comes in wave s + n: between the end of a strip in one operation and its
+        beginning in the next one lies other work.
+        """
+        runs, strips = self._runs(group.operations), len(group.strips)
+        if not group.waves:
+            yield from itertools.product(range(strips), runs)
+            return
+        for wave in range(strips + len(runs) - 1):
+            yield from ((wave - n, run) for n, run in enumerate(runs) if 0 <= wave - n < strips)
 
     def _runs(self, operations: range) -> list[range]:
         """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
@@ -240,29 +285,32 @@ class _Scheduler:
             permutation_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
         elif not is_alone:
             emission, parts = self._convolution(index, strip, is_first, is_last)
-            touches = [emission.touch(pieces) for pieces in parts]
-            for number, pieces in enumerate(parts):
-                emission.band(pieces)
-                if self._may_alternate(run):
+            touches = [emission.touch(section) for section in parts] if len(run) > 1 else []
+            for number, section in enumerate(parts):
+                emission.section(section)
+                if len(run) > 1 and self._may_alternate(run):
                     deferred.advance(touches[number + 1 :])
         deferred.advance(())
+        strip.flush()
 
     def _convolution(
         self, index: int, strip: Strip, is_first: bool, is_last: bool
-    ) -> tuple[ConvolutionTasks, list[tuple[Piece, ...]]]:
-        """What makes the tasks of a convolution, and its bands."""
+    ) -> tuple[ConvolutionTasks, list[Section]]:
+        """What makes the tasks of a convolution, and its sections."""
         operation = self.network.operations[index]
         source = strip.buffers[operation.sources[0]].tensor
         numbers = list(self.weights.tiles)
-        parts = bands(
-            operation,
-            strip.buffers[operation.target].region,
-            operation.window.outputs(source.height, source.width),
-            self.config,
-            ramp=is_first and index == numbers[0],
-            taper=is_last and index == numbers[-1],
-        )
         tiles, first_tile = self.weights.tiles[index], self.weights.first[index]
+        region, plane = strip.buffers[operation.target].region, operation.window.outputs(source.height, source.width)
+        parts = sections(
+            operation,
+            region,
+            plane,
+            tiles,
+            self.config,
+            is_first=is_first and index == numbers[0],
+            is_last=is_last and index == numbers[-1],
+        )
         return ConvolutionTasks(index, operation, tiles, first_tile, strip), parts
 
     def _chunks(self, index: int, strip: Strip) -> Iterator[Chunk]:
