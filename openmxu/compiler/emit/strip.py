@@ -16,7 +16,7 @@ from openmxu.compiler.emit.emitter import ParameterSets
 from openmxu.compiler.emit.tasks import Rows, TaskList
 from openmxu.compiler.ir.operations import Operation, Result
 from openmxu.compiler.plan.buffers import Buffer, HostPlace
-from openmxu.compiler.plan.staging import fetch_cycles
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
 __all__ = ["Elements", "Machine", "Strip", "Tables", "has_table"]
 
@@ -132,7 +132,7 @@ class Strip:
                 continue
             first, last = first + int(missing[0]), first + int(missing[-1]) + 1
             # Neighbours come along where a plane has few rows.
-            if buffer.tensor.positions > 1 or buffer.plane_elements < _READ_ROWS // 2:
+            if buffer.tensor.positions > 1 or buffer.plane_elements <= _READ_ROWS // 2:
                 last = max(last, min(first + _READ_ROWS, buffer.elements))
             first, count, address = next(buffer.runs(first, last, place, self.config.size))
             for other in range(first % buffer.period, buffer.elements, buffer.period):
@@ -151,9 +151,11 @@ class Strip:
         else:
             self.flush()
         self._waiting = (name, start, stop)
-        short = buffer.rows(start, stop - start).count < _WRITE_ROWS and fetch_cycles(self.config) < _WRITE_ROWS
-        # Short planes that lie next to each other here and there; the last one waits for nothing.
-        if not short or buffer.ring or count < buffer.plane_elements or buffer.elements - stop < _WRITE_ROWS // 4:
+        waiting_rows, left = buffer.rows(start, stop - start).count, buffer.elements - stop
+        short = waiting_rows < _WRITE_ROWS and fetch_cycles(self.config) < _WRITE_ROWS
+        # Short planes that lie next to each other here and there; the last one does not wait for many others.
+        is_end = left == 0 or (left < _WRITE_ROWS // 4 and waiting_rows * row_cycles(self.config) >= _WRITE_ROWS // 2)
+        if not short or buffer.ring or count < buffer.plane_elements or is_end:
             self.flush()
 
     def flush(self) -> None:

@@ -42,8 +42,8 @@ class KernelTiles:
         How the bytes are read.
     parts : int16 arrays of the shape of the weights
         As in :func:`~openmxu.compiler.emit.weights.byte_parts`.
-    together
-        Output tiles of the first group: they are summed up side by side, plane by plane. All others follow one by one.
+    together, following
+        Output tiles of the first group and of each other one: they are summed up side by side, plane by plane.
     """
 
     operation: Convolution
@@ -51,6 +51,7 @@ class KernelTiles:
     parts: tuple[NDArray[np.int16], ...]
     size: int
     together: int = 1
+    following: int = 1
 
     @property
     def tiles(self) -> int:
@@ -60,7 +61,8 @@ class KernelTiles:
     @property
     def groups(self) -> list[range]:
         """Output tiles that are summed up side by side."""
-        return [range(self.together), *(range(tile, tile + 1) for tile in range(self.together, self.tiles))]
+        starts = range(self.together, self.tiles, self.following)
+        return [range(self.together), *(range(start, min(start + self.following, self.tiles)) for start in starts)]
 
     def steps(self, group: range) -> Iterator[Step]:
         """The weight tiles of a group in the order of use, plane by plane."""
@@ -136,7 +138,7 @@ def _overlap(first: int, count: int, other: int, other_count: int) -> range:
     return range(max(first, other), min(first + count, other + other_count))
 
 
-def kernel_tiles(operation: Convolution, size: int, together: int = 1) -> KernelTiles:
+def kernel_tiles(operation: Convolution, size: int, together: int = 1, following: int = 1) -> KernelTiles:
     """Find bytes for the weights of a convolution."""
     format, parts = byte_parts(operation.weights)
-    return KernelTiles(operation, format, tuple(parts), size, together)
+    return KernelTiles(operation, format, tuple(parts), size, together, following)

@@ -11,7 +11,8 @@ from openmxu.compiler.emit.tiles import KernelTiles
 from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.buffers import Region
-from openmxu.compiler.plan.staging import fetch_cycles, load_cycles, row_cycles
+from openmxu.compiler.plan.ramp import Ramp
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
 __all__ = ["Piece", "Section", "bands", "sections"]
 
@@ -101,36 +102,38 @@ def sections(
     plane: tuple[int, int],
     tiles: KernelTiles,
     config: Config,
+    ramp: Ramp,
     *,
     is_first: bool,
     is_last: bool,
 ) -> list[Section]:
     """Every group of output tiles of every band.
 
-    Where the array rather than the activation unit is the limit of a matrix product, it begins with few rows of the
-    first tile only, and ends with few rows of the last one.
-
     Parameters
     ----------
     is_first, is_last
         Whether the array does nothing before this strip, or nothing behind it.
     """
-    startup = is_first and tiles.together > 1
-    has_few_rows = is_first and len(strip.images) < 3 * (config.size + fetch_cycles(config))
-    cut_last = is_last and plane == (1, 1) and (has_few_rows or (tiles.limits(config) and len(tiles.groups) > 1))
-    ramp, taper = is_first and not startup, is_last and not cut_last
+    startup, halves = is_first and ramp.startup, is_last and ramp.halves
     # One group is summed up while another is activated.
     shares = tiles.together + 1
     if plane == (1, 1) and tiles.count() < config.column_groups * tiles.tiles:
         shares = 3
-    parts = bands(operation, strip, plane, config, ramp=ramp, taper=taper, parts=shares)
+    parts = bands(
+        operation,
+        strip,
+        plane,
+        config,
+        ramp=is_first and not startup,
+        taper=is_last and not halves,
+        parts=shares,
+    )
     result = [Section(pieces, group) for pieces in parts for group in tiles.groups]
     if is_first:
         first = result[0]
         rows = max(_STARTUP_ROWS, -(-len(first.pieces) // _STARTUP_PARTS)) if startup else 0
-        early = plane == (1, 1) and _waits_for_parameters(tiles, len(first.pieces), config)
-        result[0] = Section(first.pieces, first.tiles, rows, early)
-    if cut_last:
+        result[0] = Section(first.pieces, first.tiles, rows, ramp.parameters_first)
+    if halves:
         result += _tapered(result.pop(), len(list(tiles.steps(tiles.groups[-1]))), config)
     return result
 
@@ -147,12 +150,6 @@ def _tapered(section: Section, steps: int, config: Config) -> Iterator[Section]:
         pieces = section.pieces[start : start + count]
         yield dataclasses.replace(section, pieces=pieces) if start == 0 else Section(pieces, section.tiles)
         start += count
-
-
-def _waits_for_parameters(tiles: KernelTiles, positions: int, config: Config) -> bool:
-    """Whether activating so many positions, loads included, takes longer than summing them up."""
-    activation = tiles.tiles * (load_cycles(config, 1) + positions * config.column_groups)
-    return activation > tiles.count() * max(positions, _STARTUP_ROWS, fetch_cycles(config))
 
 
 def _units(pooling: Window | None, strip: Region, plane: tuple[int, int], limit: int) -> Iterator[Piece]:
@@ -190,8 +187,8 @@ def _sizes(total: int, limit: int, config: Config, ramp: bool, taper: bool) -> I
     head: list[int] = []
     tail: list[int] = []
     for wanted, part in ((ramp, head), (taper, tail)):
-        size = max(_STARTUP_ROWS, config.size + fetch_cycles(config))
-        while wanted and size < config.accumulator_rows // 4 and sum(head) + sum(tail) + 2 * size <= total:
+        size = config.size + fetch_cycles(config)
+        while wanted and 2 * size < limit and sum(head) + sum(tail) + 2 * size <= total:
             part.append(size)
             size *= 2
     middle = total - sum(head) - sum(tail)

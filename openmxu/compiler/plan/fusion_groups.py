@@ -20,7 +20,7 @@ from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.plan.buffers import Region
 from openmxu.compiler.plan.costs import Costs
 from openmxu.compiler.plan.slots import Slot, image_slots, slot_of
-from openmxu.compiler.plan.staging import fetch_cycles
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
 
@@ -31,6 +31,9 @@ _STRIPS = 8
 
 _OUTPUTS = 6
 """Output planes of a matrix product in the unified buffer at a time, where not all of them have room."""
+
+_DISPATCH_CYCLES = 6
+"""For one instruction."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Group:
         which would otherwise wait until the one before it is activated.
     rings
         For each tensor of which only some planes are in the unified buffer at a time, their number.
+    together
+        Output tiles of a matrix product that are summed up side by side, each time that its input is read.
     """
 
     operations: range
@@ -70,6 +75,7 @@ class Group:
     layout: Layout | None = None
     waves: bool = False
     rings: Mapping[str, int] = field(default_factory=dict)
+    together: int = 1
 
 
 def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
@@ -204,7 +210,8 @@ class _Planner:
     def _product(self, index: int) -> Group | None:
         """A matrix product of more rows than fit, with only a few planes of the output in the unified buffer at a time.
 
-        Where rows are long, only a few planes of the input are there either: they are read anew for each output tile.
+        Where rows are long, only a few planes of the input are there either: they are read anew for each group of
+        output tiles, which are as many as multiply a plane for longer than it takes to read it.
         """
         operation = self.network.operations[index]
         if not self._is_product(operation):
@@ -212,20 +219,41 @@ class _Planner:
         (source,), target = operation.sources, operation.target
         planes = -(-self.network.tensors[source].channels // self.config.size)
         item, ahead = self.network.tensors[target].item, self.config.command_queue_depth + 2
-        choices = []
-        for slots, inputs, outputs in ((2, planes, _OUTPUTS), (1, ahead, 2), (1, 2, 2), (1, 1, 1)):
-            rows = inputs + outputs * item
-            choices.append((min(self.batch, self.available // (slots * rows)), slots, inputs, outputs, rows))
-        wanted = min(self.batch, max(2 * self.config.size, fetch_cycles(self.config)))
-        choice = next((choice for choice in choices if choice[0] >= wanted), max(choices, key=lambda choice: choice[0]))
-        images, slots, inputs, outputs, rows = choice
-        if images == 0:
+        size, accumulators = self.config.size, self.config.accumulator_rows
+        tiles = -(-operation.outputs // size)
+        # Slots, planes of input and output, output tiles side by side, and the images for which they have room.
+        ways = [(2, planes, _OUTPUTS, 1, self.available // (2 * (planes + _OUTPUTS * item)))]
+        for inputs, outputs in ((ahead, 2), (2, 2), (1, 1)):
+            room = self.available // (inputs + outputs * item)
+            if room:
+                ways += [
+                    (1, inputs, outputs, together, min(room, accumulators // (2 * together)))
+                    for together in range(1, min(tiles, accumulators // 2) + 1)
+                ]
+                break
+
+        def cycles(way: tuple[int, ...]) -> int:
+            """Reading, computing or dispatch, whichever takes longest; the first of equal ways is the best one."""
+            _, inputs, _, together, room = way
+            strips = -(-self.batch // room)
+            images = -(-self.batch // strips)
+            bands = strips * -(-images // (accumulators // 2))
+            reading = self.batch * row_cycles(self.config)
+            tile = max(self.batch, bands * max(size, fetch_cycles(self.config)))
+            if inputs == planes:
+                return planes * max(reading, tiles * tile)
+            groups = [len(part) for part in _parts(tiles, together)]
+            return planes * sum(max(reading, group * tile, strips * (group + 1) * _DISPATCH_CYCLES) for group in groups)
+
+        ways = [way for way in ways if way[-1] > 0]
+        if not ways:
             return None
-        images = -(-self.batch // -(-self.batch // images))
+        slots, inputs, outputs, together, room = min(ways, key=cycles)
+        images = -(-self.batch // -(-self.batch // room))
         strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
-        slot = Slot(images * rows, {target: 0, source: images * outputs * item})
+        slot = Slot(images * (inputs + outputs * item), {target: 0, source: images * outputs * item})
         group = self._group(range(index, index + 1), strips, slot, slots)
-        return dataclasses.replace(group, rings={source: inputs, target: outputs})
+        return dataclasses.replace(group, rings={source: inputs, target: outputs}, together=together)
 
     def _group(self, operations: range, strips: tuple[Region, ...], slot: Slot, slots: int) -> Group | None:
         """A group with so many slots, or one for each strip where there are fewer; ``None`` where they do not fit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.isa import Instruction
 from openmxu.compiler.emit.activate import element_chunks, pooling_chunks
 from openmxu.compiler.emit.constants import Constants
 from openmxu.compiler.emit.convolve import ConvolutionTasks
@@ -31,13 +33,13 @@ from openmxu.compiler.plan.bands import Section, sections
 from openmxu.compiler.plan.buffers import HostPlace
 from openmxu.compiler.plan.fusion_groups import Group, plan_groups
 from openmxu.compiler.plan.packing import pack_inputs
+from openmxu.compiler.plan.ramp import Ramp, fastest
 from openmxu.compiler.plan.slots import strip_buffers
-from openmxu.compiler.plan.staging import fetch_cycles, plan_staging, row_cycles
+from openmxu.compiler.plan.staging import plan_staging
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
-from openmxu.compiler.recurrent.layout import Layout
 from openmxu.host_tensor import HostTensor
 from openmxu.program import Program
 
@@ -59,15 +61,23 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     kept = KeptRows.of(network, images, staging.rows, config)
     groups = plan_groups(network, images, kept.end, config)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    weights = _Weights.of(network, layouts, images, config)
     places, host_bytes = _place_tensors(network, groups, constants, images, config.size)
-    memory = weights.bytes()
+    weights_of = functools.cache(lambda together: _Weights.of(network, groups, together, config))
+
+    def attempt(ramp: Ramp) -> _Attempt:
+        weights = weights_of(ramp.together)
+        scheduler = _Scheduler(network, groups, weights, constants, staging, kept, places, config, ramp)
+        return _Attempt(scheduler.code(), weights)
+
+    first = network.operations[0]
+    is_convolution = isinstance(first, Convolution)
+    best = fastest(attempt, first, config) if is_convolution else attempt(Ramp())
+    code, memory = best.code, best.weights.bytes()
     check_addresses(host_bytes, memory.size, config)
 
     def placed(port: Port) -> HostTensor:
         return dataclasses.replace(port.host, offset=places[port.tensor].address)
 
-    code = _Scheduler(network, groups, weights, constants, staging, kept, places, config).code()
     return Program(
         config=config,
         batch=batch,
@@ -116,20 +126,23 @@ class _Weights:
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, layouts: Mapping[int, Layout], batch: int, config: Config) -> _Weights:
+    def of(cls, network: Network, groups: Sequence[Group], together: int, config: Config) -> _Weights:
+        """The weights where the first convolution sums up ``together`` output tiles side by side."""
+        starts = {group.operations.start: group for group in groups}
         tiles, first, selections = {}, {}, {}
         memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
             first[index] = len(memory)
             if isinstance(operation, Convolution):
-                together = _together(operation, batch, config) if index == 0 else 1
-                tiles[index] = kernel_tiles(operation, config.size, together)
+                following = starts[index].together if index in starts else 1
+                is_ramp = index == 0 and following == 1
+                tiles[index] = kernel_tiles(operation, config.size, together if is_ramp else following, following)
                 memory += tiles[index].bytes()
             if isinstance(operation, Permutation):
                 selections[index] = Selections(operation, network.tensors, config.size)
                 memory += selections[index].bytes()
             if isinstance(operation, Recurrent):
-                memory += weight_tiles(operation, layouts[index])
+                memory += weight_tiles(operation, starts[index].layout)
         return cls(tiles, first, selections, tuple(memory))
 
     def bytes(self) -> NDArray[np.uint8]:
@@ -138,21 +151,17 @@ class _Weights:
         return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
 
 
-def _together(operation: Convolution, batch: int, config: Config) -> int:
-    """Output tiles to sum up side by side, so that reading a plane takes no longer than multiplying it."""
-    tiles = -(-operation.outputs // config.size)
-    planes = -(-operation.weights.shape[1] // config.size)
-    if operation.groups > 1 or not operation.window.is_point:
-        return 1
-    # The activation unit can catch up later, so one tile more hides what reading loses between planes.
-    together = row_cycles(config) + 1
-    if planes < 2 * config.column_groups:
-        return 1
-    if tiles <= together:
-        # Bands that grow hide reading as well, where there are rows enough.
-        return tiles if batch < 3 * (config.size + fetch_cycles(config)) else 1
-    room = config.accumulator_rows // max(fetch_cycles(config), 2 * config.size) - 1
-    return max(1, min(together, room))
+@dataclass(frozen=True)
+class _Attempt:
+    """A program, and the weights that it is for."""
+
+    code: Code
+    weights: _Weights
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Of the program."""
+        return self.code.instructions
 
 
 @dataclass(frozen=True)
@@ -201,6 +210,7 @@ class _Scheduler:
     kept: KeptRows
     places: Mapping[str, HostPlace]
     config: Config
+    ramp: Ramp
 
     def code(self) -> Code:
         """The program, ended by Halt."""
@@ -218,7 +228,7 @@ class _Scheduler:
             strips = [self._strip(machine, group, number) for number in range(len(group.strips))]
             for number, run in self._order(group):
                 self._operate(run, strips[number], number == 0, number == len(strips) - 1)
-        return list_schedule(tasks.tasks, config)
+        return list_schedule(tasks.tasks, config, spare=self.ramp.spare)
 
     def _recur(self, machine: Machine, group: Group) -> None:
         """The tasks of a recurrent cell."""
@@ -308,6 +318,7 @@ class _Scheduler:
             plane,
             tiles,
             self.config,
+            self.ramp,
             is_first=is_first and index == numbers[0],
             is_last=is_last and index == numbers[-1],
         )
