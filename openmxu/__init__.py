@@ -2,7 +2,7 @@
 
 from openmxu.arch import Config
 from openmxu.compiler import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError, compile
-from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang
+from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, NotLoadedError
 from openmxu.devices import UnknownDeviceError, open_device
 from openmxu.program import InputError, Program
 from openmxu.program_file import ProgramFileError
@@ -19,6 +19,7 @@ __all__ = [
     "DeviceHang",
     "InputError",
     "ModelError",
+    "NotLoadedError",
     "ProfileError",
     "Program",
     "ProgramFileError",

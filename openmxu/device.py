@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,12 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import Counter, Event
 from openmxu.arch.faults import FAULT_DESCRIPTIONS, FaultCode
 from openmxu.arch.isa import Instruction
+from openmxu.state import write_states
 
-__all__ = ["Device", "DeviceError", "DeviceFault", "DeviceHang", "Snapshot"]
+if TYPE_CHECKING:
+    from openmxu.program import Program
+
+__all__ = ["Device", "DeviceError", "DeviceFault", "DeviceHang", "NotLoadedError", "Snapshot"]
 
 
 class DeviceError(Exception):
@@ -48,6 +53,10 @@ class DeviceHang(DeviceError):
     """A device made no progress; the message names the waiting unit."""
 
 
+class NotLoadedError(DeviceError):
+    """A device was asked to run, but no program has been loaded."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The contents of a device's memories that a program can see.
@@ -63,12 +72,86 @@ class Snapshot:
 
 
 class Device(abc.ABC):
-    """A device that executes programs: interpreter, simulated RTL or board. A context manager.
+    """A device that runs programs: interpreter, simulated RTL or board. A context manager.
 
-    Memories and configuration registers keep their contents from one program to the next.
+    :meth:`load` and :meth:`run` are for compiled models, :meth:`execute` is for bare instructions. Memories and
+    configuration registers keep their contents from one program to the next.
     """
 
     config: Config
+    _program: Program | None = None
+    _image: NDArray[np.uint8]
+    """Host memory of the loaded program, uint8."""
+
+    def load(self, program: Program) -> None:
+        """Put instructions, weights and constants of a program into the device's memory, for any number of runs.
+
+        The program replaces the one that was loaded; if it is the same object, nothing is transferred. It stays loaded
+        until another one is, also after :meth:`execute`, :meth:`reset`, :meth:`scrub`, and a run that failed.
+
+        Raises
+        ------
+        openmxu.program.InputError
+            The program was compiled for another configuration; the one that was loaded stays.
+        ValueError
+            The program does not fit into the device's memory; no program is loaded.
+        DeviceError
+            The device failed; no program is loaded.
+        """
+        if program is self._program:
+            return
+        program.check_device(self)
+        self._program, self._image = None, program.host_memory()
+        self._place(program)
+        self._program = program
+
+    def run(
+        self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], *, keep_states: bool = False
+    ) -> dict[str, NDArray[Any]]:
+        """Compute the outputs of the loaded program; only inputs and outputs are transferred.
+
+        Parameters
+        ----------
+        inputs
+            The only input, or every input by name, each of shape (any batch, *shape); the batch is another dimension
+            where the input's ``batch_axis`` says so. A batch larger than the program's takes several executions; the
+            last one is padded with zeros.
+        keep_states
+            Begin with the states that the device holds rather than with 0. The batch is then at most the program's. See
+            :class:`~openmxu.session.Session`.
+
+        Returns
+        -------
+        Outputs by name, each of shape (batch, *shape).
+
+        Raises
+        ------
+        NotLoadedError
+            No program is loaded.
+        openmxu.program.InputError
+            An input does not fit; the message says what was expected and what was found.
+        DeviceError
+            The device failed.
+        """
+        program = self._program
+        if program is None:
+            raise NotLoadedError("no program is loaded: call load(program) before run(inputs)")
+
+        def execute(values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+            if program.states and not keep_states:
+                write_states(self, program.states, {})
+            program.store_inputs(values, self._image)
+            self._run_loaded(program)
+            return program.load_outputs(self._image)
+
+        return program.compute(inputs, execute, most=program.batch if keep_states else None)
+
+    def _place(self, program: Program) -> None:
+        """Transfer a program and ``_image``. Devices in this process use both where they are."""
+
+    def _run_loaded(self, program: Program) -> None:
+        """Run the loaded program once, from the inputs in ``_image`` to the outputs there."""
+        self.execute(program.instructions, self._image, program.weights)
 
     @abc.abstractmethod
     def execute(
@@ -77,7 +160,7 @@ class Device(abc.ABC):
         host_memory: NDArray[np.uint8],
         weight_memory: NDArray[np.uint8],
     ) -> list[Event]:
-        """Run ``program`` until it has ended.
+        """Run bare instructions until they have ended; the loaded program stays loaded.
 
         Parameters
         ----------
@@ -118,7 +201,7 @@ class Device(abc.ABC):
 
     @abc.abstractmethod
     def scrub(self) -> None:
-        """Clear all memories and everything that :meth:`reset` clears, between one user's programs and the next
+        """Clear the core's memories and everything that :meth:`reset` clears, between one user's programs and the next
         one's."""
 
     def close(self) -> None:

@@ -149,6 +149,10 @@ class HostTensor:
         """Bytes in host memory."""
         return -(-self.lanes // size) * size * self.rows(batch) * np.dtype(self.stored).itemsize
 
+    def place(self, batch: int, size: int) -> slice:
+        """Its bytes in host memory for ``batch`` elements."""
+        return slice(self.offset, self.offset + self.extent(batch, size))
+
     def to_rows(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of shape (batch, *shape) as (batch, positions, columns), not packed."""
         batch = len(values)
@@ -186,14 +190,14 @@ class HostTensor:
         stored = np.dtype(self.stored).newbyteorder("<")
         padded = np.zeros((rows, planes * size), stored)
         padded[:, : self.lanes] = pixels.reshape(rows, self.lanes)
-        target = memory[self.offset : self.offset + padded.nbytes].reshape(planes, rows, stored.itemsize, size)
+        target = memory[self.place(batch, size)].reshape(planes, rows, stored.itemsize, size)
         target[:] = padded.view(np.uint8).reshape(rows, planes, size, stored.itemsize).transpose(1, 0, 3, 2)
 
     def load(self, memory: NDArray[np.uint8], batch: int, size: int) -> NDArray[Any]:
         """Read an output of shape (batch, *shape) from host memory."""
         rows, planes = self.rows(batch), -(-self.columns // size)
         item = np.dtype(self.stored).itemsize
-        source = memory[self.offset : self.offset + self.extent(batch, size)].reshape(planes, rows, item, size)
+        source = memory[self.place(batch, size)].reshape(planes, rows, item, size)
         packed = np.ascontiguousarray(source.transpose(1, 0, 3, 2)).reshape(rows, planes * size * item)
         values = packed.view(np.dtype(self.stored).newbyteorder("<")).astype(self.stored)[:, : self.columns]
         return self.from_integers(self.from_rows(values.reshape(batch, self.positions, self.columns)))

@@ -7,7 +7,7 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 from openmxu.program_format import ARRAYS, decode, encode
 from openmxu.session import Session
-from openmxu.state import State, write_states
+from openmxu.state import State
 
 __all__ = ["InputError", "Program"]
 
@@ -101,20 +101,7 @@ class Program:
     states: tuple[State, ...] = ()
 
     def run(self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Compute the model's outputs.
-
-        Parameters
-        ----------
-        device
-            A device with the program's configuration.
-        inputs
-            The only input, or every input by name, each of shape (any batch, *shape); the batch is another dimension
-            where the input's ``batch_axis`` says so. A batch larger than the program's takes several executions; the
-            last one is padded with zeros. States are 0 at the beginning of each.
-
-        Returns
-        -------
-        Outputs by name, each of shape (batch, *shape).
+        """Load the program unless it is loaded already, and run it: :meth:`Device.load` and :meth:`Device.run`.
 
         Raises
         ------
@@ -123,7 +110,8 @@ class Program:
         openmxu.device.DeviceError
             The device failed.
         """
-        return self._run(device, inputs, begins=True)
+        device.load(self)
+        return device.run(inputs)
 
     def session(self, device: Device) -> Session:
         """A session of executions that keep the states; states are 0 only at the beginning of the first one.
@@ -137,38 +125,79 @@ class Program:
         """
         return Session(self, device)
 
-    def continue_run(
-        self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]
+    def compute(
+        self,
+        inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
+        execute: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+        *,
+        most: int | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """As :meth:`run`, but states are those that the device's last execution has left; for :class:`Session`.
+        """Compute the outputs: the host's stages here, the device's part with ``execute``; for :meth:`Device.run`.
+
+        Parameters
+        ----------
+        inputs
+            As of :meth:`Device.run`.
+        execute
+            One execution: from the device's inputs by name, of up to ``batch`` elements, to its outputs, of ``batch``.
+        most
+            Batch elements that the states on the device are for; ``None`` if it need not keep them.
 
         Raises
         ------
         InputError
-            As :meth:`run` does, and where the inputs have more batch elements than the program.
-        openmxu.device.DeviceError
-            The device failed.
+            An input does not fit, or has more than ``most`` batch elements.
         """
-        return self._run(device, inputs, begins=False)
-
-    def _run(
-        self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], begins: bool
-    ) -> dict[str, NDArray[Any]]:
-        self.check_device(device)
         values = self.check_inputs(inputs)
         values = {spec.name: np.moveaxis(values[spec.name], spec.batch_axis, 0) for spec in self.inputs}
         count = len(next(iter(values.values())))
-        if not begins and count > self.batch:
-            raise InputError(f"states are there for {self.batch} batch elements, but the inputs have {count}")
+        if most is not None and count > most:
+            raise InputError(f"states are there for {most} batch elements, but the inputs have {count}")
         try:
             if self.before is not None:
                 values |= self.before.run(values)
-            values |= self._run_device(device, values, begins)
+            values |= self._compute_device_part(values, execute)
             if self.after is not None:
                 values |= self.after.run(values)
         except HostStageError as error:
             raise InputError(str(error)) from None
         return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
+
+    def _compute_device_part(
+        self,
+        values: Mapping[str, NDArray[Any]],
+        execute: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+    ) -> dict[str, NDArray[Any]]:
+        given = {tensor.name: values[tensor.name] for tensor in self.device_inputs}
+        count = len(next(iter(given.values())))
+        parts = [
+            execute({name: array[start : start + self.batch] for name, array in given.items()})
+            for start in range(0, count, self.batch)
+        ]
+        return {
+            tensor.name: np.concatenate([part[tensor.name] for part in parts])[:count]
+            if parts
+            else np.zeros((0, *tensor.shape), tensor.dtype)
+            for tensor in self.device_outputs
+        }
+
+    def host_memory(self) -> NDArray[np.uint8]:
+        """A new host memory, uint8, (host_bytes,): the constants, and zeros elsewhere."""
+        memory = np.zeros(self.host_bytes, np.uint8)
+        memory[self.constants_offset : self.constants_offset + len(self.constants)] = self.constants
+        return memory
+
+    def store_inputs(self, values: Mapping[str, NDArray[Any]], memory: NDArray[np.uint8]) -> None:
+        """Write the device's inputs to host memory, padded with zeros to ``batch`` elements."""
+        for tensor in self.device_inputs:
+            array = values[tensor.name]
+            padded = np.zeros((self.batch, *tensor.shape), tensor.dtype)
+            padded[: len(array)] = array
+            tensor.store(padded, memory, self.config.size)
+
+    def load_outputs(self, memory: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+        """The device's outputs in host memory by name, each of shape (batch, *shape)."""
+        return {tensor.name: tensor.load(memory, self.batch, self.config.size) for tensor in self.device_outputs}
 
     def check_device(self, device: Device) -> None:
         """Check that a device has the program's configuration.
@@ -206,22 +235,6 @@ class Program:
                 raise InputError(f"state {name!r} must be {wanted}, not {array.dtype} of shape {array.shape}")
             moved[name] = np.moveaxis(array, spec.batch_axis, 0)
         return moved
-
-    def _run_device(self, device: Device, values: Mapping[str, NDArray[Any]], begins: bool) -> dict[str, NDArray[Any]]:
-        given = {tensor.name: values[tensor.name] for tensor in self.device_inputs}
-        count = len(next(iter(given.values())))
-        parts: list[dict[str, NDArray[Any]]] = []
-        for start in range(0, count, self.batch):
-            part = {name: array[start : start + self.batch] for name, array in given.items()}
-            if self.states and begins:
-                write_states(device, self.states, {})
-            parts.append(self._execute(device, part))
-        return {
-            tensor.name: np.concatenate([part[tensor.name] for part in parts])
-            if parts
-            else np.zeros((0, *tensor.shape), tensor.dtype)
-            for tensor in self.device_outputs
-        }
 
     def executions(self, count: int) -> int:
         """How often the program runs for ``count`` batch elements."""
@@ -290,16 +303,3 @@ class Program:
         if len({given[spec.name].shape[spec.batch_axis] for spec in self.inputs}) != 1:
             raise InputError("all inputs must have the same batch")
         return given
-
-    def _execute(self, device: Device, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        host = np.zeros(self.host_bytes, np.uint8)
-        host[self.constants_offset : self.constants_offset + len(self.constants)] = self.constants
-        count = 0
-        for tensor in self.device_inputs:
-            array = inputs[tensor.name]
-            count = len(array)
-            padded = np.zeros((self.batch, *tensor.shape), tensor.dtype)
-            padded[:count] = array
-            tensor.store(padded, host, self.config.size)
-        device.execute(self.instructions, host, self.weights)
-        return {tensor.name: tensor.load(host, self.batch, self.config.size)[:count] for tensor in self.device_outputs}

@@ -20,8 +20,9 @@ __all__ = ["Session"]
 class Session:
     """A program and a device that keeps its states: each :meth:`run` continues from the states of the one before.
 
-    States lie in the unified buffer. To run another program on the device in between, save them with :meth:`states` and
-    restore them with :meth:`reset`.
+    The program is loaded when the session begins. States lie in the unified buffer. To run another program on the
+    device in between, save them with :meth:`states` and restore them with :meth:`reset`; the next :meth:`run` loads the
+    session's program again.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class Session:
     def __init__(self, program: Program, device: Device) -> None:
         if not program.states:
             raise ValueError("the program keeps no state; openmxu.compile makes one that does if it is given states")
-        program.check_device(device)
+        device.load(program)
         self._program = program
         self._device = device
         self.reset()
@@ -69,5 +70,6 @@ class Session:
         return {name: np.moveaxis(array, 0, specs[name].batch_axis) for name, array in found.items()}
 
     def run(self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Compute the outputs of the next inputs, of at most the program's batch; see :meth:`Program.run`."""
-        return self._program.continue_run(self._device, inputs)
+        """Compute the outputs of the next inputs, of at most the program's batch; see :meth:`Device.run`."""
+        self._device.load(self._program)
+        return self._device.run(inputs, keep_states=True)

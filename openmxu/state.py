@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.isa import Instruction, format_named
-from openmxu.device import Device
 from openmxu.host_tensor import HostTensor
+
+if TYPE_CHECKING:
+    from openmxu.device import Device
 
 __all__ = ["State", "read_states", "write_states"]
 

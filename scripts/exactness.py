@@ -43,7 +43,7 @@ import openmxu
 from openmxu.device import Device
 from scripts.random_models import FAMILIES, Case, Family, make_model, random_bytes, reference
 
-__all__ = ["Comparison", "Tally", "compare", "main", "random_bytes", "reference"]
+__all__ = ["Comparison", "Totals", "compare", "main", "random_bytes", "reference"]
 
 OUTPUTS = {"interpreter": 100_000, "verilator": 10_000}
 MODELS = {"interpreter": 512, "verilator": 1}  # 512 models cover every zero point
@@ -74,7 +74,7 @@ class Comparison:
 
 
 @dataclass
-class Tally:
+class Totals:
     """Sums over the models of one family."""
 
     models: int = 0
@@ -152,10 +152,10 @@ class _Campaign:
         self._stack = stack
         self._devices: dict[int, Device] = {}
 
-    def run(self, family: Family) -> Tally:
-        options, tally = self._options, Tally()
+    def run(self, family: Family) -> Totals:
+        options, totals = self._options, Totals()
         task = self._progress.add_task(family.name, total=options.outputs)
-        for number in self._numbers(tally):
+        for number in self._numbers(totals):
             # In 512 models, every zero point occurs with both of two sizes.
             size = options.size[(number + number // 256) % len(options.size)]
             case = family.case(options.seed, number)
@@ -164,25 +164,25 @@ class _Campaign:
             except Exception as error:
                 if options.model is not None:
                     raise
-                tally.failed += 1
+                totals.failed += 1
                 self._tell(family, number, size, case, f"{type(error).__name__}: {error}")
                 continue
-            tally.add(result)
+            totals.add(result)
             if result.largest > family.tolerance:
-                tally.failed += 1
+                totals.failed += 1
                 text = f"{result.differing} of {result.outputs} outputs differ, by up to {result.largest}"
                 self._tell(family, number, size, case, text)
-            self._progress.update(task, completed=min(tally.outputs, options.outputs))
+            self._progress.update(task, completed=min(totals.outputs, options.outputs))
         self._progress.remove_task(task)
-        return tally
+        return totals
 
-    def _numbers(self, tally: Tally) -> Iterator[int]:
+    def _numbers(self, totals: Totals) -> Iterator[int]:
         options = self._options
         if options.model is not None:
             yield options.model
             return
         number = 0
-        while (tally.outputs < options.outputs or tally.models < options.models) and tally.failed < STOP_AFTER:
+        while (totals.outputs < options.outputs or totals.models < options.models) and totals.failed < STOP_AFTER:
             yield number
             number += 1
 
@@ -217,12 +217,12 @@ def main() -> int:
     with Progress(TextColumn("{task.description:32}"), *columns, console=console) as progress, ExitStack() as stack:
         campaign = _Campaign(options, progress, stack)
         for name in options.family:
-            tally = campaign.run(FAMILIES[name])
-            passed &= tally.passed
-            outputs = max(tally.outputs, 1)
+            totals = campaign.run(FAMILIES[name])
+            passed &= totals.passed
+            outputs = max(totals.outputs, 1)
             print(
-                f"{name:32}{tally.models:8}{tally.outputs:10}{tally.varied / outputs:8.0%}{tally.differing:8}"
-                f"{tally.differing / outputs:11.5%}{tally.largest:9}{'' if tally.passed else '  FAILED'}",
+                f"{name:32}{totals.models:8}{totals.outputs:10}{totals.varied / outputs:8.0%}{totals.differing:8}"
+                f"{totals.differing / outputs:11.5%}{totals.largest:9}{'' if totals.passed else '  FAILED'}",
                 flush=True,
             )
     return 0 if passed else 1

@@ -66,14 +66,14 @@ class Row:
 
     name: str
     provoked: int = 0
-    told: int = 0
+    reported: int = 0
     recovered: int = 0
     wrong: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
         """Whether it was provoked at all, and reported and recovered from each time."""
-        return 0 < self.provoked == self.told == self.recovered
+        return 0 < self.provoked == self.reported == self.recovered
 
 
 class StoppedError(Exception):
@@ -156,7 +156,7 @@ def core_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[Ro
             (fault,) = case.faults()
             row.provoked += fault[1] is code
             difference = pair.difference(case)
-            row.told += difference is None
+            row.reported += difference is None
             recovery = pair.recovers(int(rng.integers(1 << 40)))
             row.recovered += recovery is None
             row.wrong += [text for text in (difference, recovery) if text]
@@ -231,7 +231,7 @@ def shell_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[R
             except DeviceFault as fault:
                 right = (fault.code, fault.index) == (trouble.code, trouble.index)
                 right = right and isinstance(fault, DeviceBusError) == (trouble.code is FaultCode.BUS_ERROR)
-                row.told += right
+                row.reported += right
                 row.wrong += [] if right else [str(fault)]
             else:
                 row.wrong.append("no fault")
@@ -245,7 +245,7 @@ def shell_faults(pair: Pair, times: int, rng: np.random.Generator) -> Iterator[R
 
 
 def resets(pair: Pair, count: int, rng: np.random.Generator) -> Row:
-    """Random programs that are reset in a random cycle; ``told`` counts those that had not ended by then."""
+    """Random programs that are reset in a random cycle; ``reported`` counts those that had not ended before."""
     row = Row("RESET in any cycle")
     while row.provoked < count:
         pair.reset()
@@ -256,7 +256,7 @@ def resets(pair: Pair, count: int, rng: np.random.Generator) -> Row:
                 outcome(pair.rtl, program, case.host_memory.copy(), case.weight_memory)
         except StoppedError:
             row.provoked += 1
-            row.told += 1
+            row.reported += 1
             pair.transport.cycles = None
             pair.rtl.reset()
             pair.reset()
@@ -281,8 +281,8 @@ def _random_word(rng: np.random.Generator) -> Instruction:
 
 
 def random_words(pair: Pair, count: int, rng: np.random.Generator) -> Row:
-    """Random words, each a program; ``told`` counts those whose outcome is the interpreter's, ``recovered`` those that
-    leave all other bytes alone."""
+    """Random words, each a program; ``reported`` counts those with the same outcome as on the interpreter,
+    ``recovered`` those that change no other bytes of memory."""
     row = Row("random words")
     host = np.arange(1 << 12, dtype=np.uint32).astype(np.uint8)
     region = pair.transport.region(MemoryKind.HOST)
@@ -294,7 +294,7 @@ def random_words(pair: Pair, count: int, rng: np.random.Generator) -> Row:
         case = Case(CONFIG, words, host, host, number)
         row.provoked += 1
         difference = pair.difference(case)
-        row.told += difference is None
+        row.reported += difference is None
         rest = np.frombuffer(pair.transport.read_memory(MemoryKind.HOST, region.base + used, region.size - used), "u1")
         outside = bool((rest != GUARD).any())
         row.recovered += not outside
@@ -315,10 +315,10 @@ def main(arguments: list[str] | None = None) -> int:
     rng = np.random.default_rng(options.seed)
     pair = Pair(options.seed)
     rows: list[Row] = []
-    print(f"{'fault':44}{'provoked':>10}{'told':>8}{'recovered':>11}")
+    print(f"{'fault':44}{'provoked':>10}{'reported':>10}{'recovered':>11}")
 
     def report(row: Row) -> None:
-        print(f"{row.name:44}{row.provoked:10,}{row.told:8,}{row.recovered:11,}", flush=True)
+        print(f"{row.name:44}{row.provoked:10,}{row.reported:10,}{row.recovered:11,}", flush=True)
         rows.append(row)
 
     for faults in (core_faults, shell_faults):
@@ -327,7 +327,7 @@ def main(arguments: list[str] | None = None) -> int:
     report(resets(pair, options.resets, rng))
     row = random_words(pair, options.words, rng)
     print(
-        f"{row.provoked:,} random words: {row.provoked - row.told:,} end otherwise than on the interpreter, "
+        f"{row.provoked:,} random words: {row.provoked - row.reported:,} end otherwise than on the interpreter, "
         f"{row.provoked - row.recovered:,} write outside the windows, 0 hang"
     )
     rows.append(row)

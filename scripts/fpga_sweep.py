@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace, rows: Sequence[Row], committed: dict[str, 
                 failed = True
                 console.print(f"fpga_sweep: error: {row.name}: {error}", markup=False, highlight=False)
                 continue
-            for line in _told(row, old, new, options.percent):
+            for line in _summary(row, old, new, options.percent):
                 print(line, flush=True)
             if not options.compare:
                 # Write after each row, so that an interrupted sweep keeps its results.
@@ -94,7 +94,7 @@ def _result(
     return result_of(made.report, key)
 
 
-def _told(row: Row, old: dict[str, Any] | None, new: dict[str, Any], percent: float) -> list[str]:
+def _summary(row: Row, old: dict[str, Any] | None, new: dict[str, Any], percent: float) -> list[str]:
     if new is old:
         return [f"{row.name}: up to date"]
     return list(moved(row, old, new, percent)) or [f"{row.name}: nothing moved by more than {percent:g} %"]

@@ -40,13 +40,18 @@ def main() -> int:
     ):
         transport = SerialTransport(open_port(wire.port), wire.port, timeout=0.1, attempts=100)
         with MappedDevice(transport) as device:
+            device.load(program)
             start = time.perf_counter()
-            (logits,) = program.run(device, images).values()
+            statistics, transferred = transport.statistics, []
+            for _ in range(options.runs):
+                before = statistics.bytes_sent + statistics.bytes_received
+                (logits,) = device.run(images).values()
+                transferred.append(transport.statistics.bytes_sent + transport.statistics.bytes_received - before)
             seconds = time.perf_counter() - start
-            statistics = transport.statistics
         damages = dict(wire.damages)
         damaged, frames, cycles = sum(damages.values()), wire.frames, board.cycles
     print(f"an array of {config.size} × {config.size}, {len(images)} images, {seconds:.1f} s, {cycles:,} cycles")
+    print(f"bytes sent and received by the driver, run by run: {', '.join(f'{count:,}' for count in transferred)}")
     print(f"frames on the wire: {frames:,}, damaged: {damaged:,} ({damaged / frames:.2%}), seed {options.seed}")
     for name in sorted(damages):
         print(f"  {name}: {damages[name]:,}")
@@ -62,6 +67,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=4, help="S of the array (default %(default)s)")
     parser.add_argument("--images", type=int, default=360, help="how many, at most 360 (default %(default)s)")
     parser.add_argument("--batch", type=int, help="images of one execution (default all)")
+    parser.add_argument("--runs", type=int, default=1, help="of all these images (default %(default)s)")
     parser.add_argument("--corrupt", type=float, default=0.01, help="part of the frames (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of what happens to which frame (default %(default)s)")
     return parser.parse_args()

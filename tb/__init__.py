@@ -3,7 +3,7 @@
 __all__ = ["CONFIG_VARIABLE", "SEED_VARIABLE"]
 
 CONFIG_VARIABLE = "OPENMXU_TESTBENCH_CONFIG"
-"""Environment variable by which a simulation is told the parameters of its configuration, as JSON."""
+"""Environment variable that passes the parameters of the configuration to a simulation, as JSON."""
 
 SEED_VARIABLE = "OPENMXU_TESTBENCH_SEED"
-"""Environment variable with another seed than 1 for all random choices of the testbenches."""
+"""Environment variable that replaces the default seed, 1, of all random choices in the testbenches."""

@@ -1,4 +1,4 @@
-"""The bench around a unit: clock, reset, and agents that drive its ports and watch them, once per cycle."""
+"""The bench around a unit: clock, reset, and agents that drive and sample its ports once per cycle."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tb import CONFIG_VARIABLE
 __all__ = ["CONFIG", "STALLS", "Agent", "Bench", "Sink", "Source", "random_generator"]
 
 CONFIG = Config(**json.loads(os.environ[CONFIG_VARIABLE]))
-"""Sizes of the units under test."""
+"""Configuration of the units under test."""
 
 STALLS = cocotb.parametrize(idle=[0.0, 0.6], backpressure=[0.0, 0.6])
-"""Runs a test with every pair of: how probably a source pauses, and a sink does, in each cycle."""
+"""Runs a test with every combination of the probabilities that a source and a sink pause in a cycle."""
 
 Port = LogicObject | LogicArrayObject
 
@@ -34,10 +34,10 @@ def random_generator() -> np.random.Generator:
 
 
 class Agent:
-    """Something that takes part in every cycle."""
+    """Base class of everything that samples or drives ports in every cycle."""
 
     def sample(self) -> None:
-        """Look at the ports at the end of the cycle."""
+        """Sample the ports at the end of the cycle."""
 
     def drive(self) -> None:
         """Set the ports for the next cycle."""
@@ -63,14 +63,14 @@ class Bench:
 
     @classmethod
     async def start(cls, dut: HierarchyObject, unit: str) -> Bench:
-        """Start the clock and reset the rack. Inputs are the test's to set, before the next edge."""
+        """Start the clock and reset the rack. The test must set the inputs before the next edge."""
         bench = cls(dut, unit)
         Clock(dut.clk, 2, unit="ns").start()
         await bench.reset()
         return bench
 
     async def reset(self) -> None:
-        """Reset the rack, while no agent has anything to do."""
+        """Reset the rack; all agents must be idle."""
         self._dut.rst.value = 1
         for _ in range(2):
             await self._edge
@@ -81,11 +81,11 @@ class Bench:
         return getattr(self._dut, f"{self._unit}__{name}")
 
     def find(self, name: str) -> Port | None:
-        """The same, or ``None`` where a stream is always valid or always ready."""
+        """Like :meth:`port`, but ``None`` if there is none: streams that are always valid or ready lack that port."""
         return getattr(self._dut, f"{self._unit}__{name}", None)
 
     def add(self, agent: Agent) -> None:
-        """Let ``agent`` take part from the next cycle on."""
+        """Let ``agent`` take part from the current cycle on."""
         self._agents.append(agent)
         self.next_cycle = self.cycle
         agent.drive()
@@ -106,9 +106,9 @@ class Bench:
         return Sink(self, name, backpressure, on_transfer, may_take)
 
     async def step(self) -> None:
-        """One clock cycle."""
+        """Advance by one clock cycle."""
         await self._edge
-        # What is read now is what the registers saw, and what is written now they see at the next edge.
+        # Values read now are those that the registers sampled; values written now are sampled at the next edge.
         for agent in self._agents:
             agent.sample()
         self.next_cycle = self.cycle + 1
@@ -117,19 +117,19 @@ class Bench:
         self.cycle = self.next_cycle
 
     async def steps(self, cycles: int) -> None:
-        """Several clock cycles."""
+        """Advance by several clock cycles."""
         for _ in range(cycles):
             await self.step()
 
     async def until(self, condition: Callable[[], bool], limit: int = 20_000) -> None:
-        """Cycle until ``condition`` holds; fails after ``limit`` cycles."""
+        """Advance until ``condition`` holds; fails after ``limit`` cycles."""
         end = self.cycle + limit
         while not condition():
             assert self.cycle < end, f"{self._unit} did not finish in {limit} cycles"
             await self.step()
 
     async def play(self, inputs: Mapping[str, Sequence[int]], outputs: Iterable[str]) -> dict[str, list[int]]:
-        """Drive ports with one value per cycle; returns what other ports show at the end of each of those cycles."""
+        """Drive ports with one value per cycle; returns the values of other ports at the end of each cycle."""
         drives = [(self.port(name), values) for name, values in inputs.items()]
         (cycles,) = {len(values) for values in inputs.values()}
         watched = [(self.port(name), []) for name in outputs]
@@ -144,12 +144,12 @@ class Bench:
 
 
 class Source(Agent):
-    """Drives a stream: holds each payload until it is taken, and shows random payloads while it has none to offer.
+    """Drives a stream: holds each payload until it is transferred, and drives random payloads while not valid.
 
     Attributes
     ----------
     sent, times
-        Payloads taken, and the cycles in which they were.
+        Payloads transferred, and the cycles in which they were.
     """
 
     def __init__(self, bench: Bench, name: str, idle: float) -> None:
@@ -169,14 +169,14 @@ class Source(Agent):
         self._queue.extend(payloads)
 
     def clear(self) -> None:
-        """Forget what has not been taken, and withdraw what is offered."""
+        """Discard all queued payloads and withdraw the one that is offered."""
         self._queue.clear()
         self._offers = False
         self._valid.value = 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything has been taken."""
+        """Whether all payloads have been transferred."""
         return not self._queue
 
     def sample(self) -> None:
@@ -194,14 +194,14 @@ class Source(Agent):
 
 
 class Sink(Agent):
-    """Takes what a stream offers, and checks that valid and payload hold until it does.
+    """Accepts payloads of a stream, and checks that valid and payload hold until the transfer.
 
     Attributes
     ----------
     received, times
-        Payloads taken, and the cycles in which they were.
+        Payloads transferred, and the cycles in which they were.
     may_take
-        Asked in each cycle; while it says no, nothing is taken.
+        Called in each cycle; while it returns false, nothing is accepted.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class Sink(Agent):
         bench.add(self)
 
     def release(self) -> None:
-        """Let a payload that is offered be withdrawn in the next cycle."""
+        """Allow the payload that is offered to be withdrawn in the next cycle."""
         self._held = None
 
     def sample(self) -> None:

@@ -1,4 +1,4 @@
-"""Builds of the racks: Verilog, Verilator, cocotb; each is made once and shared by every process that tests."""
+"""Builds of the racks with Verilator and cocotb; each is made once and shared by all test processes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _SOURCES = ("rtl", "openmxu/arch", "tb/cells.py", "tb/rack.py")
 
 _DESIGN = "rack.v"
 _PORTS = "ports.vlt"
-"""Makes the top's ports public. cocotb's own choice, every signal, takes many times as long to compile and to run."""
+"""Makes the top's ports public. With cocotb's default, all signals, a build compiles and runs many times slower."""
 
 _VERILATOR_OPTIONS = (
     *("--no-public-flat-rw", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing"),
     *("-Wno-fatal", "--output-split", "0"),
 )
-# The tests run for seconds, so compiling fast counts for more than fast code. The other values are those of the machine
-# on which the Verilator package was built, and have to be replaced.
+# The tests run for seconds, so fast compilation matters more than fast code. The remaining variables default to values
+# of the machine on which the Verilator package was built, and have to be replaced.
 _MAKE_VARIABLES = {
     "CXX": "g++",
     "LINK": "g++",
@@ -51,11 +51,11 @@ _MAKE_VARIABLES = {
 
 
 def built_rack(kind: str, config: Config) -> Path:
-    """The folder of a built rack; builds it if nobody has yet, or waits for the process that does."""
+    """The folder of a built rack. Builds it if necessary, or waits for another process that is building it."""
     runtime = _built(f"runtime-{_fingerprint(())}", _write_empty)
 
     def write(directory: Path) -> None:
-        # Imported here because a build that is there already needs no Amaranth.
+        # Imported here because using an existing build needs no Amaranth.
         from openmxu.rtl.fpga.verilog import to_verilog
         from tb.rack import Rack
 
@@ -66,10 +66,10 @@ def built_rack(kind: str, config: Config) -> Path:
 
 @contextlib.contextmanager
 def tool_environment(**variables: str) -> Iterator[None]:
-    """The environment in which cocotb's runner finds Verilator, and make the given variables."""
+    """Environment in which cocotb's runner finds Verilator; ``variables`` are passed to make."""
     tools = find_toolchain()
     before = dict(os.environ)
-    # A build started by make must not take part in that make's job control.
+    # A build started by make must not take part in the job control of that make.
     for name in [name for name in os.environ if name.startswith("MAKE")]:
         del os.environ[name]
     os.environ["PATH"] = os.pathsep.join([str(tools.verilator_root / "bin"), os.environ["PATH"]])
@@ -87,9 +87,9 @@ def _write_empty(directory: Path) -> None:
 
 
 def _built(name: str, write: Callable[[Path], None], runtime: Path | None = None) -> Path:
-    """A folder of the cache that holds the model of the design that ``write`` writes.
+    """The folder in the cache with the model of the design that ``write`` writes.
 
-    Verilator's own library takes longer to compile than the units do; it is taken from the build in ``runtime``.
+    Verilator's own library takes longer to compile than the units, so it is taken from the build in ``runtime``.
     """
     directory = _CACHE / name
     directory.parent.mkdir(parents=True, exist_ok=True)

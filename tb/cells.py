@@ -1,4 +1,4 @@
-"""Blocks of FPGAs as hardware of our own: what takes the place of an instance in simulations and proofs."""
+"""Amaranth models that replace instances of FPGA blocks in simulations and proofs."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["OnTarget", "UnknownCellError"]
 
 
 class UnknownCellError(Exception):
-    """There is no model of a block, or not for its parameters."""
+    """A block has no model, or its parameters are not supported by the model."""
 
 
 class OnTarget(Elaboratable):
-    """A component as it is elaborated for a target, with models in place of the target's blocks.
+    """A component elaborated for a target, with the target's blocks replaced by models.
 
     Parameters
     ----------
     component
-        What is elaborated.
+        Component to elaborate.
     target
-        What for.
+        Target to elaborate it for.
     """
 
     def __init__(self, component: wiring.Component, target: Target) -> None:
@@ -34,7 +34,7 @@ class OnTarget(Elaboratable):
 
     @property
     def component(self) -> wiring.Component:
-        """What is elaborated; its ports are those of the hardware."""
+        """The component; its ports are those of the hardware."""
         return self._component
 
     def elaborate(self, platform: object) -> Fragment:
@@ -51,14 +51,14 @@ def _with_models(fragment: Fragment) -> Fragment:
 
 
 def _input(cell: Instance, port: str, width: int | None = None) -> Value:
-    """What is connected to an input, or to one that has a port for each bit; zeros where nothing is."""
+    """The value connected to an input, or to an input with a separate port for each bit; 0 if unconnected."""
     if width is not None:
         return Cat(_input(cell, f"{port}{place}") for place in range(width))
     return cell.ports[port][0] if port in cell.ports else Const(0)
 
 
 def _clocked(cell: Instance, parameter: str) -> bool:
-    """Whether a register of a block is used; its only clock is that of the domain."""
+    """Whether a register of a block is enabled; its only supported clock is that of the domain."""
     clock = cell.parameters.get(parameter, "NONE")
     if clock not in ("NONE", "CLK0"):
         raise UnknownCellError(f"{parameter} of a {cell.type} must be NONE or CLK0, not {clock!r}")
@@ -66,7 +66,7 @@ def _clocked(cell: Instance, parameter: str) -> bool:
 
 
 def _mult18x18d(cell: Instance) -> Module:
-    """ECP5: 18 × 18 bits, with registers of its own for factors and product. Resets are not modelled."""
+    """ECP5: 18 × 18 bits, with optional registers for factors and product. Resets are not modelled."""
     m = Module()
     if _clocked(cell, "REG_PIPELINE_CLK") or "RST0" in cell.ports:
         raise UnknownCellError("no model of a MULT18X18D with a pipeline register or a reset")
@@ -85,7 +85,7 @@ def _mult18x18d(cell: Instance) -> Module:
         factor = Signal(18, name=f"factor_{port.lower()}")
         m.d.comb += factor.eq(_input(cell, port, 18))
         factor = register(f"input{port.lower()}", factor)
-        # The sign takes the way of its factor; here it is constant.
+        # The block has registers for the signs too; they are not needed here, because the signs are constant.
         factors.append(Mux(_input(cell, f"SIGNED{port}"), factor.as_signed(), factor))
     product = Signal(36)
     m.d.comb += product.eq(factors[0] * factors[1])
@@ -104,12 +104,12 @@ _MAC16_SETTINGS = {
     "TOPADDSUB_LOWERINPUT": 1,
     "BOTADDSUB_LOWERINPUT": 1,
 }
-"""The only ones that are modelled, besides registers for factors; all other parameters are 0."""
+"""The supported settings, besides registers for the factors; all other parameters must be 0."""
 
 
 def _sb_mac16(cell: Instance) -> Module:
-    """iCE40: twice 8 × 8 bits, unsigned, with registers for the products, which are added or subtracted, and for the
-    factors if there are any."""
+    """iCE40: two unsigned 8 × 8-bit products, registered and then added or subtracted; registers for the factors are
+    optional."""
     m = Module()
     settings = {name: Const.cast(value).value for name, value in cell.parameters.items()}
     others = {name: value for name, value in settings.items() if value and name not in ("A_REG", "B_REG")}
@@ -137,12 +137,12 @@ def _sb_mac16(cell: Instance) -> Module:
 
 
 def _sb_spram256ka(cell: Instance) -> Module:
-    """iCE40: 16 bits wide, one access in a cycle. After a write it offers what nobody should use."""
+    """iCE40: 16 bits wide, one access per cycle. In the cycle after a write, the output is deliberately wrong data."""
     m = Module()
     if _input(cell, "MASKWREN").value != 0b1111:
         raise UnknownCellError("no model of an SB_SPRAM256KA that writes parts of a word")
     address = Cat(_input(cell, "ADDRESS"))
-    # Only as deep as the address reaches.
+    # Unconnected (constant) upper address bits make the memory smaller.
     *parts, unused = cell.ports["ADDRESS"][0].parts
     depth = 1 << len(Cat(parts)) if isinstance(unused, Const) else 1 << len(address)
     m.submodules.memory = memory = Memory(shape=16, depth=depth, init=[])
@@ -161,7 +161,7 @@ def _sb_spram256ka(cell: Instance) -> Module:
 
 
 def _ccu2c(cell: Instance) -> Module:
-    """ECP5: two bits of a carry chain, each with a LUT4 that propagates the carry and a LUT2 that makes one."""
+    """ECP5: two bits of a carry chain, each with a LUT4 that propagates the carry and a LUT2 that generates it."""
     if any(cell.parameters[f"INJECT1_{half}"] != "NO" for half in (0, 1)):
         raise UnknownCellError("no model of a CCU2C that injects a carry")
     m = Module()

@@ -1,4 +1,4 @@
-"""What the test suite checks with programs on the simulated core, for scripts that change the core or watch it."""
+"""The checks that the test suite makes with programs on the simulated core, for scripts that modify or observe it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tb.lockstep.campaign import DEFAULT_COUNT, DEFAULT_SEED, VERILATED, verilat
 __all__ = ["Check", "Options", "checks", "configurations"]
 
 Options = Mapping[str, object]
-"""Keyword arguments of :class:`VerilatedDevice` that a check adds to its own."""
+"""Additional keyword arguments for the :class:`VerilatedDevice` of a check."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that the suite checks.
+    """One check of the suite.
 
     Attributes
     ----------
     name
-        Which it is.
+        Name for reports.
     run
-        Tells in one line what is wrong with devices that are made with the given options, or ``None``.
+        Runs the check on devices made with the given options. Returns one line about the failure, or ``None``.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Check:
 
 
 def configurations(sizes: Iterable[int]) -> list[Config]:
-    """Those configurations of the suite's lockstep tests that have one of the sizes."""
+    """The configurations of the suite's lockstep tests that have one of the sizes."""
     return [config for config in VERILATED if config.size in sizes]
 
 
 def checks(config: Config) -> list[Check]:
-    """Everything that the suite checks with programs on the simulated core of a configuration; quick checks first."""
+    """All checks with programs on the simulated core of a configuration; quick ones first."""
     random = (case for case in cases(DEFAULT_SEED, DEFAULT_COUNT, VERILATED) if case.config == config)
     every = [
         Check("layers", functools.partial(_layers, config)),
@@ -70,7 +70,7 @@ def checks(config: Config) -> list[Check]:
 
 @dataclass(frozen=True)
 class _Step:
-    """What the interpreter leaves behind after a call of ``execute``."""
+    """State of the interpreter after a call of ``execute``."""
 
     outcome: list[Event] | DeviceFault
     host_memory: NDArray[np.uint8]
@@ -78,7 +78,7 @@ class _Step:
 
 
 class _Replay:
-    """A device that does again what the interpreter did with a case: the reference for every run of it."""
+    """Replays the recorded results of the interpreter for a case, as the reference for several runs of it."""
 
     def __init__(self, steps: list[_Step]) -> None:
         self._steps = iter(steps)
@@ -138,11 +138,11 @@ def _pairs(config: Config, options: Options) -> str | None:
 def _compare(measure: Callable, config: Config, known: dict, options: Options) -> None:
     measured = measure(config, options)
     for name, value in measured.items():
-        assert value == known[name], f"{name}: other cycles than are written down"
+        assert value == known[name], f"{name}: cycles differ from the expected ones"
 
 
 def _raises(function: Callable, *arguments: object) -> str | None:
-    """What is wrong according to a function that raises; it gets the options last."""
+    """The message of an exception raised by ``function``, whose last argument must be the options; or ``None``."""
     try:
         function(*arguments)
     except (AssertionError, DeviceError) as error:

@@ -1,4 +1,4 @@
-"""A device in cocotb: the core between bus models, driven through the same protocol as every other device."""
+"""A device in cocotb: the core between bus models, with the same interface as every other device."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from tb.models.payloads import pack, unpack
 __all__ = ["CocotbDevice"]
 
 STATUS_FAULTED = 0b10
-"""The STATUS register when a fault has stopped the core and no unit works."""
+"""Value of the STATUS register when a fault has stopped the core and all units are idle."""
 
 _PATIENCE = 100_000
-"""Cycles after which a program that has not ended hangs."""
+"""Cycles after which a program that has not ended is considered hung."""
 
 
 class CocotbDevice(Device):
     """The core with stream sources and sinks and memories around it.
 
-    The methods of :class:`~openmxu.device.Device` block, so they are called in a function that ``cocotb.task.bridge``
-    has wrapped.
+    The methods of :class:`~openmxu.device.Device` block, so call them in a function that ``cocotb.task.bridge`` has
+    wrapped.
 
     Parameters
     ----------
     bench
-        A bench that has just started.
+        A bench that has just been started.
     stall
-        How probably every stream pauses in a cycle, on the side of the bus models; with the same probability a memory
-        takes its time.
+        Probability that a stream pauses in a cycle, on the side of the bus models; memories answer late with the same
+        probability.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class CocotbDevice(Device):
 
     @classmethod
     async def start(cls, dut: HierarchyObject, stall: float) -> CocotbDevice:
-        """Reset the core of a rack and put it between bus models."""
+        """Reset the core of a rack and connect it to bus models."""
         return cls(await Bench.start(dut, "core"), stall)
 
     @resume
@@ -102,9 +102,9 @@ class CocotbDevice(Device):
         return list(self._events)
 
     async def _recover(self) -> None:
-        """After a fault the core drops the rest of what it is given, and begins anew when the host says so."""
+        """After a fault the core drops the remaining instructions; CLEAR_FAULT lets it start again."""
         await self.bench.until(lambda: self._instructions.is_empty)
-        assert await self._read(Management.STATUS) == STATUS_FAULTED, "after a fault, faulted and nothing else"
+        assert await self._read(Management.STATUS) == STATUS_FAULTED, "after a fault, STATUS must show FAULTED only"
         self._write(Management.COMMAND, 1 << Command.CLEAR_FAULT)
         await self.bench.until(lambda: self._management.is_empty)
 
@@ -153,7 +153,7 @@ class CocotbDevice(Device):
 
     @resume
     async def reset(self) -> None:
-        """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
+        """Clear configuration registers and queued weights, as after power-on; memories keep their contents."""
         await self.bench.reset()
 
     @resume

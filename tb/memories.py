@@ -26,7 +26,7 @@ def _burst(address_width: int, payload: int, data_bytes: int, length: int) -> tu
 
 
 class ReadMemory:
-    """Serves a read port; a burst's data comes after a random latency, with pauses.
+    """Serves a read port; the data of a burst follows after a random latency, with pauses.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ReadMemory:
         while self._waiting and self._waiting[0][0] <= self._bench.cycle:
             _, address, beats = self._waiting.popleft()
             for place in range(address, address + beats * self._data_bytes, self._data_bytes):
-                # Bytes behind the memory's end are anything.
+                # Bytes beyond the end of the memory are random.
                 beat = bytearray(random.randbytes(self._data_bytes))
                 known = self.memory[place : place + self._data_bytes].tobytes()
                 beat[: len(known)] = known
@@ -128,7 +128,7 @@ class WriteMemory:
 
 
 class RowReader(Agent):
-    """Unified buffer behind a unit's read port: each row exactly ``latency`` cycles after its request was taken."""
+    """Unified buffer behind a unit's read port: returns each row exactly ``latency`` cycles after its request."""
 
     def __init__(self, bench: Bench, name: str, rows: NDArray[np.uint8], latency: int, stall: float) -> None:
         self._valid, self._payload = bench.port(f"{name}__response__valid"), bench.port(f"{name}__response__payload")
@@ -139,7 +139,7 @@ class RowReader(Agent):
         self.requests = bench.sink(f"{name}__request", stall, on_transfer=self._accept)
 
     def _accept(self, address: int) -> None:
-        # Called while this cycle is sampled, after `sample` of this agent: the row is for the cycle after the next.
+        # Called after `sample` of this agent in the same cycle, so the last entry is that of this cycle.
         assert address < len(self._rows), f"row {address} is outside the unified buffer"
         self._pipeline[-1] = row_of(self._rows[address])
 
@@ -158,7 +158,7 @@ class RowWriter:
     Attributes
     ----------
     written
-        Addresses in the order of writing.
+        Addresses in the order in which they were written.
     """
 
     def __init__(self, bench: Bench, name: str, rows: NDArray[np.uint8], stall: float) -> None:

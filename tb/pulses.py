@@ -1,4 +1,4 @@
-"""Watches a port that is set for one cycle whenever something is done."""
+"""Monitor of a port that pulses for one cycle whenever an operation finishes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Pulses(Agent):
     Parameters
     ----------
     is_right
-        Called in each of them with the new count, after the ports of agents that were added before have been looked
-        at; tells whether the pulse comes at the right time.
+        Called at each pulse with the new count, after all agents that were added earlier have sampled their ports;
+        returns whether a pulse is expected in this cycle.
 
     Attributes
     ----------
     count
-        Pulses up to now.
+        Number of pulses so far.
     """
 
     def __init__(self, bench: Bench, name: str, is_right: Callable[[int], bool] = lambda count: True) -> None:

@@ -1,4 +1,4 @@
-"""Test racks: what is compiled for the testbenches, several units side by side in one build."""
+"""Test racks: the designs that are compiled for the testbenches, with several units side by side in one build."""
 
 from __future__ import annotations
 
@@ -118,20 +118,20 @@ WRITERS = ("results", "host")
 """Writers of the unified buffer under test, highest priority first."""
 
 BEAT_BYTES = (4, 8, 16)
-"""Bus widths that row packers and unpackers are tested with, whatever the configuration's own."""
+"""Bus widths with which row packers and unpackers are tested, independent of the configuration."""
 
 ROWS_WIDTH = 5
 LANE_WIDTH = 2
-"""Bits of the number of rows of a run of those packers and unpackers."""
+"""Width in bits of the row count and of the lane number in a run of those packers and unpackers."""
 
 FIFO_DEPTHS = (1, 2, 5)
-"""Depths that the stream FIFO is tested with."""
+"""Depths with which the stream FIFO is tested."""
 
 ROWS_IN_FLIGHT = 3
-"""Results that activation sequencer and result writer under test have room for."""
+"""Number of results for which the activation sequencer and result writer under test have room."""
 
 FAR_OUTPUTS = 2100
-"""Outputs of the walks below; 255 positions apart, the last one lies beyond 2**19."""
+"""Outputs of the walks below; with 255 positions between two outputs, the last one lies beyond 2**19."""
 
 FAR_WALKS = {
     name: walk_layout(address_width=10, most_rows=40, most_outputs=FAR_OUTPUTS, windows=windows)
@@ -140,37 +140,37 @@ FAR_WALKS = {
 """Layouts of walks over a small plane that reach far beyond it."""
 
 AXI_ADDRESS_WIDTH = 18
-"""Bits of an address of the AXI units under test."""
+"""Address width in bits of the AXI units under test."""
 
 AXI_DATA_BYTES = (4, 16, 64)
-"""Bus widths that they are tested with: 256 beats of the first are less than 4 KiB, of the second just as much."""
+"""Bus widths in bytes with which they are tested: 256 beats of the first are less than 4 KiB, of the second 4 KiB."""
 
 AXI_CLIENTS = ("first", "second")
 """Clients of the read manager under test."""
 
 SMALL_FETCHER_BYTES = (4, 16)
-"""Bus widths that the small program fetcher is tested with."""
+"""Bus widths in bytes with which the small program fetcher is tested."""
 
 MOST_BEATS = 4000
-"""Of requests for bursts."""
+"""Maximum number of beats in a request for bursts."""
 
 FETCHER_DEPTH = 8
-"""Instructions that the program fetcher under test holds."""
+"""Number of instructions that the program fetcher under test holds."""
 
 EVENT_QUEUE_DEPTHS = (0, 3)
-"""Events that the event queues under test hold."""
+"""Number of events that the event queues under test hold."""
 
 WATCHDOG_GRAIN = 8
-"""Of the coarse watchdog under test, in cycles."""
+"""Resolution in cycles of the coarse watchdog under test."""
 
 RETRANSMIT_CYCLES = 3000
-"""Of the serial link under test."""
+"""Retransmission timeout of the serial link under test."""
 
 ROUTES = {
     "first": (MessageKind.READ_REGISTER, MessageKind.WRITE_REGISTER),
     "second": (MessageKind.HOST_DATA,),
 }
-"""Of the message router under test."""
+"""Message kinds of each output of the message router under test."""
 
 UART_DIVISORS = (4, 9)
 """Cycles per bit of the UARTs under test."""
@@ -332,18 +332,18 @@ RACKS: dict[str, Callable[[Config], dict[str, Unit]]] = {
     "serial": _serial_units,
     "axi_shell": lambda config: {"axi": Top(config)},
 }
-"""The units of each build, by name."""
+"""The units of each rack, by name."""
 
 
 class Rack(wiring.Component):
-    """Units beside each other, sharing only clock and reset; port ``p`` of unit ``u`` is port ``u__p``.
+    """Units side by side that share only clock and reset; port ``p`` of unit ``u`` is port ``u__p``.
 
     Parameters
     ----------
     kind
         A key of :data:`RACKS`.
     config
-        Sizes of the units.
+        Configuration of the units.
     """
 
     def __init__(self, kind: str, config: Config) -> None:

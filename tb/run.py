@@ -1,4 +1,4 @@
-"""Runs cocotb tests on a rack and tells what failed."""
+"""Runs cocotb tests on a rack and reports failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOG_LINES = 60
 class TestbenchError(AssertionError):
     """A cocotb test failed, or a module of tests ran none."""
 
-    __test__ = False  # no test class, whatever pytest makes of its name
+    __test__ = False  # keeps pytest from collecting it as a test class
 
 
 def run(kind: str, config: Config, modules: Sequence[str], directory: Path) -> int:
@@ -36,9 +36,9 @@ def run(kind: str, config: Config, modules: Sequence[str], directory: Path) -> i
     config
         Its configuration.
     modules
-        Modules below ``tb`` with cocotb tests.
+        Modules with cocotb tests, relative to ``tb``.
     directory
-        Where results and log are left.
+        Folder for results and log.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def run(kind: str, config: Config, modules: Sequence[str], directory: Path) -> i
                 extra_env={
                     CONFIG_VARIABLE: json.dumps(config.as_dict()),
                     "COCOTB_LOG_LEVEL": "INFO",
-                    # pytest shows the values in failed assertions of these files; to prepare others takes seconds.
+                    # pytest shows the values in failed assertions of these files; rewriting more files takes seconds.
                     "COCOTB_REWRITE_ASSERTION_FILES": "tb/*.py",
                     "PYTHONWARNINGS": "error",
                 },

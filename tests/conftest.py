@@ -1,7 +1,7 @@
-"""Settings that every test shares, and which tests are run when.
+"""Settings for all tests, and the selection of tests that are run.
 
-``make check`` runs what needs no built hardware, ``make test`` all but what is slow, ``make test-all`` everything. A
-test is marked ``slow`` where it stands; what is marked ``build`` is listed here, by file.
+``make check`` runs tests without built hardware, ``make test`` all except slow ones, ``make test-all`` all. Slow tests
+have the mark ``slow`` in their files; the files whose tests get the mark ``build`` are listed here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import settings
 import openmxu.sim.verilator.cache
 import tb.build
 
-# Deadlines measure the machine, not the code: a first call may compile or import for seconds.
+# No deadlines: they depend on the machine, and a first call may compile or import for seconds.
 settings.register_profile("openmxu", deadline=None, print_blob=True)
 settings.load_profile("openmxu")
 
@@ -46,17 +46,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _builds(item.path):
             item.add_marker("build")
-    # First what takes longest: at the end of a run no worker has much left that the others could not take.
+    # Start with the longest tests, so that the workers finish at about the same time.
     items.sort(key=lambda item: not _builds(item.path))
 
 
 _GARBAGE = 1_000_000
-"""Objects, most of them in use, after which Python looks for cycles again."""
+"""Number of objects, most of them in use, after which garbage is collected."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Look for cycles of garbage between tests: within, it would take a third of the time of an elaboration."""
+    """Collect garbage between tests only: during a test it would take a third of the time of an elaboration."""
     gc.disable()
     try:
         return (yield)
@@ -67,7 +67,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_built_unmarked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test of ``make check`` that compiles a model, or that would become slow unnoticed."""
+    """Fail a test without the mark ``build`` that builds hardware, since that would make ``make check`` slow."""
 
     def refuse(*arguments: object, **options: object) -> None:
         pytest.fail(f"{request.node.path.name} builds hardware: name it in BUILDS of {Path(__file__).name}")

@@ -1,4 +1,4 @@
-"""The wheel: what an installation without the repository gets."""
+"""The wheel: contents of an installation without the repository."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def project() -> dict:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """A wheel of a copy of the sources, so that no build leaves files among them."""
+    """A wheel built from a copy of the sources, so that the build leaves no files among them."""
     source = tmp_path_factory.mktemp("source")
     for name in SOURCES:
         path = ROOT / name
@@ -60,7 +60,7 @@ def test_wheel_holds_every_file_of_the_packages(wheel):
 
 
 def test_type_checkers_of_users_read_the_types(wheel):
-    """The mark of PEP 561, which holds for openmxu.rtl and openmxu.sim as well."""
+    """The marker file of PEP 561 also applies to openmxu.rtl and openmxu.sim."""
     assert zipfile.ZipFile(wheel).read("openmxu/py.typed") == b""
 
 

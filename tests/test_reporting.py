@@ -1,4 +1,4 @@
-"""Reports add up to what the hardware counts, and name what is in the way."""
+"""Reports add up to the counters of the hardware, and name the limiting unit."""
 
 from __future__ import annotations
 
@@ -32,21 +32,25 @@ def assert_adds_up(report: Report) -> None:
     assert max(layer.unified_buffer_rows for layer in report.layers) == total.unified_buffer_rows
     for layer in (*report.layers, total):
         assert layer.utilization == pytest.approx(layer.multiply_adds / (report.size**2 * layer.cycles))
-        # The array does nothing else in the cycles that count for a layer.
+        # In a layer's cycles, the array only works for this layer.
         assert layer.busy["array"] <= layer.cycles
         assert layer.utilization <= 1
 
 
 @pytest.mark.parametrize("what", ["product", "convolution"])
-def test_totals_are_what_the_hardware_counts(what: str) -> None:
+def test_totals_equal_the_hardware_counters(what: str) -> None:
     if what == "product":
         program, inputs = gemm(40, 50, 30, CONFIG), gemm_input(40, 50)
     else:
         network = conv_network(11, 20, 13, 12, kernel=3, stride=1, pool=2)
         program, inputs = compile_network(network, CONFIG, 1), conv_input(11, 13, 12)
     with openmxu.open_device("verilator", CONFIG) as device:
-        program.run(device, inputs)
+        device.load(program)
+        first = device.run(inputs)
+        device.clear_counters()
+        again = device.run(inputs)
         counters = device.counters
+    assert all(np.array_equal(again[name], first[name]) for name in first)
     total = openmxu.report(program).total
     assert abs(total.cycles / counters[Counter.CYCLES] - 1) < 0.02
     assert total.busy["array"] == counters[Counter.ARRAY_ACTIVE]
@@ -70,20 +74,20 @@ def test_dense_layers_add_up() -> None:
 
 
 def test_limits() -> None:
-    """Each with a program in which nothing else could be in the way."""
+    """Each limit, with a program in which nothing else can be the limit."""
     assert only_layer(gemm(256, 256, 256, CONFIG)).limit == "array"
-    # A tile for each row.
+    # One tile per row.
     assert only_layer(gemm(1, 512, 512, openmxu.Config.for_size(16))).limit == "weights"
-    # A row of the array's columns takes four cycles of the activation unit, and one of the array.
+    # A row of sums takes four cycles of the activation unit, and one cycle of the array.
     assert only_layer(gemm(2048, 8, 8, CONFIG)).limit == "activation"
-    # Rows of 16 bytes come in two beats; all columns of a row are activated at once.
+    # A row of 16 bytes takes two beats; all columns of a row are activated in the same cycle.
     assert only_layer(gemm(2048, 16, 16, openmxu.Config.for_size(16, activation_lanes=16))).limit == "host"
-    # One row through one tile: everything waits for what is before it.
+    # One row through one tile: each step waits for the step before it.
     assert only_layer(gemm(1, 8, 8, openmxu.Config(activation_lanes=8))).limit == "latency"
 
 
 def test_high_water_mark() -> None:
-    """Parameters, 64 rows in each of two planes of the input, and a place for two parts of the output."""
+    """Parameters, 64 rows in each of two input planes, and room for two parts of the output."""
     assert only_layer(gemm(64, 16, 16, CONFIG)).unified_buffer_rows == 8 * 2 + 2 * 64 + 2 * 64
 
 

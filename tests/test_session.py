@@ -1,4 +1,4 @@
-"""Sessions: states stay in the unified buffer, and executions continue each other."""
+"""Sessions: states remain in the unified buffer from one execution to the next."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def device():
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 @pytest.mark.parametrize("cell", CELLS)
-def test_executions_continue_each_other(cell: str, length: int, device: openmxu.Device):
-    """The same numbers as of a program that hands its states to the host and gets them back."""
+def test_states_persist_between_executions(cell: str, length: int, device: openmxu.Device):
+    """Results equal those of a program that returns its states to the host and gets them back as inputs."""
     model, states = _model(cell, length)
     program = openmxu.compile(model.model(), CONFIG, batch=BATCH, states=states)
     assert [spec.name for spec in program.inputs] == ["x"]
@@ -54,8 +54,8 @@ def test_executions_continue_each_other(cell: str, length: int, device: openmxu.
         assert all(np.array_equal(kept[name], current[name]) for name in current)
 
 
-def test_pieces_make_the_whole(device: openmxu.Device):
-    """A sequence in pieces of two steps ends as it does in one piece of six."""
+def test_pieces_equal_the_whole_sequence(device: openmxu.Device):
+    """A sequence in three pieces of two steps gives the same result as in one piece of six."""
     whole, _ = _model("gru", 6)
     piece, states = _model("gru", 2)
     x = whole.values(BATCH)["x"]
@@ -82,7 +82,7 @@ def test_reset(cell: str, device: openmxu.Device):
     assert np.array_equal(session.run(x)["Y"], second)
 
 
-def test_states_outlive_other_programs_when_they_are_saved(device: openmxu.Device):
+def test_saved_states_survive_other_programs(device: openmxu.Device):
     model, states = _model("lstm", 2)
     program = openmxu.compile(model.model(), CONFIG, batch=BATCH, states=states)
     session, x = program.session(device), model.values(BATCH)["x"]
@@ -94,8 +94,8 @@ def test_states_outlive_other_programs_when_they_are_saved(device: openmxu.Devic
     assert np.array_equal(session.run(x)["Y"], expected)
 
 
-def test_run_begins_anew(device: openmxu.Device):
-    """Without a session every execution begins with zeros, also the second one of a large batch."""
+def test_run_starts_with_zero_states(device: openmxu.Device):
+    """Without a session every execution starts with zero states, including the second one of a large batch."""
     model, states = _model("lstm", 2)
     program = openmxu.compile(model.model(), CONFIG, batch=2, states=states)
     x = model.values(5)["x"]
@@ -105,7 +105,7 @@ def test_run_begins_anew(device: openmxu.Device):
 
 
 def test_two_parts_of_a_batch(device: openmxu.Device):
-    """States whose batch is cut in parts come and go in the right order."""
+    """States of a batch that is divided into parts are transferred in the right order."""
     config = openmxu.Config.for_size(4, accumulator_rows=64, unified_buffer_rows=4096)
     model, states = _model("gru", 2)
     program = openmxu.compile(model.model(), config, batch=20, states=states)
@@ -165,13 +165,13 @@ def test_refusals(device: openmxu.Device):
     ],
     ids=str,
 )
-def test_states_that_are_none(states: dict[str, str], reason: str):
+def test_invalid_states(states: dict[str, str], reason: str):
     model, _ = _model("lstm", 2)
     with pytest.raises(ModelError, match=reason):
         openmxu.compile(model.model(), CONFIG, states=states)
 
 
-def test_nothing_but_states():
+def test_a_model_with_states_only():
     model = RecurrentModel("GRU", 2, states=True, outputs=["Y_h"])
     with pytest.raises(ModelError, match="a model must have other inputs and outputs beside its states"):
         openmxu.compile(model.model(), CONFIG, states={"h0": "Y_h"})

@@ -1,4 +1,4 @@
-"""The ``openmxu`` command: its subcommands, and how every failure becomes one line and an exit status."""
+"""The ``openmxu`` command and its subcommands; every failure becomes one line of text and an exit status."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ def _options(
 
 def main() -> None:
     """The entry point of the ``openmxu`` command."""
-    # A terminated run cleans up as an interrupted one does: no temporary file remains.
+    # A terminated run cleans up like an interrupted one, so that no temporary file remains.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
-    # A closed stream, and characters that a stream cannot encode or that are invalid in file names, must not raise
-    # errors.
+    # Closed streams, and characters that a stream cannot encode or that are invalid in file names, must not cause
+    # exceptions.
     nothing = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stdout, sys.stderr = sys.stdout or nothing, sys.stderr or nothing
     for stream in (sys.stdout, sys.stderr):
@@ -135,7 +135,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Execute one command line and return its exit status; errors are on stderr by then."""
+    """Execute one command line and return its exit status; errors have been printed on stderr."""
     try:
         status = application(list(arguments) or ["--help"], prog_name="openmxu", standalone_mode=False)
         sys.stdout.flush()
@@ -144,7 +144,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the pipe has exited. Python flushes stdout once more on exit: that goes to /dev/null.
+        # The reader of the pipe has exited. Python flushes stdout again on exit, so redirect it to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (DeviceError, OSError) as error:

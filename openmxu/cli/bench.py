@@ -41,11 +41,11 @@ from openmxu.program import Program
 __all__ = ["conv_command", "gemm_command", "network_command"]
 
 SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Of the data and the stalls.")
+    int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Seed of the data and the stalls.")
 ]
 StallOption = Annotated[
     float | None,
-    typer.Option("--stall-probability", metavar="P", help="Of a stall, per cycle and memory port. Default: 0."),
+    typer.Option("--stall-probability", metavar="P", help="Chance of a stall, per cycle and memory port. Default: 0."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""``openmxu doctor``: which tool is missing, what it is for and how to get it."""
+"""``openmxu doctor``: reports missing tools, their purpose and how to install them."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ TOOLS = (*_REQUIRED, *_OPTIONAL)
 
 
 def doctor_command(json: JsonOption = False) -> None:
-    """Say which tool is missing and how to get it.
+    """Report which tools are missing, and how to install them.
 
-    The exit status is 1 when a tool is missing that simulating the RTL needs.
+    The exit status is 1 if a tool is missing that simulating the RTL needs.
     """
     found = [(tool, tool.find()) for tool in TOOLS]
     healthy = all(version is not None for tool, version in found if tool in _REQUIRED)

@@ -1,4 +1,4 @@
-"""Commands' input and output files: one-line errors, and files are written as a whole or not at all."""
+"""Input and output files of commands: errors of one line, and files that are written completely or not at all."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def run_command(
     check_writable(output)
     inputs = read_arrays(source)
     program = load_program(model, size, preset, batch)
-    # Before the device is opened: that may build a simulation model, and begins the waveform's file.
+    # Check before opening the device, which may build a simulation model, and starts the waveform file.
     try:
         program.check_inputs(inputs)
     except ProgramInputError as error:
@@ -105,7 +105,7 @@ def compile_command(
     size: SizeOption = None,
     preset: PresetOption = None,
     batch: BatchOption = None,
-    report: Annotated[bool, typer.Option("--report", help="Say what each layer costs, and what limits it.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Report the cost and the limit of each layer.")] = False,
     memory_latency: LatencyOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""From a file given on the command line to a program, and from a program to a device that runs it."""
+"""Loading and compiling programs, opening devices, and measuring runs, for the commands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def load_program(path: Path, size: int | None, preset: str | None, batch: int | 
 
 
 def open_device(name: DeviceName, config: Config, **options: object) -> Device:
-    """Open a device; for ``options`` that are ``None`` it uses its defaults.
+    """Open a device; options that are ``None`` get its defaults.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class Measurement:
     Attributes
     ----------
     multiply_adds
-        Useful ones; padding does not count.
+        Number of useful multiply-adds; padding does not count.
     seconds
         Elapsed wall-clock time.
     counters
@@ -144,7 +144,7 @@ class Measurement:
         return self.cycles / self.seconds if self.cycles else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The keys that every measuring command reports."""
+        """The values that every measuring command reports as JSON."""
         return {
             "size": self.config.size,
             "cycles": self.cycles,
@@ -156,7 +156,7 @@ class Measurement:
         }
 
     def as_rows(self) -> list[tuple[str, str]]:
-        """The same as labelled text; figures that the device does not measure are left out."""
+        """The same values as labelled text; those that the device does not measure are omitted."""
         if self.cycles is None:
             return [("time", f"{self.seconds:.2f} s")]
         return [
@@ -170,7 +170,7 @@ class Measurement:
 def measured_run(
     program: Program, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], what: str
 ) -> tuple[dict[str, NDArray[Any]], Measurement]:
-    """Run a program and measure it; a terminal shows ``what`` meanwhile.
+    """Load a program, run it and measure the run; a terminal shows ``what`` meanwhile.
 
     Returns
     -------
@@ -183,8 +183,9 @@ def measured_run(
     """
     device.clear_counters()
     with working(what):
+        device.load(program)
         start = time.perf_counter()
-        outputs = program.run(device, inputs)
+        outputs = device.run(inputs)
         seconds = time.perf_counter() - start
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
     spec = program.outputs[0]

@@ -54,12 +54,12 @@ def verilog_command(
         ),
     ] = ShellName.NONE,
     clock: Annotated[
-        int | None, typer.Option("--clock", metavar="HZ", min=1, help="Of --shell serial: frequency of its clock.")
+        int | None, typer.Option("--clock", metavar="HZ", min=1, help="Frequency of the clock of --shell serial.")
     ] = None,
     baud: Annotated[
         int | None,
         typer.Option(
-            "--baud", metavar="RATE", min=1, help=f"Of --shell serial: bits per second, {DEFAULT_BAUD} if left out."
+            "--baud", metavar="RATE", min=1, help=f"Bits per second of --shell serial, {DEFAULT_BAUD} if left out."
         ),
     ] = None,
 ) -> None:
@@ -85,7 +85,7 @@ def verilog_command(
 
 
 def _write_axi(config: Config, folder: Path) -> None:
-    """Verilog, core file and C header."""
+    """Write Verilog, core file and C header."""
     from openmxu.rtl.axi.top import TOP as AXI_TOP
 
     if folder == STANDARD_STREAM:

@@ -10,7 +10,7 @@ from openmxu.arch.isa import Instruction, Opcode, Unit
 from openmxu.arch.legality import LegalityChecker
 from openmxu.arch.registers import BusPort
 
-__all__ = ["fetched", "oldest_unfinished", "who_accessed"]
+__all__ = ["accessing_instruction", "fetched", "oldest_unfinished"]
 
 
 def oldest_unfinished(instructions: Sequence[Instruction], finished: Mapping[Unit, int], reached: int) -> int:
@@ -46,7 +46,7 @@ def fetched(instructions: Sequence[Instruction], tiles: int) -> int:
     return count
 
 
-def who_accessed(
+def accessing_instruction(
     config: Config, instructions: Sequence[Instruction], port: BusPort, begin: int, address: int, size: int
 ) -> int | None:
     """The position of the first instruction from ``begin`` on that accesses one of ``size`` bytes at ``address``.
@@ -56,7 +56,7 @@ def who_accessed(
     port
         The port that accessed memory; not ``PROGRAM``.
     address
-        As the program sees memory.
+        Address as the program sees it.
 
     Returns
     -------

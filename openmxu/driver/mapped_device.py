@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,6 @@ from openmxu.arch.registers import (
     CONFIGURATION,
     MAP_VERSION,
     MINIMUM_RING_BYTES,
-    OFFSET_ALIGNMENT,
     BusPort,
     Interrupt,
     ShellCommand,
@@ -27,9 +27,10 @@ from openmxu.arch.scrub import scrub_program
 from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceFault, DeviceHang
 from openmxu.disassembler import format_instruction
-from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
+from openmxu.driver.blame import accessing_instruction, fetched, oldest_unfinished
 from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.transport import MemoryKind, Region, Transport
+from openmxu.program import Program
 from openmxu.sim.interpreter import check_memory, check_program
 
 __all__ = ["MappedDevice"]
@@ -71,18 +72,44 @@ _MOST_CYCLES = (1 << 32) - 1
 """The largest TIME_LIMIT."""
 
 
-class MappedDevice(Device):
-    """Puts programs into the device's ring, copies memories to and fro, and serves its interrupts.
+@dataclass(frozen=True)
+class _Placement:
+    """Instructions, and where they and their memories lie.
 
-    Host memory and weight memory of a program are copied to the transport's regions; the ring comes first in the host
-    memory's. Programs see their memories from address 0 on.
+    Attributes
+    ----------
+    instructions, words
+        The instructions, and their encoding as bytes.
+    ring, host, weights
+        Their ring, and the memories that they see.
+    is_in_ring
+        Whether ``ring`` holds all instructions already, rather than taking them while they run.
+    limit
+        Cycles without progress after which the watchdog stops them.
+    """
+
+    instructions: tuple[Instruction, ...]
+    words: NDArray[np.uint8]
+    ring: Region
+    host: Region
+    weights: Region
+    is_in_ring: bool
+    limit: int
+
+
+class MappedDevice(Device):
+    """Puts programs and their memories into the transport's regions, and serves the device's interrupts.
+
+    The host memory's region holds the ring of :meth:`execute`, then the loaded program: a ring with all of its
+    instructions, so that they need not be written again, and its host memory. Memories of :meth:`execute` come behind,
+    and leave it as it is. Weight memory is divided likewise. Programs see their memories from address 0 on.
 
     Parameters
     ----------
     transport
         Connection to the device; closed with the device.
     ring_bytes
-        Size of the program ring, a multiple of 16 and at least 32; longer programs stream through it.
+        Size of the ring of :meth:`execute`, a multiple of 16 and at least 32; longer programs stream through it.
     time_limit
         Cycles without progress after which the watchdog stops a program, from 1 to 2**32 - 1; by default more than the
         longest instruction of the program needs, and than the memories take to answer.
@@ -90,10 +117,9 @@ class MappedDevice(Device):
     Raises
     ------
     IdentificationError
-        No device, or an unknown one.
+        There is no device, or its version is unknown to this driver.
     ValueError
-        ``ring_bytes`` is not one of those sizes, the ring does not fit into its region, or ``time_limit`` is
-        outside its range.
+        ``ring_bytes`` is not a valid size, the ring does not fit into its region, or ``time_limit`` is out of range.
     """
 
     def __init__(self, transport: Transport, *, ring_bytes: int = 1 << 16, time_limit: int | None = None) -> None:
@@ -103,14 +129,12 @@ class MappedDevice(Device):
             raise ValueError(f"time_limit must be from 1 to 2**32 - 1, not {time_limit}")
         self._time_limit = time_limit
         self._transport = transport
+        self._settings: dict[str, int] = {}
+        self._loaded: _Placement | None = None
         self.config = self._identify()
-        host = transport.region(MemoryKind.HOST)
-        buffer = -(-ring_bytes // OFFSET_ALIGNMENT) * OFFSET_ALIGNMENT
-        if buffer > host.size:
-            raise ValueError(f"a ring of {ring_bytes} bytes does not fit into {host.size} bytes of host memory")
-        self._ring = Region(host.base, ring_bytes)
-        self._host = Region(host.base + buffer, host.size - buffer)
+        self._ring, self._host = transport.region(MemoryKind.HOST).divide(ring_bytes, "the ring")
         self._weights = transport.region(MemoryKind.WEIGHT)
+        self._free_host, self._free_weights = self._host, self._weights
         self._watchdog_limit = WatchdogLimit(self.config)
         self.reset()
         self._write("INTERRUPT_ENABLE", sum(1 << interrupt for interrupt in _INTERRUPTS))
@@ -135,17 +159,43 @@ class MappedDevice(Device):
             A memory answered with an error; the contents of memories are undefined, and the device has been reset.
         """
         instructions = check_program(program)
-        if not self._is_ready:
-            self.reset()
-        self._load(host_memory, weight_memory)
-        events = self._run(instructions)
-        result = self._transport.read_memory(MemoryKind.HOST, self._host.base, host_memory.size)
-        host_memory[:] = np.frombuffer(result, np.uint8)
-        if events[-1].kind is EventKind.FAULT:
-            fault = _fault(instructions, events)
-            fault.events = events
-            raise fault
+        check_memory("host_memory", host_memory, writeable=True)
+        check_memory("weight_memory", weight_memory)
+        host, _ = self._free_host.divide(host_memory.size, "host_memory")
+        weights, _ = self._free_weights.divide(weight_memory.size, "weight_memory")
+        self._make_ready()
+        self._transport.write_memory(MemoryKind.HOST, host.base, host_memory.data)
+        self._transport.write_memory(MemoryKind.WEIGHT, weights.base, weight_memory.data)
+        placement = self._placement(instructions, self._ring, host, weights, is_in_ring=False)
+        events = self._run(placement)
+        self._read_back(host.base, host_memory)
+        _raise_fault(instructions, events)
         return events
+
+    def _place(self, program: Program) -> None:
+        instructions = check_program(program.instructions)
+        # A ring is empty or has a free place.
+        ring, rest = self._host.divide((len(instructions) + 1) * WORD_BYTES, "the ring of the program's instructions")
+        host, rest = rest.divide(self._image.size, "host_memory")
+        weights, weight_rest = self._weights.divide(program.weights.size, "weight_memory")
+        loaded = self._placement(instructions, ring, host, weights, is_in_ring=True)
+        self._make_ready()
+        self._transport.write_memory(MemoryKind.HOST, ring.base, loaded.words.data)
+        self._transport.write_memory(MemoryKind.HOST, host.base, self._image.data)
+        self._transport.write_memory(MemoryKind.WEIGHT, weights.base, program.weights.data)
+        self._loaded, self._free_host, self._free_weights = loaded, rest, weight_rest
+
+    def _run_loaded(self, program: Program) -> None:
+        loaded = self._loaded
+        assert loaded is not None, "there is a program"
+        self._make_ready()
+        for tensor in program.device_inputs:
+            place = tensor.place(program.batch, self.config.size)
+            self._transport.write_memory(MemoryKind.HOST, loaded.host.base + place.start, self._image[place].data)
+        _raise_fault(loaded.instructions, self._run(loaded))
+        for tensor in program.device_outputs:
+            place = tensor.place(program.batch, self.config.size)
+            self._read_back(loaded.host.base + place.start, self._image[place])
 
     @property
     def counters(self) -> Mapping[Counter, int]:
@@ -157,8 +207,9 @@ class MappedDevice(Device):
         self._write("CORE_COMMAND", 1 << Command.CLEAR_COUNTERS)
 
     def reset(self) -> None:
-        """Forget configuration registers and queued weights, as after power-on; memories keep their contents."""
+        """Clear configuration registers and queued weights, as after power-on; memories keep their contents."""
         self._is_ready = False
+        self._settings.clear()
         self._write("COMMAND", 1 << ShellCommand.RESET)
         otherwise = "the reset does not end: memory does not answer an access of the device"
         self._await_clear("STATUS", "RESETTING", otherwise)
@@ -171,8 +222,7 @@ class MappedDevice(Device):
             self.execute(scrub_program(self.config), np.zeros(0, np.uint8), np.zeros(self.config.tile_bytes, np.uint8))
             self.clear_counters()
             return
-        if not self._is_ready:
-            self.reset()  # a core in reset ignores the command
+        self._make_ready()  # a core in reset ignores the command
         self._write("CORE_COMMAND", 1 << Command.SCRUB)
         otherwise = "the memories do not become clear: a program runs, or a fault is pending"
         self._await_clear("CORE_STATUS", CoreStatus.SCRUBBING.name, otherwise, _SCRUB_READS)
@@ -193,41 +243,51 @@ class MappedDevice(Device):
             raise IdentificationError(f"the device has registers of version {version}, not {MAP_VERSION}")
         return configuration_of({name: self._read(f"CONFIG_{name.upper()}") for name in CONFIGURATION})
 
-    def _load(self, host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]) -> None:
-        """Copy the memories, and set the device's offsets and windows to them."""
-        check_memory("host_memory", host_memory, writeable=True)
-        check_memory("weight_memory", weight_memory)
-        for kind, memory, region in (
-            (MemoryKind.HOST, host_memory, self._host),
-            (MemoryKind.WEIGHT, weight_memory, self._weights),
-        ):
-            if memory.size > region.size:
-                raise ValueError(f"{kind.value}_memory has {memory.size} bytes, more than the {region.size} there are")
-            self._transport.write_memory(kind, region.base, memory.data)
-            name = kind.name
-            self._write(f"{name}_OFFSET", region.base)
-            self._write(f"{name}_BASE", 0)
-            self._write(f"{name}_LIMIT", memory.size)
-
-    def _run(self, instructions: tuple[Instruction, ...]) -> list[Event]:
-        """Feed the ring and take events until the program has ended."""
-        words = encode_program(instructions).reshape(-1)
-        halts = sum(word == Opcode.HALT for word in words[::WORD_BYTES])
+    def _placement(
+        self, instructions: tuple[Instruction, ...], ring: Region, host: Region, weights: Region, *, is_in_ring: bool
+    ) -> _Placement:
         limit = self._time_limit or max(self._watchdog_limit.cycles(instructions), self._transport.longest_answer)
-        limit = min(limit, _MOST_CYCLES)
-        self._write("RING_BASE", self._ring.base)
-        self._write("RING_SIZE", self._ring.size)
-        self._write("TIME_LIMIT", limit)
+        words = encode_program(instructions).reshape(-1)
+        return _Placement(instructions, words, ring, host, weights, is_in_ring, min(limit, _MOST_CYCLES))
+
+    def _make_ready(self) -> None:
+        """Reset a device that may still access memory since it failed, or since a run was interrupted."""
+        if not self._is_ready:
+            self.reset()
+
+    def _read_back(self, address: int, memory: NDArray[np.uint8]) -> None:
+        memory[:] = np.frombuffer(self._transport.read_memory(MemoryKind.HOST, address, memory.size), np.uint8)
+
+    def _set(self, name: str, value: int) -> None:
+        """Write a register that only this driver changes, unless it has the value."""
+        if self._settings.get(name) != value:
+            self._settings.pop(name, None)
+            self._write(name, value)
+            self._settings[name] = value
+
+    def _run(self, placement: _Placement) -> list[Event]:
+        """Start the instructions, and take events until they have ended."""
+        instructions, words, ring, limit = placement.instructions, placement.words, placement.ring, placement.limit
+        halts = sum(word == Opcode.HALT for word in words[::WORD_BYTES])
+        for kind, region in ((MemoryKind.HOST, placement.host), (MemoryKind.WEIGHT, placement.weights)):
+            self._set(f"{kind.name}_OFFSET", region.base)
+            self._set(f"{kind.name}_BASE", 0)
+            self._set(f"{kind.name}_LIMIT", region.size)
+        self._set("RING_BASE", ring.base)
+        self._set("RING_SIZE", ring.size)
+        self._set("TIME_LIMIT", limit)
         before = self._finished()
+        self._is_ready = False  # until the instructions have ended
         self._write("CONTROL", 1)
         events: list[Event] = []
         progress, since, last = None, 0, None
-        given = head = 0
+        given = head = len(words) if placement.is_in_ring else 0
+        if given:
+            self._write("RING_HEAD", head)
         while True:
-            count = min(len(words) - given, self._room(head))
-            self._put(head, words[given : given + count])
-            given, head = given + count, (head + count) % self._ring.size
-            if count:
+            if given < len(words) and (count := min(len(words) - given, self._room(head))):
+                self._put(head, words[given : given + count])
+                given, head = given + count, (head + count) % ring.size
                 self._write("RING_HEAD", head)
             if self._transport.wait():
                 happened = self._read("INTERRUPT_STATUS")
@@ -235,10 +295,10 @@ class MappedDevice(Device):
                 events += self._take_events()
                 has_ended = sum(event.kind is EventKind.HALT for event in events) == halts
                 has_faulted = any(event.kind is EventKind.FAULT for event in events)
-                # A bus error after the read of the interrupts still came before the end of the program.
+                # A bus error that was set after the interrupts were read still belongs to this program.
                 has_ended_badly = (has_ended or has_faulted) and self._flag("STATUS", "BUS_ERROR")
                 if happened >> Interrupt.BUS_ERROR & 1 or has_ended_badly:
-                    raise self._bus_error(instructions, events, given // WORD_BYTES)
+                    raise self._bus_error(placement, events, given // WORD_BYTES)
                 if happened >> Interrupt.TIME_OUT & 1:
                     raise self._time_out(instructions, events, before)
                 if has_ended or has_faulted:
@@ -254,10 +314,11 @@ class MappedDevice(Device):
         self._stop()
         if events[-1].kind is EventKind.FAULT:
             self._write("CORE_COMMAND", 1 << Command.CLEAR_FAULT)
+        self._is_ready = True
         return events
 
     def _room(self, head: int) -> int:
-        """Bytes that may be put into the ring; one instruction always stays free."""
+        """Bytes that may be put into the ring of :meth:`execute`; one instruction always stays free."""
         tail = self._read("RING_TAIL")
         return (tail - head - WORD_BYTES) % self._ring.size
 
@@ -304,21 +365,22 @@ class MappedDevice(Device):
         has = self.config.features.counters
         return {counter: self._read(f"COUNTER_{counter.name}") for counter in counters if counter in has}
 
-    def _bus_error(self, instructions: tuple[Instruction, ...], events: list[Event], given: int) -> DeviceBusError:
+    def _bus_error(self, placement: _Placement, events: list[Event], given: int) -> DeviceBusError:
         """The exception for an error reply; ``given`` instructions have been put into the ring."""
+        instructions = placement.instructions
         register, value = device_register("BUS_ERROR"), self._read("BUS_ERROR")
         port, response = BusPort(register.extract("PORT", value)), register.extract("RESPONSE", value)
         address = self._read("BUS_ERROR_ADDRESS")
         first, beat = _program_begin(instructions, events), self.config.host_data_bytes
         if port is BusPort.PROGRAM:
-            size = self._ring.size // WORD_BYTES
-            place = (address - self._ring.base) // WORD_BYTES
+            size = placement.ring.size // WORD_BYTES
+            place = (address - placement.ring.base) // WORD_BYTES
             position = place + (given - 1 - place) // size * size
         else:
-            region = self._host
+            region = placement.host
             if port is BusPort.WEIGHTS:
-                region, beat = self._weights, self.config.weight_data_bytes
-            accessed = who_accessed(self.config, instructions, port, first, address - region.base, beat)
+                region, beat = placement.weights, self.config.weight_data_bytes
+            accessed = accessing_instruction(self.config, instructions, port, first, address - region.base, beat)
             position = self._reached(instructions, events) if accessed is None else accessed
         instruction = instructions[position]
         error = DeviceBusError(position - first, instruction, port, address, response)
@@ -387,8 +449,11 @@ def _program_begin(instructions: tuple[Instruction, ...], events: list[Event]) -
     return halts[ended - 1] + 1 if ended else 0
 
 
-def _fault(instructions: tuple[Instruction, ...], events: list[Event]) -> DeviceFault:
-    """The exception for the fault at the end of ``events``."""
+def _raise_fault(instructions: tuple[Instruction, ...], events: list[Event]) -> None:
+    """Raise the exception for the fault at the end of ``events``, if there is one."""
     event = events[-1]
-    instruction = instructions[_program_begin(instructions, events) + event.index]
-    return DeviceFault(event.fault, event.index, instruction, format_instruction(instruction))
+    if event.kind is EventKind.FAULT:
+        instruction = instructions[_program_begin(instructions, events) + event.index]
+        fault = DeviceFault(event.fault, event.index, instruction, format_instruction(instruction))
+        fault.events = events
+        raise fault

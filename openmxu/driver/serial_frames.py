@@ -53,7 +53,7 @@ class Message:
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """The bytes of a frame on the wire, both flags included."""
+    """The bytes of a frame on the wire, including both flags."""
     plain = bytes([frame.kind, frame.number, frame.dealt_with]) + frame.contents
     plain += zlib.crc32(plain).to_bytes(CRC_BYTES, "little")
     # Replace the escape first: otherwise the escape of a flag would be escaped again.
@@ -110,7 +110,7 @@ def decode_message(contents: bytes) -> Message:
     Raises
     ------
     ValueError
-        There is no such message.
+        The contents are not a valid message.
     """
     if not contents or contents[0] not in set(MessageKind):
         raise ValueError(f"there is no message {contents[:1].hex() or 'without a byte'}")

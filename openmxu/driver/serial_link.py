@@ -46,13 +46,15 @@ class BytePort(Protocol):
 
 @dataclass
 class LinkStatistics:
-    """Counts on a link: frames sent and received, good and bad ones, and messages sent or received again."""
+    """Counts on a link: frames sent and received, good and bad ones, messages sent or received again, and bytes."""
 
     sent: int = 0
     received: int = 0
     bad: int = 0
     sent_again: int = 0
     received_again: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
 
 
 class SerialLink:
@@ -224,15 +226,18 @@ class SerialLink:
                 received += self._port.read(self._port.in_waiting)
         except OSError as error:
             raise self._fail(self._port_error(error)) from None
+        self._statistics.bytes_received += len(received)
         frames = self._deframer.frames(received)
         self._statistics.received += len(frames)
         return frames
 
     def _write(self, frame: Frame) -> None:
         self._owes = False
+        content = encode_frame(frame)
         self._statistics.sent += 1
+        self._statistics.bytes_sent += len(content)
         try:
-            self._port.write(encode_frame(frame))
+            self._port.write(content)
         except OSError as error:
             raise self._fail(self._port_error(error)) from None
 

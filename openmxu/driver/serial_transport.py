@@ -118,7 +118,7 @@ class SerialTransport(Transport):
         return self._link.statistics
 
     def read_register(self, offset: int) -> int:
-        """The word of 32 bits at a byte offset in the device's registers.
+        """Read the 32-bit word at a byte offset in the device's registers.
 
         Raises
         ------
@@ -133,16 +133,16 @@ class SerialTransport(Transport):
         return self._values.pop()
 
     def write_register(self, offset: int, value: int) -> None:
-        """Write that word; raises as :meth:`read_register`."""
+        """Write the 32-bit word at a byte offset in the device's registers; raises as :meth:`read_register`."""
         write = self._link.send(encode_message(MessageKind.WRITE_REGISTER, offset=offset, value=value))
         self._serve(lambda: self._link.has_arrived(write), f"a write of the register at {offset:#x} is not answered")
 
     def region(self, memory: MemoryKind) -> Region:
-        """All of a memory."""
+        """The range of addresses of a memory."""
         return self._regions[memory]
 
     def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
-        """Bytes of a memory."""
+        """Read bytes of a memory."""
         return self._memories[memory][address - BASE :][:size].tobytes()
 
     def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
@@ -150,7 +150,7 @@ class SerialTransport(Transport):
         self._memories[memory][address - BASE :][: len(content)] = np.frombuffer(content, np.uint8)
 
     def wait(self) -> bool:
-        """Serve the device until its interrupt is set, or for a while; raises as :meth:`read_register`."""
+        """Serve the device until its interrupt is set or ``patience`` has passed; raises as :meth:`read_register`."""
         status = self.read_register(device_register("STATUS").offset)
         if status >> StatusBit.INTERRUPT & 1:
             return True

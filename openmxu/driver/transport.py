@@ -6,6 +6,8 @@ import abc
 from dataclasses import dataclass
 from enum import Enum
 
+from openmxu.arch.registers import OFFSET_ALIGNMENT
+
 __all__ = ["MemoryKind", "Region", "Transport"]
 
 
@@ -23,6 +25,19 @@ class Region:
     base: int
     size: int
 
+    def divide(self, size: int, what: str) -> tuple[Region, Region]:
+        """The first ``size`` bytes, and the rest from an address on that HOST_OFFSET and WEIGHT_OFFSET can have.
+
+        Raises
+        ------
+        ValueError
+            There are fewer bytes; the message begins with ``what``.
+        """
+        if size > self.size:
+            raise ValueError(f"{what} has {size} bytes, more than the {self.size} there are")
+        used = min(-(-size // OFFSET_ALIGNMENT) * OFFSET_ALIGNMENT, self.size)
+        return Region(self.base, size), Region(self.base + used, self.size - used)
+
 
 class Transport(abc.ABC):
     """Registers, memory and interrupt of one device; simulated, on this machine's bus, or at the end of a cable."""
@@ -33,11 +48,11 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def read_register(self, offset: int) -> int:
-        """The word of 32 bits at a byte offset in the device's registers."""
+        """Read the 32-bit word at a byte offset in the device's registers."""
 
     @abc.abstractmethod
     def write_register(self, offset: int, value: int) -> None:
-        """Write that word."""
+        """Write the 32-bit word at a byte offset in the device's registers."""
 
     @abc.abstractmethod
     def region(self, memory: MemoryKind) -> Region:
@@ -45,7 +60,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
-        """Bytes of a memory; ``address`` is one that the device sees."""
+        """Read bytes of a memory; ``address`` is that which the device uses."""
 
     @abc.abstractmethod
     def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:

@@ -86,8 +86,8 @@ class BoardTop(Elaboratable):
             m.d.sync += glow.eq(~0)
         with m.Elif(glow != 0):
             m.d.sync += glow.eq(glow - 1)
-        tells = {"running": shell.running, "faulted": shell.faulted, "active": glow != 0}
+        indicators = {"running": shell.running, "faulted": shell.faulted, "active": glow != 0}
         for number, names in enumerate(board.leds):
             m.submodules[f"led_{number}"] = led = io.Buffer("o", platform.request("led", number, dir="-"))
-            m.d.sync += led.o.eq(Cat(tells[name] for name in names).any())
+            m.d.sync += led.o.eq(Cat(indicators[name] for name in names).any())
         return m

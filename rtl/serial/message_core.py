@@ -114,11 +114,11 @@ class MessageCore(wiring.Component):
             self.running.eq(core.running),
             self.faulted.eq(core.faulted),
         ]
-        self._tell_errors(m, core, errors | {"host_write": host_writer.errors})
-        self._tell_interrupt(m, core, arbiter)
+        self._report_errors(m, core, errors | {"host_write": host_writer.errors})
+        self._send_interrupt(m, core, arbiter)
         return m
 
-    def _tell_errors(self, m: Module, core: ShellCore, errors: dict[str, stream.Interface]) -> None:
+    def _report_errors(self, m: Module, core: ShellCore, errors: dict[str, stream.Interface]) -> None:
         """Report errors to the core. Messages come one after the other, so that no two errors come at once."""
         clients = list(HOST_CLIENTS.values())
         for name, port in (("program", BusPort.PROGRAM), ("host_read", BusPort.HOST_READ)):
@@ -129,10 +129,10 @@ class MessageCore(wiring.Component):
                     core.host_read_errors.p.resp.eq(errors[name].p.resp),
                     core.host_read_errors.p.addr.eq(errors[name].p.addr),
                 ]
-        for told, target in ((errors["host_write"], core.host_write_errors), (errors["weights"], core.weight_errors)):
-            m.d.comb += [target.valid.eq(told.valid), target.p.resp.eq(told.p.resp), target.p.addr.eq(told.p.addr)]
+        for error, target in ((errors["host_write"], core.host_write_errors), (errors["weights"], core.weight_errors)):
+            m.d.comb += [target.valid.eq(error.valid), target.p.resp.eq(error.p.resp), target.p.addr.eq(error.p.addr)]
 
-    def _tell_interrupt(self, m: Module, core: ShellCore, arbiter: MessageArbiter) -> None:
+    def _send_interrupt(self, m: Module, core: ShellCore, arbiter: MessageArbiter) -> None:
         """Send a message whenever the interrupt is set."""
         m.submodules.interrupt = message = ShortMessage(message_layout(MessageKind.INTERRUPT))
         connect(m, message.output, arbiter.input_interrupt)

@@ -35,12 +35,12 @@ class MessageRouter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         outputs = [getattr(self, f"output_{name}") for name in self._receivers]
-        nobody = len(outputs)
-        wanting = Signal(range(nobody + 1))
+        no_receiver = len(outputs)
+        wanting = Signal(range(no_receiver + 1))
         kept = Signal.like(wanting)
         receiver = Signal.like(wanting)
         inside = Signal()  # the first byte of the message has been taken
-        m.d.comb += [wanting.eq(nobody), receiver.eq(Mux(inside, kept, wanting))]
+        m.d.comb += [wanting.eq(no_receiver), receiver.eq(Mux(inside, kept, wanting))]
         with m.Switch(self.input.p.data):
             for number, kinds in enumerate(self._receivers.values()):
                 with m.Case(*kinds):

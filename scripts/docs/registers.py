@@ -36,6 +36,8 @@ A host drives the AXI shell through these registers, 4 KiB of them behind AXI4-L
 ENABLE, put instructions into the ring from offset 0 on and then write the offset behind the last one to RING_HEAD. The
 device fetches instructions from RING_TAIL up to RING_HEAD and goes on at offset 0 when it reaches RING_SIZE. Go on
 putting instructions behind RING_HEAD, as long as there is room before RING_TAIL: a program may be longer than the ring.
+A program that shall run again may stay in a ring with one place more than it has instructions: clear ENABLE, set it
+again, and write the same RING_HEAD.
 
 **Memory.** A program's host address a is bus address HOST_OFFSET + a, and must lie in HOST_BASE ≤ a < HOST_LIMIT; the
 same for weights. Memory is accessed in whole beats: the device may read, and drop, other bytes of the first and the

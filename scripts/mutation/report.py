@@ -133,10 +133,10 @@ class Report:
                 for planted, verdict in survivors
             ]
         if stale := self.stale_arguments():
-            lines += ["", f"{ARGUMENTS.name} tells about faults that are noticed, or not planted"]
+            lines += ["", f"{ARGUMENTS.name} has entries for faults that are detected, or not planted"]
             lines += [f"  {argument.unit}, S = {argument.size}: {argument.place}" for argument in stale]
         if unexplained := self.unexplained():
-            lines += ["", f"{ARGUMENTS.name} does not tell about {len(unexplained)} of the survivors"]
+            lines += ["", f"{ARGUMENTS.name} has no entries for {len(unexplained)} of the survivors"]
         idle = len(self.without_effect())
         lines += [
             "",

@@ -1,4 +1,4 @@
-"""The AXI shell between cocotbext-axi's models."""
+"""Tests of the AXI shell, connected to bus models of cocotbext-axi."""
 
 import warnings
 
@@ -21,4 +21,4 @@ CONFIG = Config(
     weight_data_bytes=4,
     host_address_width=40,
 )
-"""The widest bus and the narrowest, an address of more than a word."""
+"""Covers the widest and the narrowest data bus, and host addresses of more than 32 bits."""

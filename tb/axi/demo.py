@@ -1,4 +1,4 @@
-"""The digits network behind the AXI shell: the same outputs as ONNX Runtime's."""
+"""The digits network behind the AXI shell gives the same outputs as ONNX Runtime."""
 
 import cocotb
 import numpy as np

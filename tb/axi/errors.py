@@ -1,4 +1,4 @@
-"""Memories that answer with errors, and resets at any time: the next program is right in every case."""
+"""Memories that answer with errors, and resets at any time: the next program runs correctly in every case."""
 
 import random
 
@@ -8,7 +8,7 @@ import pytest
 from cocotb.task import bridge
 
 from openmxu.arch.isa import format_named
-from openmxu.arch.registers import BusPort
+from openmxu.arch.registers import BusPort, device_register
 from openmxu.compiler.benchmark import gemm, gemm_input
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.sim.interpreter import Interpreter
@@ -21,7 +21,7 @@ _HALT = format_named("Halt")()
 
 
 class Product:
-    """A product of matrices and what must come of it."""
+    """A compiled matrix product and its expected result."""
 
     def __init__(self, seed: int) -> None:
         self.program = gemm(3 * CONFIG.size, 2 * CONFIG.size, 2 * CONFIG.size, CONFIG, seed=seed)
@@ -29,14 +29,14 @@ class Product:
         self.expected = self.program.run(Interpreter(CONFIG), self.given)["y"]
 
     def check(self, device: MappedDevice) -> None:
-        """Run it."""
+        """Run the product and compare the result."""
         assert np.array_equal(self.program.run(device, self.given)["y"], self.expected)
 
 
 @cocotb.test()
 @cocotb.parametrize(port=list(BusPort), stall=[0.0, 0.3])
 async def error_replies(dut, port, stall):
-    """Each port in turn meets an error: the driver tells which and where, and the device goes on after that."""
+    """Each port in turn gets an error reply: the driver reports port and address, and the device recovers."""
     system = await AxiSystem.start(dut, stall)
     model = {
         BusPort.HOST_READ: system.host_reads,
@@ -45,21 +45,19 @@ async def error_replies(dut, port, stall):
         BusPort.PROGRAM: system.host_reads,
     }[port]
     product = Product(1)
-    memory = MemoryKind.WEIGHT if port is BusPort.WEIGHTS else MemoryKind.HOST
+    places = {BusPort.PROGRAM: "RING_BASE", BusPort.WEIGHTS: "WEIGHT_OFFSET"}
+    place = device_register(places.get(port, "HOST_OFFSET")).offset
 
     @bridge
     def run():
         device = MappedDevice(system)
         for _ in range(3):
             product.check(device)
-            first = system.region(memory).base
-            if port is BusPort.HOST_READ:
-                first += 1 << 16  # behind the ring
-            elif port is BusPort.HOST_WRITE:
-                (output,) = product.program.device_outputs
-                first += (1 << 16) + output.offset
+            first = system.read_register(place)
             model.bad = range(first, first + 1)
             if port is BusPort.HOST_WRITE:
+                (output,) = product.program.device_outputs
+                first += output.offset
                 model.bad = range(first, first + CONFIG.host_data_bytes)
             with pytest.raises(DeviceBusError, match=f"BUS_ERROR: {port.name.lower()}: .* with SLVERR$") as caught:
                 product.check(device)
@@ -76,11 +74,11 @@ async def error_replies(dut, port, stall):
 
 @cocotb.test()
 async def nothing_is_executed_after_an_error(dut):
-    """Instructions that came with an error, and those after them, never reach the core."""
+    """Instructions fetched with an error, and those after them, never reach the core."""
     system = await AxiSystem.start(dut, 0.2)
 
     class Watched(MappedDevice):
-        """Looks at the events before a reset forgets them."""
+        """Keeps the tags of all events, which a reset would discard."""
 
         def _take_events(self):
             self.events = super()._take_events()
@@ -113,7 +111,7 @@ async def nothing_is_executed_after_an_error(dut):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.4])
 async def resets(dut, stall):
-    """A reset in any cycle of a program: bursts end as AXI demands, and the next program is right."""
+    """A reset in any cycle of a program: bursts end as AXI demands, and the next program runs correctly."""
     system = await AxiSystem.start(dut, stall)
     product = Product(2)
 

@@ -1,4 +1,4 @@
-"""Memories behind the AXI channels of a unit, as streams."""
+"""Memory models behind the AXI channels of a unit, which are streams here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OKAY, SLVERR, DECERR = 0, 2, 3
 
 @dataclass
 class Burst:
-    """A burst, the first cycle in which it may be answered, and its reply."""
+    """A burst, the first cycle in which it may be answered, and its response code."""
 
     address: int
     beats: int
@@ -35,7 +35,7 @@ class Burst:
 
 
 class _Channels(Agent):
-    """What reading and writing have in common: bursts are checked, and answered after a latency."""
+    """The common part of reading and writing: bursts are checked, and answered after a latency."""
 
     def __init__(
         self, bench: Bench, memory: NDArray[np.uint8], address_width: int, data_bytes: int, stall: float, latency: int
@@ -51,7 +51,7 @@ class _Channels(Agent):
         self._latency = latency
 
     def accept(self, payload: int) -> Burst:
-        """The burst of an address channel, which must be legal."""
+        """Decode the payload of an address channel into a burst, which must be legal."""
         fields = unpack(self._layout, payload)
         burst = Burst(fields.addr, fields.len + 1)
         end = burst.address + burst.beats * self.data_bytes
@@ -69,14 +69,14 @@ class _Channels(Agent):
 
 
 class ReadChannels(_Channels):
-    """Serves ``<name>__ar`` and ``<name>__r``. In a burst with an error, one beat has it.
+    """Serves ``<name>__ar`` and ``<name>__r``. An error is reported in one beat of its burst.
 
     Attributes
     ----------
     bursts, errors
-        Address and beats of every burst; address and reply of those with an error.
+        Address and beats of every burst; address and response of those with an error.
     error_probability
-        Of an error, for bursts from now on.
+        Probability of an error in each burst from now on.
     """
 
     def __init__(self, bench, name, memory, address_width, data_bytes, stall, latency=1) -> None:
@@ -96,7 +96,7 @@ class ReadChannels(_Channels):
             for index in range(burst.beats):
                 place = burst.address + index * self.data_bytes
                 word = int.from_bytes(self.memory[place : place + self.data_bytes].tobytes(), "little")
-                reply = burst.reply if index == bad else random.choice([0, 0, 0, 1])  # EXOKAY is no error
+                reply = burst.reply if index == bad else random.choice([0, 0, 0, 1])  # EXOKAY is not an error
                 self.beats.send(pack(self._beat, {"data": word, "resp": reply, "last": index == burst.beats - 1}))
 
     @property
@@ -106,7 +106,7 @@ class ReadChannels(_Channels):
 
 
 class WriteChannels(_Channels):
-    """Serves ``<name>__aw``, ``<name>__w`` and ``<name>__b``; data may come before or after its burst."""
+    """Serves ``<name>__aw``, ``<name>__w`` and ``<name>__b``; data may come before or after its address."""
 
     def __init__(self, bench, name, memory, address_width, data_bytes, stall, latency=1) -> None:
         super().__init__(bench, memory, address_width, data_bytes, stall, latency)

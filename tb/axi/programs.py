@@ -1,4 +1,4 @@
-"""Programs on the core behind the AXI shell, through the driver: everything is as on the interpreter."""
+"""Programs on the core behind the AXI shell, run through the driver: results equal those of the interpreter."""
 
 import random
 
@@ -21,7 +21,7 @@ from tb.lockstep import cases
 CASES = 2
 PRODUCTS = 3
 RINGS = (2 * WORD_BYTES, 7 * WORD_BYTES, 4096)
-"""From the smallest ring to one that holds any of these programs."""
+"""Sizes from the smallest ring to one that holds any of these programs."""
 
 _HALT = format_named("Halt")()
 _NOP = format_named("Nop")()
@@ -63,7 +63,7 @@ async def matrix_products(dut, stall):
 @cocotb.test()
 @cocotb.parametrize(ring_bytes=RINGS)
 async def random_programs(dut, ring_bytes):
-    """Programs that mix everything, some of them with a fault, in rings of any size; nothing else is written."""
+    """Random programs, some with a fault, in rings of various sizes; memory after the host memory stays unchanged."""
     system, reference = await AxiSystem.start(dut, random.choice([0.0, 0.2, 0.5])), Interpreter(CONFIG)
     seed = int(random_generator().integers(1 << 30))
     host = system.region(MemoryKind.HOST)
@@ -94,7 +94,7 @@ async def random_programs(dut, ring_bytes):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.3])
 async def events_in_order(dut, stall):
-    """More events than the queue holds, of every kind, in programs that wrap around the ring."""
+    """More events than the queue holds, of every kind but a fault, in programs that wrap around the ring."""
     system, reference = await AxiSystem.start(dut, stall), Interpreter(CONFIG)
     program = []
     for tag in range(60):
@@ -114,8 +114,8 @@ async def events_in_order(dut, stall):
 
 
 @cocotb.test()
-async def fault_is_told(dut):
-    """A fault in the middle of a program that is longer than the ring: its rest is dropped, the next program runs."""
+async def fault_is_reported(dut):
+    """A fault in a program longer than the ring: the rest of the program is dropped, and the next one runs."""
     system = await AxiSystem.start(dut, 0.2)
     bad = format_named("Read_Host_Memory")(unified_buffer=0, rows=1, host=1 << 16)
 

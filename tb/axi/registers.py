@@ -1,4 +1,4 @@
-"""The registers behind AXI4-Lite: what can be written is read as written, the rest says what it should."""
+"""The registers behind AXI4-Lite: writable ones read back as written, the others have their documented values."""
 
 import random
 
@@ -30,7 +30,7 @@ _HELD = tuple(
 
 
 class Registers:
-    """Accesses of single words and whole registers."""
+    """Accesses to single words and whole registers."""
 
     def __init__(self, system: AxiSystem) -> None:
         self.bus = system.registers
@@ -57,7 +57,7 @@ class Registers:
 
 
 def held(register, value: int) -> int:
-    """What a register keeps of a value."""
+    """The part of a value that a register keeps."""
     width = register.width
     if register.fields:
         width = max(field.offset + field.width for field in register.fields)
@@ -83,7 +83,7 @@ async def constants(dut):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.4])
 async def random_accesses(dut, stall):
-    """Registers one by one in random order, and offsets where there is none."""
+    """Accesses to random registers, and to offsets without a register."""
     registers = Registers(await AxiSystem.start(dut, stall))
     values = {register.name: register.initial for register in _HELD}
     used = {register.offset + 4 * place for register in DEVICE_REGISTERS for place in range(register.width // 32)}
@@ -110,7 +110,7 @@ async def random_accesses(dut, stall):
 
 @cocotb.test()
 async def parts_of_words_are_refused(dut):
-    """A write of some bytes of a word changes nothing and is answered with SLVERR."""
+    """A write to some bytes of a word changes nothing and is answered with SLVERR."""
     system = await AxiSystem.start(dut, 0.1)
     registers = Registers(system)
     offset = device_register("INTERRUPT_ENABLE").offset
@@ -125,7 +125,7 @@ async def parts_of_words_are_refused(dut):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.4])
 async def reads_and_writes_together(dut, stall):
-    """Neither side waits for the other for ever; values are never torn."""
+    """Concurrent reads and writes never block each other, and a read never returns a mixture of two values."""
     registers = Registers(await AxiSystem.start(dut, stall))
     low, high = 0x1111 << CONFIG.host_address_width - 16, 0x2222 << CONFIG.host_address_width - 16
     low, high = (held(device_register("HOST_OFFSET"), value) for value in (low, high))
@@ -144,7 +144,7 @@ async def reads_and_writes_together(dut, stall):
 
 @cocotb.test()
 async def every_offset_is_answered(dut):
-    """Reads of all words, during a reset of the core as well."""
+    """Every word can be read, also while the core is being reset."""
     registers = Registers(await AxiSystem.start(dut, 0.0))
     for offset in range(0, 1 << ADDRESS_WIDTH, WORD_BYTES):
         if offset % 64 == 0:

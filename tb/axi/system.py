@@ -1,4 +1,4 @@
-"""The AXI shell in a system of cocotbext-axi's models: registers as a processor sees them, and two memories."""
+"""The AXI shell connected to models of cocotbext-axi: the registers as a processor sees them, and two memories."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from openmxu.driver import MemoryKind, Region, Transport
 __all__ = ["HOST", "WEIGHTS", "AxiSystem", "MemoryReads", "MemoryWrites"]
 
 HOST = Region(0x8000, 1 << 20)
-"""Where the driver may use host memory."""
+"""Range of host memory that the driver may use."""
 
 WEIGHTS = Region(0x3000, 1 << 20)
-"""Where it may use weight memory."""
+"""Range of weight memory that the driver may use."""
 
 _MEMORY_BYTES = 1 << 21
-_LOOK = 100
-_WHILE = 30_000
-"""Cycles from one look at the interrupt to the next, and of a while."""
+_POLL_CYCLES = 100
+_WAIT_CYCLES = 30_000
+"""Cycles between two polls of the interrupt, and cycles after which ``wait`` returns at the latest."""
 
 
 def _pauses(probability: float) -> Iterator[bool]:
@@ -42,7 +42,7 @@ def _pauses(probability: float) -> Iterator[bool]:
 
 
 class _Slow:
-    """What both halves of a memory have in common: beats that come late, and addresses that answer with an error."""
+    """The common part of both halves of a memory: delayed beats, and addresses that answer with an error."""
 
     def __init__(self, *arguments: object, stall: float, **options: object) -> None:
         super().__init__(*arguments, **options)
@@ -73,22 +73,22 @@ class MemoryWrites(_Slow, AxiRamWrite):
 
 
 class AxiSystem(Transport):
-    """The shell of a rack with everything around it; its methods block, so they are called in a function that
-    ``cocotb.task.bridge`` has wrapped.
+    """The shell of a rack in its system. The methods block, so call them in a function that ``cocotb.task.bridge`` has
+    wrapped.
 
     Parameters
     ----------
     dut
         The rack.
     stall
-        How probably each channel pauses in a cycle, on the side of the models; memories are slow in proportion.
+        Probability that a channel pauses in a cycle, on the side of the models; memories are slow in proportion.
 
     Attributes
     ----------
     host_reads, host_writes, weights
-        The memories' models.
+        Memory models.
     patience
-        Cycles after which ``wait`` raises ``InterruptedError`` whatever happens; by default it does not.
+        Cycles after which ``wait`` raises ``InterruptedError`` in any case; ``None`` (the default) disables this.
     """
 
     def __init__(self, dut: HierarchyObject, stall: float) -> None:
@@ -116,7 +116,7 @@ class AxiSystem(Transport):
 
     @classmethod
     async def start(cls, dut: HierarchyObject, stall: float) -> AxiSystem:
-        """Start the clock, reset the shell and put it into its system."""
+        """Start the clock, reset the shell and connect it to its system."""
         dut.axi__aresetn.value = 0
         for name in ("awprot", "arprot"):
             getattr(dut, f"axi__s_axi_{name}").value = 0
@@ -129,23 +129,23 @@ class AxiSystem(Transport):
 
     @resume
     async def read_register(self, offset: int) -> int:
-        """The word of 32 bits at a byte offset in the registers."""
+        """Read the 32-bit word at a byte offset of the registers."""
         reply = await self.registers.read(offset, 4)
         assert reply.resp == AxiResp.OKAY
         return int.from_bytes(reply.data, "little")
 
     @resume
     async def write_register(self, offset: int, value: int) -> None:
-        """Write that word."""
+        """Write the 32-bit word at a byte offset of the registers."""
         reply = await self.registers.write(offset, value.to_bytes(4, "little"))
         assert reply.resp == AxiResp.OKAY
 
     def region(self, memory: MemoryKind) -> Region:
-        """The part of a memory that the driver may use."""
+        """The range of a memory that the driver may use."""
         return HOST if memory is MemoryKind.HOST else WEIGHTS
 
     def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
-        """Bytes of a memory."""
+        """Read bytes of a memory."""
         return bytes(self._memories[memory][address : address + size])
 
     def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
@@ -154,12 +154,12 @@ class AxiSystem(Transport):
 
     @resume
     async def wait(self) -> bool:
-        """Wait for the interrupt, at most a while."""
+        """Wait for the interrupt, for a limited time; returns whether it is set."""
         if self.patience is not None:
             await ClockCycles(self._clock, self.patience)
             raise InterruptedError
-        for _ in range(_WHILE // _LOOK):
+        for _ in range(_WAIT_CYCLES // _POLL_CYCLES):
             if int(self._dut.axi__irq.value):
                 return True
-            await ClockCycles(self._clock, _LOOK)
+            await ClockCycles(self._clock, _POLL_CYCLES)
         return False

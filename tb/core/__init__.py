@@ -1,1 +1,1 @@
-"""Tests of the core as a whole, driven by the host driver through bus models."""
+"""Tests of the core as a whole, driven through bus models."""

@@ -1,4 +1,4 @@
-"""The core runs programs as the interpreter does, whatever its buses do."""
+"""The core runs programs exactly as the interpreter does, with any stalls of its buses."""
 
 import cocotb
 import numpy as np
@@ -29,7 +29,7 @@ _ACTIVATE = format_named("Activate")
 
 
 def check_counters(device):
-    """The four kinds of cycles are all cycles."""
+    """The four kinds of cycles add up to the total."""
     counters = device.counters
     kinds = (Counter.ARRAY_ACTIVE, Counter.WEIGHT_STALL, Counter.WEIGHT_SHIFT, Counter.NON_MATRIX)
     assert sum(counters[kind] for kind in kinds) == counters[Counter.CYCLES] <= device.bench.cycle
@@ -47,7 +47,7 @@ def outcome(device, program, host, weights):
 
 
 def memories(device):
-    """Unified buffer, and accumulators plus the bias of parameter set 0, as a program can see them."""
+    """Unified buffer and accumulators, read by programs; the latter with the bias of parameter set 0 added."""
     rows, size = CONFIG.unified_buffer_rows, CONFIG.size
     nothing = np.zeros(0, np.uint8)
     buffer = np.zeros(rows * size, np.uint8)
@@ -76,7 +76,7 @@ def run_case(case, device, reference):
 
 
 def fill(device, seed):
-    """Put known values into every memory."""
+    """Initialize every memory with known values."""
     rng = np.random.default_rng(seed)
     size, rows = CONFIG.size, CONFIG.unified_buffer_rows
     sets = min(CONFIG.parameter_sets, rows // PARAMETER_ROWS)
@@ -102,7 +102,7 @@ def fill(device, seed):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.2, 0.7])
 async def random_programs(dut, stall):
-    """Programs that mix everything, some of them with a fault, each on the memories that the last one left."""
+    """Random programs, some of them with a fault, each starting with the memory contents that the last one left."""
     device, reference = await CocotbDevice.start(dut, stall), Interpreter(CONFIG)
     seed = int(random_generator().integers(1 << 30))
 
@@ -121,7 +121,7 @@ async def random_programs(dut, stall):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.3])
 async def matrix_products(dut, stall):
-    """Compiled products of random shapes, through the host driver, one program after the other."""
+    """Compiled products of random shapes, one program after the other."""
     device, reference = await CocotbDevice.start(dut, stall), Interpreter(CONFIG)
     rng = random_generator()
 
@@ -143,7 +143,7 @@ async def matrix_products(dut, stall):
 
 @cocotb.test()
 async def programs_back_to_back(dut):
-    """Several programs in one stream of instructions: none disturbs the next."""
+    """Several programs in one stream of instructions do not disturb each other."""
     device, reference = await CocotbDevice.start(dut, 0.2), Interpreter(CONFIG)
     seed = int(random_generator().integers(1 << 30))
 
@@ -155,7 +155,7 @@ async def programs_back_to_back(dut):
         (case,) = cases(seed, 1, [CONFIG])
         checker, stream = case.checker(), []
         for instruction in case.instructions:
-            # Each of them a program of its own, if it does not need what an earlier one has queued.
+            # Make each instruction a separate program, unless it needs tiles queued by an earlier one.
             if checker.check(instruction) is FaultCode.NONE:
                 stream += [instruction]
                 if instruction != _HALT:
@@ -168,7 +168,7 @@ async def programs_back_to_back(dut):
 
 @cocotb.test()
 async def counters_clear(dut):
-    """Cleared counters are zero, and stay so while nothing runs."""
+    """Cleared counters read as zero, and remain so while nothing runs."""
     device = await CocotbDevice.start(dut, 0.0)
 
     @bridge

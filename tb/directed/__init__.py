@@ -1,1 +1,1 @@
-"""Programs written by hand for the simulated core, and checks of what they do and how many cycles they take."""
+"""Hand-written programs for the simulated core, and checks of their results and cycle counts."""

@@ -1,4 +1,4 @@
-"""Memories at high addresses, and the registers that hold addresses."""
+"""Checks of memories at high addresses, and of the registers that hold addresses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tb.directed.timed_programs import host_memory, layers, weight_memory
 
 __all__ = ["check_high_addresses", "check_registers"]
 
-_LOWEST_BIT = 12  # above every address that the programs use
+_LOWEST_BIT = 12  # all addresses in the programs are lower
 
 
 def check_high_addresses(config: Config, options: Mapping[str, object]) -> None:
-    """Programs leave the same behind wherever the memories begin; every address bit is 1 in one of the runs."""
+    """Results do not depend on the base addresses of the memories; every address bit is 1 in one of the runs."""
     programs = [program for name, program in layers(config) if name in ("product", "transfers")]
     expected = list(_run(Interpreter(config), config, programs))
     for bases in _bases(config):
@@ -31,7 +31,7 @@ def check_high_addresses(config: Config, options: Mapping[str, object]) -> None:
 
 
 def check_registers(config: Config, options: Mapping[str, object]) -> None:
-    """Management registers keep all their bits, each for itself, and nothing else has an effect on them."""
+    """Each address register keeps all of its bits, independent of the others and of other accesses."""
     widths = {
         Management.HOST_BASE: config.host_address_width,
         Management.HOST_LIMIT: config.host_address_width + 1,

@@ -1,8 +1,9 @@
-"""The cycles of the fixed programs: measured on a device, and as they were when the file beside this was written.
+"""Cycles of the fixed programs: measured on a device, and as recorded in the file beside this module.
 
     python -m tb.directed.cycle_counts --write
 
-measures anew. A difference is no mistake by itself: it is a change of the hardware's timing, to be looked at.
+measures them again and records them. A difference is not necessarily an error, but it shows a change of the hardware's
+timing that needs a review.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ EXPECTED = Path(__file__).with_suffix(".json")
 _FAR_LATENCY = 60
 
 _FAR = ("product", "late tiles")
-"""Layers that are measured with memories of that latency as well."""
+"""Layers that are also measured with memories of that latency."""
 
 
 def name_of(config: Config) -> str:
-    """The configuration's name in the file."""
+    """Key of the configuration in the file."""
     return f"S{config.size}-{config.fingerprint}"
 
 
 def expected(config: Config) -> dict[str, dict]:
-    """What is written down for a configuration, under ``layers`` and ``pairs``."""
+    """The recorded values of a configuration, under ``layers`` and ``pairs``."""
     return json.loads(EXPECTED.read_text())[name_of(config)]
 
 
@@ -60,7 +61,7 @@ def measure_layers(config: Config, options: Mapping[str, object]) -> dict[str, d
     Raises
     ------
     AssertionError
-        A program leaves something else behind than on the interpreter.
+        The results of a program differ from those of the interpreter.
     """
     with _Bench(config, options) as bench, _Bench(config, {**options, "memory_latency": _FAR_LATENCY}) as far:
         return {
@@ -73,7 +74,7 @@ def measure_layers(config: Config, options: Mapping[str, object]) -> dict[str, d
 def _renamed(
     programs: Iterator[tuple[str, list[Instruction]]], names: tuple[str, ...] | None
 ) -> Iterator[tuple[str, list[Instruction]]]:
-    """All programs, or some of them under names for far memories."""
+    """All programs, or only the given ones, renamed for far memories."""
     for name, program in programs:
         if names is None:
             yield name, program
@@ -82,7 +83,7 @@ def _renamed(
 
 
 def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, list[int]]]:
-    """The same for the pairs, only the cycles: for each memory and pair of instructions in the order of ``PLACES``."""
+    """Cycles of the pairs: for each memory and pair of instructions a list in the order of ``PLACES``."""
     with _Bench(config, options) as bench:
         return {
             "unified buffer": bench.cycles(setup(), unified_buffer_pairs(config)),
@@ -91,7 +92,7 @@ def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, di
 
 
 class _Bench:
-    """A device and an interpreter that run the same programs one after the other."""
+    """A device and an interpreter that run the same programs."""
 
     def __init__(self, config: Config, options: Mapping[str, object]) -> None:
         self.device = VerilatedDevice(config, **options)
@@ -106,7 +107,7 @@ class _Bench:
         self.device.close()
 
     def run(self, program: list[Instruction]) -> dict[Counter, int]:
-        """What the program adds to the counters."""
+        """Run a program and compare its results; returns the increments of the counters."""
         ours, theirs = self.host.copy(), self.host.copy()
         events = self.device.execute(program, ours, self.weights)
         assert events == self.reference.execute(program, theirs, self.weights)
@@ -127,7 +128,7 @@ class _Bench:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tb.directed.cycle_counts", description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help=f"write {EXPECTED.name} anew")
+    parser.add_argument("--write", action="store_true", help=f"update {EXPECTED.name}")
     write = parser.parse_args().write
     measured = {
         name_of(config): {
@@ -144,7 +145,7 @@ def main() -> int:
 
 
 def _text(measured: dict) -> str:
-    """JSON with one pair, and one counter, a line."""
+    """JSON with one pair or one counter per line."""
     text = json.dumps({"places": list(PLACES), **measured}, indent=1)
     lines, open_list = [], False
     for line in text.splitlines():

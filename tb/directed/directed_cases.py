@@ -1,4 +1,4 @@
-"""Cases for what random programs seldom reach: every bit of every instruction, and sums of every size."""
+"""Cases that random programs seldom reach: every bit of every instruction, and sums of every size."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from tb.lockstep.programs.steps import steps
 __all__ = ["DIRECTED", "directed", "single_bits"]
 
 DIRECTED = VERILATED[:3]
-"""The configurations to run them on: the smaller ones are enough for what does not depend on the size."""
+"""The configurations to run them on: for cases that do not depend on the size, the smaller ones are enough."""
 
 _RANDOM = 100
-"""Random programs of each of these configurations: more than of the larger ones."""
+"""Number of random programs for each of these configurations, more than for the larger ones."""
 
 _STALLS = 10
-"""Surroundings of programs that wait for their tiles."""
+"""Number of different memory environments for programs that wait for their tiles."""
 
 _LOADS = 400
-"""How often parameters are loaded for sums of every size."""
+"""Number of parameter loads in the test of sums of every size."""
 
 _TAKES_TILES = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
 _ACTIONS = (Register.LOAD_PARAMETERS, Register.LOAD_TABLE)
 
 
 def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
-    """All cases here and in the modules beside this one, each with a name; those that find most come first."""
+    """All cases of this module and its neighbours, each with a name; those that find most errors come first."""
     for name, cases in (
         ("ties", ties(config, seed)),
         ("extremes", extremes(config, seed)),
@@ -57,15 +57,15 @@ def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
 
 
 def _late_tiles(config: Config, seed: int) -> Case:
-    """Multiplications that wait for tiles of a memory that is far away, or stalls."""
+    """Multiplications that wait for tiles of a memory that has a high latency or stalls."""
     program = dict(layers(config))["late tiles"]
     return Case(config, tuple(program), host_memory(config), weight_memory(config), seed)
 
 
 def single_bits(config: Config, seed: int) -> Iterator[Case]:
-    """Legal instructions of every kind, each with every one of its bits inverted: most of them fault.
+    """Legal instructions of every kind, each with every one of its bits inverted in turn: most of them fault.
 
-    One case for each opcode and each configuration register. The registers are as a random program left them.
+    One case for each opcode and each configuration register. The registers have the values that a random program set.
     """
     found: dict[tuple[int, int | None], tuple[Instruction, dict[Register, int]]] = {}
     case_seed = seed
@@ -86,19 +86,19 @@ def _inverted(instruction: Instruction, registers: dict[Register, int]) -> Itera
     yield from setup
     for bit in range(WORD_BITS):
         if opcode in _TAKES_TILES:
-            # Three tiles, one of them taken: enough for every flag.
+            # Queue three tiles and take one of them: enough for any combination of flags.
             yield format_named("read_weights")(tiles=3)
             yield format_named("matrixmultiply")(rows=1, next_tile=1)
         yield Instruction(instruction.word ^ 1 << bit)
         yield HALT
         if opcode is Opcode.SET_CONFIGURATION:
-            # The register again, or whichever it was.
+            # Restore the register; if its number was changed, restore all.
             yield from setup if bit in range(16, 32) else (instruction,)
             yield HALT
 
 
 def sums(config: Config, seed: int) -> Case:
-    """Activate of sums and scales over all of their ranges: biases do it, for the accumulators are zero."""
+    """Activate with sums and scales over their whole ranges. The accumulators are 0, so the biases are the sums."""
     rng = np.random.default_rng(seed)
     sets = config.parameter_sets
     rows = PARAMETER_ROWS * sets
@@ -124,11 +124,11 @@ def sums(config: Config, seed: int) -> Case:
 
 
 def _parameters(config: Config, rng: np.random.Generator) -> np.ndarray:
-    """Parameter sets as LOAD_PARAMETERS reads them, whose scaled sums mostly have from 0 to 18 bits."""
+    """Parameter sets in the format of LOAD_PARAMETERS, mostly with scaled sums of 0 to 18 bits."""
     shape = (config.parameter_sets, config.size)
     bits = rng.integers(0, 32, shape)
     biases = rng.integers(-(1 << 31), 1 << 31, shape) >> (31 - bits)
-    # A result of half-way cases is odd ÷ 2; others have all 24 bits of the significand at random.
+    # A power of two as scale gives half-way cases; the other significands are random.
     exponents = np.where(rng.random(shape) < 0.9, rng.integers(0, 18, shape) - bits, rng.integers(-126, 128, shape))
     significands = np.where(rng.random(shape) < 0.3, 0, rng.integers(0, 1 << 23, shape))
     signs = rng.integers(0, 2, shape)

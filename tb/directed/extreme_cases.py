@@ -1,7 +1,7 @@
 """Cases with values that random programs avoid: every field of every instruction and register over its whole range.
 
-Most of them fault, for which every bit of a value matters. Others are legal and strange: planes that are wider than
-memory, strides that leave them at once, windows that lie in the padding.
+Most of them fault, and then every bit of a value matters. Others are legal but unusual: planes wider than the memory,
+strides larger than a plane, windows entirely in the padding.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tb.lockstep.case import HALT
 __all__ = ["extremes", "long_program", "plain_parameters"]
 
 _PROGRAMS = 1500
-"""Uses of registers with values of all sizes."""
+"""Number of instructions that use registers with values of all sizes."""
 
 _CASES = 10
 
 _MOST_PASSES = 3000
-"""Of an Activate with windows: larger ones take too long."""
+"""Upper limit for an Activate with windows; more passes take too long."""
 
 _USES = (
     Opcode.CONVOLVE,
@@ -58,7 +58,7 @@ _SIZES = ("rows", "height", "width", "output_width", "tiles", "count")
 
 
 def extremes(config: Config, seed: int) -> Iterator[Case]:
-    """Registers with values of all sizes, and after each few of them an instruction that uses them."""
+    """Registers with values of all sizes; after every few settings, an instruction that uses them."""
     rng = np.random.default_rng(seed)
     setup, parameters = plain_parameters(config)
     host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
@@ -78,7 +78,7 @@ def extremes(config: Config, seed: int) -> Iterator[Case]:
 
 
 def plain_parameters(config: Config) -> tuple[list[Instruction], np.ndarray]:
-    """A program that fills every parameter set with a bias of 0 and a scale of 1, and the host memory that it reads."""
+    """A program that sets all parameter sets to a bias of 0 and a scale of 1, and the host memory that it reads."""
     rows = PARAMETER_ROWS * config.parameter_sets
     octets = np.zeros((config.parameter_sets, PARAMETER_ROWS, config.size), np.uint8)
     octets[:, 4:] = np.array([1], "<f4").view(np.uint8)[:, np.newaxis]
@@ -93,14 +93,14 @@ def plain_parameters(config: Config) -> tuple[list[Instruction], np.ndarray]:
 
 
 def long_program(config: Config, seed: int) -> Case:
-    """An instruction that faults far behind the beginning, and large counts."""
+    """A fault at a large instruction index, and an event with a large index before it."""
     nop = format_named("nop")()
     program = [*(nop for _ in range((1 << 14) + 5)), format_named("debug_tag")(tag=0x55AA1234), Instruction(0xFF)]
     return Case(config, (*program, HALT), np.zeros(64, np.uint8), np.zeros(64, np.uint8), seed)
 
 
 def _settings(config: Config, rng: np.random.Generator) -> Iterator[Instruction]:
-    """Some registers anew; legal values nearly always."""
+    """Set some registers to random values, which are nearly always legal."""
     for register in rng.permutation([register for register in REGISTERS if not register.is_action])[:4]:
         for _ in range(8):
             instruction = _with_any_values(config, register, rng)
@@ -129,7 +129,7 @@ def _with_any_values(config: Config, register: RegisterFormat, rng: np.random.Ge
 
 
 def _tiles(config: Config) -> list[Instruction]:
-    """A tile in the array, and two in the queue."""
+    """Load a tile into the array, and leave two in the queue."""
     return [format_named("read_weights")(tiles=3), format_named("matrixmultiply")(rows=1, next_tile=1)]
 
 
@@ -152,7 +152,7 @@ def _use(config: Config, checker: LegalityChecker, rng: np.random.Generator) -> 
 def _nearly_legal(
     config: Config, checker: LegalityChecker, instruction: Instruction, rng: np.random.Generator
 ) -> Instruction:
-    """All fields but one, or all of them, within what the memories hold."""
+    """Limit all fields, or all but one, to the sizes of the memories."""
     values = dict(instruction.values)
     rows = config.unified_buffer_rows
     limits = {
@@ -180,7 +180,7 @@ def _nearly_legal(
     for name, alignment in (("host", config.host_alignment), ("weights", config.weight_alignment)):
         if name in values and name != strange:
             values[name] = values[name] // alignment * alignment
-    # Ranges that end with their memory are legal: the larger a value, the closer to that end.
+    # Move large values so that their range ends at the end of the memory, which is still legal.
     for name, length, memory in (
         ("unified_buffer", values.get("rows", 1), rows),
         ("accumulator", values.get("rows", values.get("height", 1) * values.get("width", 1)), config.accumulator_rows),
@@ -200,7 +200,7 @@ def _is_quick(config: Config, checker: LegalityChecker, instruction: Instruction
 
 
 def _any_value(field: Field, rng: np.random.Generator) -> int:
-    """Small, next to a power of two, or anything."""
+    """A small value, one next to a power of two, or any value."""
     match rng.integers(4):
         case 0:
             value = int(rng.integers(0, 5))

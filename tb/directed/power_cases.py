@@ -1,4 +1,4 @@
-"""Cases in which every field of every instruction and register is a power of two: one bit alone decides."""
+"""Cases in which every field of every instruction and register is a power of two, so that each bit is tested alone."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _PLAIN = {
     Register.SOURCE_FORMAT: {},
     Register.OPERAND_FORMAT: {},
 }
-"""Registers with which the smallest instructions are legal."""
+"""Register values with which the smallest instructions are legal."""
 
 _LONGEST_WINDOW = 12
-"""Exponent; longer ones take too long."""
+"""Exponent of the largest window; larger ones take too long."""
 
 _TILES = 300
 
 
 def powers_of_two(config: Config, seed: int) -> Iterator[Case]:
-    """All of them, one case for instructions, one for registers, one for sizes of planes whose product is a power."""
+    """One case each for instructions, for registers, and for planes whose number of positions is a power of two."""
     rng = np.random.default_rng(seed)
     setup, parameters = plain_parameters(config)
     host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
@@ -57,7 +57,7 @@ def powers_of_two(config: Config, seed: int) -> Iterator[Case]:
 
 
 def many_tiles(config: Config, seed: int) -> Case:
-    """A Read_Weights of more tiles than any counter of a few bits holds, all of them taken and one more."""
+    """A Read_Weights of so many tiles that a narrow counter would overflow; all are taken, and then one more."""
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 256, _TILES * config.tile_bytes, np.uint8)
     take = format_named("matrixmultiply")(rows=1, next_tile=1, accumulate=1)
@@ -78,7 +78,7 @@ def _tiles() -> list[Instruction]:
 
 
 def _smallest() -> dict[Opcode, list[dict[str, int]]]:
-    """For each kind of instruction values with which it is legal."""
+    """For each kind of instruction, field values with which it is legal."""
     transfer = [{"rows": 1}]
     return {
         Opcode.READ_HOST_MEMORY: transfer,
@@ -113,7 +113,7 @@ def _instructions(config: Config) -> Iterator[Instruction]:
 
 
 def _registers(config: Config) -> Iterator[Instruction]:
-    """Each register with one bit, then instructions that use others, then those that use it."""
+    """For each register and bit: set it, then use other registers, then use this one."""
     formats = {format.opcode: format for format in FORMATS}
     nop = format_named("nop")()
     uses = [
@@ -134,7 +134,7 @@ def _registers(config: Config) -> Iterator[Instruction]:
                 yield _set(register, **plain | {field.name: value})
                 yield HALT
                 own = [use for use in uses if use.format.opcode in users.get(register, [Opcode.ACTIVATE])]
-                # No other register may change; these instructions are legal whatever the register is.
+                # No other register may have changed. These instructions are legal whatever this register holds.
                 others = [use for use in uses if use not in own]
                 yield from [*_tiles(), *others, HALT, *_tiles(), nop, *others[::-1], HALT]
                 for use in own:
@@ -149,7 +149,7 @@ def _registers(config: Config) -> Iterator[Instruction]:
 
 
 def _values(register: Register, field: Field) -> Iterator[int]:
-    """Powers of two; sizes of windows and planes also one larger, for which a lost bit leaves 1."""
+    """Powers of two. Sizes of windows and planes also get 2**n + 1, which is 1 if bit n is lost."""
     for bit in range(field.width):
         if register is Register.POOLING_WINDOW and field.name in ("height", "width") and bit > _LONGEST_WINDOW:
             continue
@@ -159,7 +159,7 @@ def _values(register: Register, field: Field) -> Iterator[int]:
 
 
 def _products(config: Config) -> Iterator[Instruction]:
-    """Planes that have 2**n positions, of sizes that are powers of two."""
+    """Planes with 2**n positions, whose height and width are powers of two."""
     convolve, activate = format_named("convolve"), format_named("activate")
     for bits in range(31):
         for first in sorted({max(0, bits - 15), bits // 2, min(15, bits)}):

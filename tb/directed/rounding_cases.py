@@ -1,8 +1,8 @@
-"""Cases whose results hang on the last bit of every rounding in the activation unit.
+"""Cases whose results depend on the last bit of every rounding in the activation unit.
 
-A second operand that is added moves a scaled sum next to a tie, so that one unit in its last place makes another
-result: no bit of the scaler is then without effect. The sums themselves, and their products with the scale, are ties of
-the roundings before, or just beside one.
+An added second operand moves a scaled sum next to a tie, so that a difference of one unit in the last place changes the
+result: every bit of the scaler has an effect. The sums, and their products with the scale, are exact ties of the
+earlier rounding steps, or one bit away from a tie.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tb.lockstep.case import HALT
 __all__ = ["ties"]
 
 _CASES = 2400
-"""Sums, each with a scale of its own; as many for each configuration."""
+"""Number of sums, each with a separate scale, for each configuration."""
 
 _LOADS_A_PROGRAM = 40
 
 
 def ties(config: Config, seed: int) -> Iterator[Case]:
-    """Sums as biases of parameter sets, all columns alike, plus an operand of ones."""
+    """Sums given as biases of parameter sets, the same in all columns, plus an operand of ones."""
     rng = np.random.default_rng(seed)
     sums, scales = _sums_and_scales(rng, _CASES)
     products = fixed_point(sums, scales)
     one = 1 << FRACTION_BITS
-    # What is missing to a tie, and no or one bit more or less.
+    # The distance to a tie, exactly or with one bit more or less.
     bits = np.where(rng.random(_CASES) < 0.5, 0, rng.integers(0, FRACTION_BITS - 1, _CASES))
     off = rng.choice([-1, 0, 1, 1], _CASES) << bits
     rest = (one // 2 - products + off) % one
@@ -58,7 +58,7 @@ def ties(config: Config, seed: int) -> Iterator[Case]:
 
 
 def _program(config: Config, rows: int, operand_scales: NDArray[np.uint32]) -> Iterator[Instruction]:
-    """Row ``rows`` holds the operand, those behind it the results."""
+    """Row ``rows`` holds the operand, the rows after it the results."""
     read, activate = format_named("read_host_memory"), format_named("activate")
     size = config.size
     limits = {"minimum": -(1 << 17), "maximum": (1 << 17) - 1}
@@ -81,20 +81,20 @@ def _program(config: Config, rows: int, operand_scales: NDArray[np.uint32]) -> I
 
 
 def _sums_and_scales(rng: np.random.Generator, count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """A third of them with ties in the sum, a third with ties in the product, the others anything."""
+    """A third of them with ties in the sum, a third with ties in the product, the others random."""
     significands = rng.integers(1 << 23, 1 << 24, count)
     sums = significands.copy()
     others = rng.integers(1 << 23, 1 << 24, count)
     kinds = np.arange(count) % 3
 
-    # 24 bits, a tie behind them, and one bit below it or none.
+    # 24 bits followed by a tie, and at most one bit below the tie.
     extra = rng.integers(1, 8, count)
     beside = np.where(rng.random(count) < 0.5, 0, np.left_shift(1, rng.integers(0, extra)))
     tie = (significands << extra) + np.where(beside < 1 << (extra - 1), 1 << (extra - 1), 0) + beside
     sums = np.where(kinds == 0, np.minimum(tie, (1 << 31) - 1), sums)
 
-    # The lower half of the product is a tie of 23 or 24 bits, with one of the bits below it or none: odd numbers have
-    # an inverse modulo a power of two.
+    # The lower half of the product is a tie of 23 or 24 bits, with at most one bit below it set. Found with the inverse
+    # modulo a power of two, which exists for odd numbers.
     for number in np.flatnonzero(kinds == 1):
         while True:
             first = int(rng.integers(1 << 22, 1 << 23)) * 2 + 1
@@ -106,7 +106,7 @@ def _sums_and_scales(rng: np.random.Generator, count: int) -> tuple[NDArray[np.i
                 break
         sums[number], others[number] = first, second
     sums = np.where(kinds == 2, rng.integers(1, 1 << 31, count) >> rng.integers(0, 31, count), sums)
-    # Products have from 0 to 17 bits before the point, and a few many fewer.
+    # Products have from 0 to 17 bits before the binary point; a few are much smaller.
     bits = np.frompyfunc(lambda value: int(value).bit_length(), 1, 1)(sums).astype(np.int64)
     smaller = np.where(rng.random(count) < 0.1, rng.integers(0, 14, count), 0)
     exponents = rng.integers(0, 18, count) - 24 - bits - smaller
@@ -114,14 +114,14 @@ def _sums_and_scales(rng: np.random.Generator, count: int) -> tuple[NDArray[np.i
     negative = rng.integers(0, 2, (2, count))
     sums = np.where(negative[0], -sums, sums).astype(np.int32)
     scales = np.where(negative[1], -scales, scales)
-    # Scales may be any bits at all, and sums 0.
+    # Some scales are random bit patterns, some sums are 0.
     anything = rng.integers(1 << 32, size=count, dtype=np.uint32).view(np.float32)
     chance = rng.random(count)
     return np.where(chance < 0.03, 0, sums).astype(np.int32), np.where(chance < 0.1, anything, scales)
 
 
 def _set_rows(config: Config, bias: np.int32, scale: np.float32) -> NDArray[np.uint8]:
-    """The eight rows of a parameter set whose columns are all alike."""
+    """The eight rows of a parameter set that is the same in all columns."""
     octets = np.concatenate([np.array([bias], "<i4").view(np.uint8), np.array([scale], "<f4").view(np.uint8)])
     return np.repeat(octets, config.size)
 

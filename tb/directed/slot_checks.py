@@ -1,8 +1,7 @@
-"""Pairs of instructions that meet, or just do not, in every slot of the scoreboard and anywhere in the memories.
+"""Pairs of instructions whose ranges overlap, or just do not, in every slot of the scoreboard and anywhere in memory.
 
-Where rows lie and which slots remember them must not matter: programs with the same pairs take the same cycles, and
-count the same stalls, wherever their rows are. One bit of a comparison that goes wrong makes a pair wait longer, or not
-at all.
+Addresses and slot numbers must not matter: programs with the same pairs take the same cycles and count the same stalls,
+wherever their rows are. An error in one bit of a comparison makes a pair wait longer, or not at all.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ __all__ = ["check_slots"]
 _HOST_BYTES = 1 << 12
 
 _LEAST_PROGRAMS = 6
-"""Of the same pairs; more where there are more slots."""
+"""Programs with the same pairs; more if the scoreboard has more slots."""
 
 _ROOM = 10 * PARAMETER_ROWS
-"""Rows of a memory that has some left for instructions which meet nobody."""
+"""Smallest memory that has free rows for instructions without conflict."""
 
 _BASES = 6
-"""Places of host memory, besides the highest one."""
+"""Number of random base addresses of host memory, besides 0 and the highest one."""
 
 
 @dataclass(frozen=True)
 class _Access:
-    """An access that moves; ``make`` takes its first row, or byte, and where rows are that nobody else uses."""
+    """An access at a variable address: ``make`` takes its first row or byte, and the first of some unused rows."""
 
     unit: Unit
     make: Callable[[int, int], list[Instruction]]
@@ -49,7 +48,7 @@ class _Access:
 
 @dataclass(frozen=True)
 class _Program:
-    """A program and what it leaves behind, and the number of those that take as long."""
+    """A program with its results, and the group of programs that must have the same counters, or ""."""
 
     group: str
     instructions: tuple[Instruction, ...]
@@ -63,7 +62,7 @@ def check_slots(config: Config, options: Mapping[str, object]) -> None:
     Raises
     ------
     AssertionError
-        A program leaves something else behind than on the interpreter, or its counters depend on addresses or slots.
+        The results of a program differ from those of the interpreter, or its counters depend on addresses or slots.
     """
     for base, programs in _programs(config):
         with VerilatedDevice(config, host_base=base, **options) as device:
@@ -83,7 +82,7 @@ def check_slots(config: Config, options: Mapping[str, object]) -> None:
 
 @functools.cache
 def _programs(config: Config) -> list[tuple[int, list[_Program]]]:
-    """For each place of host memory the programs to run there."""
+    """The base addresses of host memory, each with the programs to run there."""
     rng = np.random.default_rng(1)
     rows = [
         program
@@ -115,7 +114,7 @@ def _run(config: Config, programs: list[tuple[str, list[Instruction]]]) -> list[
 def _of_memory(
     config: Config, memory: str, accesses: list[_Access], size: int, rng: np.random.Generator, step: int = 1
 ) -> Iterator[tuple[str, list[Instruction]]]:
-    """Programs of as many pairs as there are slots, and between them such that move one unit on by a slot."""
+    """Programs with as many pairs as there are slots, each followed by one that advances a unit by one slot."""
     depth = config.command_queue_depth
     units = sorted({access.unit for access in accesses})
     for first_unit in units:
@@ -141,24 +140,24 @@ def _of_memory(
             meeting = [pair for pair in pairs if abs(pair[2]) < pair[0].length][:: max(1, len(pairs) // 4)]
             for number, pair in enumerate(meeting):
                 far = rng.integers(2, size=depth)
-                far[max(1, depth - number) :] = 1  # waiting for the last of them would hide the others
+                far[max(1, depth - number) :] = 1  # a wait for the last one would hide the others
                 far &= size >= _ROOM
                 for _ in moves:
                     yield f"{name}, queue {number}", _queue(config, pair, far, size, rng)
                     yield "", _move_on(config, pair, size, rng)
                     if first_unit == second_unit:
-                        yield "", _move_on(config, pair, size, rng)  # an odd number in all
+                        yield "", _move_on(config, pair, size, rng)  # an odd number of slots in all
 
 
 def _may_conflict(first: _Access, second: _Access) -> bool:
-    """Whether one of them may have to wait: the activation unit alone waits for itself, if it reads what it wrote."""
+    """Whether one may have to wait for the other; of one unit's instructions only those of the activation unit may."""
     if first.unit == second.unit:
         return first.unit is Unit.ACTIVATION and first.writes and not second.writes
     return first.writes or second.writes
 
 
 def _pairs(config: Config, pairs: list, size: int, rng: np.random.Generator, *, nops: int) -> list[Instruction]:
-    """Pair after pair, with ``nops`` between the two of each: faults may show in every other cycle only."""
+    """All pairs, with ``nops`` between the two of each: some errors may only show in every other cycle."""
     program = _prelude(config)
     for pair in pairs:
         row, other_row, free = _place(pair, size, rng)
@@ -170,7 +169,7 @@ def _pairs(config: Config, pairs: list, size: int, rng: np.random.Generator, *, 
 def _queue(
     config: Config, pair: tuple[_Access, _Access, int], far: NDArray[np.int64], size: int, rng: np.random.Generator
 ) -> list[Instruction]:
-    """As many instructions as a queue holds before one that meets those of them that are not ``far``."""
+    """Fill a queue, then add an instruction that conflicts with those in it that are not ``far``."""
     row, other_row, free = _place(pair, size, rng)
     distance = 2 * (pair[0].length + pair[1].length)
     places = (place for place in range(0, size, _phase(size)) if min(abs(place - row), abs(place - free)) >= distance)
@@ -182,13 +181,13 @@ def _queue(
 
 
 def _move_on(config: Config, pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> list:
-    """Takes one more slot of the first unit than of the second."""
+    """A program that uses one more slot of the first unit than of the second."""
     row, _, free = _place(pair, size, rng)
     return [*_prelude(config), *pair[0].make(row, free), HALT]
 
 
 def _prelude(config: Config) -> list[Instruction]:
-    """Brings a tile into the array, for Halt forgets it; takes a slot of the matrix unit."""
+    """Load a tile into the array, since Halt discards it; this uses a slot of the matrix unit."""
     return [
         format_named("read_weights")(tiles=1),
         format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=config.accumulator_rows - 1),
@@ -197,7 +196,7 @@ def _prelude(config: Config) -> list[Instruction]:
 
 
 def _place(pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> tuple[int, int, int]:
-    """Where both accesses of a pair begin, and where ``ROWS`` rows are free."""
+    """Addresses of both accesses of a pair, and of ``ROWS`` unused rows."""
     first, second, distance = pair
     low, high = min(0, distance), max(first.length, distance + second.length)
     free_is_low = bool(rng.integers(2))
@@ -225,7 +224,7 @@ def _unified_buffer_accesses(config: Config) -> list[_Access]:
     from_buffer = functools.partial(activate, rows=ROWS, from_unified_buffer=1)
 
     def host(row: int) -> int:
-        """Any address, so that what others have at its place in their words may or may not meet it."""
+        """A host address that varies with the row, in another range than that of the writes."""
         return row // 4 % 8 * 64
 
     return [
@@ -265,7 +264,7 @@ def _unified_buffer_accesses(config: Config) -> list[_Access]:
 
 
 def _accumulator_accesses(config: Config) -> list[_Access]:
-    """Each uses two rows of accumulators, and rows of the unified buffer that no other one writes."""
+    """Each uses two accumulator rows, and unified buffer rows that no instruction of the other unit writes."""
     multiply, convolve, activate = (format_named(name) for name in ("matrixmultiply", "convolve", "activate"))
     int32 = functools.partial(activate, output=OutputFormat.INT32)
     return [
@@ -279,7 +278,7 @@ def _accumulator_accesses(config: Config) -> list[_Access]:
 
 
 def _host_accesses(config: Config) -> list[_Access]:
-    """Transfers whose rows in the unified buffer are apart."""
+    """Transfers of which reads and writes use separate rows of the unified buffer."""
     rows = ROWS
     accesses = []
     for name, unit, row in (("read", Unit.HOST_READ, 0), ("write", Unit.HOST_WRITE, 2 * ROWS)):
@@ -309,7 +308,7 @@ def _host_memory() -> NDArray[np.uint8]:
 
 
 def _phase(size: int) -> int:
-    """Rows, or bytes, that accesses move by multiples of, so that they meet the same banks and places in beats."""
+    """Alignment in rows or bytes of all moves, so that banks and positions within beats stay the same."""
     return 64 if size == _HOST_BYTES else 4
 
 

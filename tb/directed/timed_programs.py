@@ -1,7 +1,7 @@
-"""Fixed programs whose cycles are counted: pairs of instructions that meet in a memory, and whole layers.
+"""Fixed programs whose cycles are counted: pairs of instructions that conflict in a memory, and whole layers.
 
 Each fits every configuration of the lockstep tests. Nothing in them is random, and their memories never stall, so that
-their counters are facts of the hardware.
+their counters depend on the hardware only.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["PLACES", "accumulator_pairs", "host_memory", "layers", "setup", "uni
 HALT = format_named("halt")()
 
 ROWS = 4
-"""Rows of every access of a pair."""
+"""Rows of every access in a pair."""
 
 PLACES = {"far": 2 * ROWS, "behind": ROWS, "last": ROWS - 1, "same": 0, "first": 1 - ROWS, "before": -ROWS}
-"""Where the second access of a pair begins, from where the first one does. In ``last``, ``same`` and ``first`` they
-meet."""
+"""Distance from the first row of the first access to that of the second. In ``last``, ``same`` and ``first`` they
+overlap."""
 
 _TILES = 8
 
@@ -42,7 +42,7 @@ def weight_memory(config: Config) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class _Access:
-    """An instruction with an access of ``ROWS`` rows that moves while its other accesses stay where nobody else is."""
+    """An instruction with an access of ``ROWS`` rows at a variable address; its other accesses do not conflict."""
 
     name: str
     make: Callable[[int], Instruction]
@@ -57,7 +57,7 @@ def _synchronize(*units: Unit) -> Instruction:
 
 
 def setup() -> list[Instruction]:
-    """The program to run before pairs: it sets the registers."""
+    """The program to run before the pairs; it sets the registers."""
     return [
         _set(Register.INPUT_FORMAT, zero_point=3),
         _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
@@ -71,7 +71,7 @@ def setup() -> list[Instruction]:
 
 
 def _prelude(config: Config) -> list[Instruction]:
-    """Brings a tile into the array, for Halt forgets it."""
+    """Load a tile into the array, since Halt discards it."""
     return [
         format_named("read_weights")(tiles=1),
         format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=config.accumulator_rows - 1),
@@ -80,9 +80,9 @@ def _prelude(config: Config) -> list[Instruction]:
 
 
 def unified_buffer_pairs(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
-    """Two instructions that use neighbouring or common unified buffer rows, in all of ``PLACES``: names and program."""
+    """Two instructions that use adjacent or common unified buffer rows, in all of ``PLACES``: name and program."""
     activate, multiply = format_named("activate"), format_named("matrixmultiply")
-    other = config.unified_buffer_rows - ROWS  # rows for whatever else a reader writes
+    other = config.unified_buffer_rows - ROWS  # rows for the results of instructions that only read in this test
     accesses = [
         _Access("host_read", lambda row: format_named("read_host_memory")(unified_buffer=row, rows=ROWS)),
         _Access("host_write", lambda row: format_named("write_host_memory")(unified_buffer=row, rows=ROWS)),
@@ -109,7 +109,7 @@ def _use(access: _Access, row: int, other: int) -> list[Instruction]:
     instruction = access.make(row)
     if access.name != "operand":
         return [instruction]
-    # The register alone reads nothing; the instruction behind it does.
+    # Setting the register reads nothing; the next instruction does.
     return [
         instruction,
         format_named("activate")(unified_buffer=other, source=ROWS, rows=ROWS, operand=Operand.MULTIPLY),
@@ -117,7 +117,7 @@ def _use(access: _Access, row: int, other: int) -> list[Instruction]:
 
 
 def accumulator_pairs(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
-    """The same in the accumulators, of which each instruction uses two rows."""
+    """Two instructions that use adjacent or common accumulator rows; each uses two of them."""
     rows = 2
     multiply, convolve, activate = (format_named(name) for name in ("matrixmultiply", "convolve", "activate"))
     accesses = [
@@ -141,7 +141,7 @@ def accumulator_pairs(config: Config) -> Iterator[tuple[str, list[Instruction]]]
 
 
 def layers(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
-    """Programs in which everything overlaps that can."""
+    """Programs in which everything overlaps that can overlap."""
     yield "product", _product(config, wide=False)
     yield "wide product", _product(config, wide=True)
     yield "convolution", _convolution(config)
@@ -154,7 +154,7 @@ def layers(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
 
 
 def _product(config: Config, *, wide: bool) -> list[Instruction]:
-    """Blocks of rows through two tiles each, double-buffered in every memory."""
+    """Blocks of rows, each multiplied with two tiles, with double buffering in every memory."""
     rows = 4
     input_rows = rows << wide
     program = [
@@ -193,7 +193,7 @@ def _product(config: Config, *, wide: bool) -> list[Instruction]:
 
 
 def _convolution(config: Config) -> list[Instruction]:
-    """A 3 × 3 convolution with padding over a small plane, then average pooling, several times over."""
+    """A 3 × 3 convolution with padding over a small plane, then average pooling, several times."""
     height, width = 4, 2
     program = [
         _set(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1),
@@ -254,7 +254,7 @@ def _element_wise(config: Config) -> list[Instruction]:
 
 
 def _transfers(config: Config) -> list[Instruction]:
-    """Host transfers of every kind and length, next to each other and across each other."""
+    """Host transfers of every kind and several lengths, with adjacent and overlapping rows."""
     program = [_set(Register.HOST_STRIDE, stride=3 * config.size)]
     for length in (1, 2, 3, 7, 12):
         program += [
@@ -268,7 +268,7 @@ def _transfers(config: Config) -> list[Instruction]:
 
 
 def _side_by_side(config: Config) -> list[Instruction]:
-    """Units that have nothing to do with each other, but for banks: rows of different memories and lengths."""
+    """Units that share nothing but the banks, with accesses to different rows and of different lengths."""
     multiply, activate = format_named("matrixmultiply"), format_named("activate")
     program = [
         _set(Register.INPUT_FORMAT, zero_point=1),
@@ -296,7 +296,7 @@ def _side_by_side(config: Config) -> list[Instruction]:
 
 
 def _full_queues(config: Config) -> list[Instruction]:
-    """More instructions than a queue holds, all of which wait for the one before."""
+    """More instructions than a queue holds, all of which wait for the instruction before them."""
     read, write, multiply, activate = (
         format_named(name) for name in ("read_host_memory", "write_host_memory", "matrixmultiply", "activate")
     )
@@ -318,7 +318,7 @@ def _full_queues(config: Config) -> list[Instruction]:
 
 
 def _late_tiles(config: Config) -> list[Instruction]:
-    """Multiplications whose tile has not come yet, and others behind them that differ in everything."""
+    """Multiplications whose tile has not arrived yet, followed by others that differ in all fields."""
     multiply, read_weights = format_named("matrixmultiply"), format_named("read_weights")
     program = [format_named("read_host_memory")(unified_buffer=0, rows=20), _synchronize()]
     for number in range(8):
@@ -332,7 +332,7 @@ def _late_tiles(config: Config) -> list[Instruction]:
 
 
 def _windows(config: Config) -> list[Instruction]:
-    """Windows that reach far out of their plane: only their time tells how far."""
+    """Windows that reach far beyond their plane, whose size only affects the cycle count."""
     program = [
         format_named("read_host_memory")(unified_buffer=0, rows=4),
         _set(Register.POOLING_PLANE, height=2, width=2, output_width=2),

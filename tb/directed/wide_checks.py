@@ -17,13 +17,13 @@ __all__ = ["check_strides", "pooled_bits"]
 _STRIDE_BITS = 31
 
 _STRIDES = 150
-"""Of all sizes, besides the powers of two."""
+"""Number of random strides, in addition to the powers of two."""
 
 
 def pooled_bits(config: Config, seed: int) -> Case:
-    """Maxima of accumulators that differ in one bit, and their sums; every bit, whichever of the two is larger.
+    """Maxima and sums of pairs of accumulators that differ in one bit; every bit, with the larger one first or second.
 
-    An accumulator becomes the number v when its input row has -(v >> 15) and the lower 15 bits of v as int16, and the
+    An accumulator becomes the number v if its input row has -(v >> 15) and the lower 15 bits of v as int16, and the
     weights are -2**15 and 1.
     """
     rng = np.random.default_rng(seed)
@@ -65,19 +65,19 @@ def pooled_bits(config: Config, seed: int) -> Case:
 
 
 def check_strides(config: Config, options: Mapping[str, object]) -> None:
-    """Alternate transfers with every bit of their stride: the second row lies where it says.
+    """Alternate transfers, with each bit of the stride alone and random strides: check where the second row is.
 
     Raises
     ------
     AssertionError
-        It lies elsewhere.
+        The second row is elsewhere.
     """
     rng = np.random.default_rng(1)
     size, step = config.size, config.host_alignment
     single = [1 << bit for bit in range(9, _STRIDE_BITS)]
     shifts = rng.integers(_STRIDE_BITS - 9, size=_STRIDES) * rng.integers(2, size=_STRIDES)
     anything = (rng.integers((1 << _STRIDE_BITS) - 512, size=_STRIDES) >> shifts) + 512
-    # Pages that nobody touches take no memory.
+    # Pages that are never accessed take no memory.
     host, weights = np.zeros((1 << _STRIDE_BITS) + 1024, np.uint8), np.zeros(64, np.uint8)
     read, write = (format_named(f"{name}_host_memory_alternate") for name in ("read", "write"))
     with VerilatedDevice(config, **options) as device:

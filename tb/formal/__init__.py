@@ -1,1 +1,1 @@
-"""Proofs: what units promise, as properties that a solver shows for every input."""
+"""Formal proofs: properties of units that a solver shows for every input."""

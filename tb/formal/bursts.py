@@ -1,4 +1,4 @@
-"""Bursts: AXI allows every one, and together they are the bytes that were asked for and no others."""
+"""Bursts obey the rules of AXI, and together they cover exactly the bytes that were requested."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def is_legal(address: Value, length: Value, data_bytes: int) -> Value:
 
 
 def left_to_split(proof: Proof, prefix: str) -> Value:
-    """The beats that a burst splitter has left of its request.
+    """Beats of its request that a burst splitter has not sent yet.
 
     Parameters
     ----------
     proof
-        Of the unit.
+        Proof of the unit.
     prefix
-        The splitter's name with a dot, or nothing where it is the unit itself.
+        Name of the splitter followed by a dot, or "" if it is the unit itself.
     """
     end = Cat(proof.inside(f"{prefix}end_place"), proof.inside(f"{prefix}ends_left"))
     return (end - proof.inside(f"{prefix}place"))[: len(end)]
 
 
 def know_splitter(proof: Proof, m: Module, prefix: str) -> None:
-    """Lemmas about a burst splitter in a unit: it is not at the end of its request, and behind the first block it is at
-    the beginning of another one. Parameters are those of :func:`left_to_split`."""
+    """Add lemmas about a burst splitter in a unit: it has not reached the end of its request, and after the first block
+    it is at the beginning of a block. Parameters are those of :func:`left_to_split`."""
     place, block = (proof.inside(f"{prefix}{name}") for name in ("place", "block"))
     end_place, ends_left = (proof.inside(f"{prefix}{name}") for name in ("end_place", "ends_left"))
     with m.If(proof.inside(f"{prefix}active")):
@@ -47,7 +47,7 @@ def know_splitter(proof: Proof, m: Module, prefix: str) -> None:
 
 
 class Splitting(Proof):
-    """The burst splitter, for one width of the bus."""
+    """The burst splitter, for one bus width."""
 
     def __init__(self, data_bytes: int) -> None:
         self._address_width = 14
@@ -62,7 +62,7 @@ class Splitting(Proof):
         beat = Signal(self._address_width - beat_bits)
         self.assume(m, ~unit.requests.valid | (unit.requests.p.beats != 0))
         self.assume(m, unit.offset[: ceil_log2(PAGE_BYTES)] == 0)
-        # A request in beats, and what is left of it.
+        # A request in beats, and how much of it is left.
         sent = unit.bursts.valid & unit.bursts.ready
         with m.If(unit.requests.valid & unit.requests.ready):
             first = (unit.requests.p.address + unit.offset)[beat_bits : self._address_width]

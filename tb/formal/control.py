@@ -1,4 +1,4 @@
-"""The registers' side: every access is answered once, and the ring is read where it is, nowhere else."""
+"""Every register access is answered once, and instruction fetches stay within the ring."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Accesses(Proof):
         self.claim(m, "one access at a time", writes + reads <= 1)
         self.claim(m, "B: a reply for each write, and no other", ~bus.b.valid | (writes == 1))
         self.claim(m, "R: an answer for each read, and no other", ~bus.r.valid | (reads == 1))
-        # What each state holds.
+        # Invariants of each state.
         request = unit.requests
         self.lemma(m, (bus.aw.ready == self.is_in("TAKE_WRITE")) & (bus.w.ready == bus.aw.ready))
         self.lemma(m, ~bus.aw.ready | (bus.aw.valid & bus.w.valid))
@@ -80,7 +80,7 @@ class RegisterAnswers(Proof):
         self.claim(
             m, "one answer for each read, and no other", (open_reads <= 1) & (~unit.responses.valid | (open_reads == 1))
         )
-        # What each state holds.
+        # Invariants of each state.
         request = unit.requests
         self.lemma(m, (open_reads == 1) == self.is_in("ANSWER"))
         self.lemma(m, unit.responses.valid == self.is_in("ANSWER"))
@@ -105,7 +105,7 @@ _DEPTH, _CHUNK = 4, 2
 
 
 class Fetching(Proof):
-    """The program fetcher, for one width of the bus."""
+    """The program fetcher, for one bus width."""
 
     def __init__(self, data_bytes: int) -> None:
         self._data_bytes = data_bytes
@@ -116,7 +116,7 @@ class Fetching(Proof):
         unit = self.unit
         request = unit.memory.request
         self.assume(m, self.kept(m, unit.memory.data))
-        # The driver's part: a ring of at least two instructions that stands still while it is read.
+        # The driver's obligation: a ring of at least two instructions that does not change while it is read.
         was_busy = Signal()
         base, size = Signal.like(unit.base), Signal.like(unit.size)
         m.d.sync += [was_busy.eq(unit.enable | unit.fetching), base.eq(unit.base), size.eq(unit.size)]
@@ -131,7 +131,7 @@ class Fetching(Proof):
         left = self.inside("left")
         bits = ceil_log2(_CHUNK)
         here, group = place[:bits], place[bits:]
-        # The head as it was one and two cycles ago, and whether the place has changed in the last and the one before.
+        # The head one and two cycles ago, and whether the place changed one and two cycles ago.
         head, earlier_head = Signal.like(unit.head), Signal.like(unit.head)
         changed, has_changed = Signal(), Signal()
         m.d.sync += [
@@ -182,7 +182,7 @@ class Fetching(Proof):
         self.reach(m, request.valid & request.ready & (place != 0))
 
     def _count_room(self, m: Module, looks: Value, asks: Value, left: Value) -> None:
-        """What is in the queue and what is to come have places there, and instructions are put together one by one."""
+        """Queued and outstanding instructions fit into the queue, and instructions are assembled one at a time."""
         part_bytes = min(WORD_BYTES, self._data_bytes)
         parts = WORD_BYTES // part_bytes
         produce, consume, arrives = (self.inside(name) for name in ("produce", "consume", "arrives"))

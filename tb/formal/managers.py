@@ -1,4 +1,4 @@
-"""The managers' channels: handshakes are stable, every burst is legal and within what was asked for."""
+"""AXI channels of the managers: handshakes are stable, and every burst is legal and within its request."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _WHOLE = ("program",)
 
 
 class _Addresses(Proof):
-    """What splitters and the queue make of requests.
+    """The bursts that splitters and queue make of requests.
 
-    A window of beats, any, stands for what requests may touch: if all requests stay inside, so do all bursts.
+    An arbitrary window of beats stands for the range of the requests: if all of them stay inside, so do all bursts.
     """
 
     def choose_window(self, m: Module) -> None:
-        """Choose the window."""
+        """Choose an arbitrary window."""
         width = _ADDRESS_WIDTH - _BEAT_BITS
         self._first, self._end = self.any(m, "window_first", width), self.any(m, "window_end", width + 1)
-        self.assume(m, self._end <= 1 << width)  # addresses behind the end of the address space would wrap
+        self.assume(m, self._end <= 1 << width)  # addresses beyond the end of the address space would wrap around
 
     def follow(self, m: Module, requests: stream.Interface, offset: Value, splitter: str | None) -> None:
-        """Assume that requests stay in the window, and follow them through their splitter. Without one they are bursts
-        already."""
+        """Assume that requests stay in the window, and add lemmas about their splitter. Without a splitter, each
+        request is a single burst."""
         self.assume(m, offset[: ceil_log2(PAGE_BYTES)] == 0)
         beat, beats = (requests.p.address + offset)[_BEAT_BITS:_ADDRESS_WIDTH], requests.p.beats
         block = block_beats(_DATA_BYTES)
@@ -64,7 +64,7 @@ class _Addresses(Proof):
         self.reach(m, channel.valid & channel.ready & (burst.len != 0))
 
     def know_bursts(self, m: Module, depth: int) -> None:
-        """Lemmas about the queue: its flags fit its places, and what has not been sent is a legal burst in the
+        """Add lemmas about the queue: its flags match its pointers, and bursts not yet sent are legal and in the
         window."""
         names = ("produce", "send", "consume", "has_room", "has_unsent", "valid")
         produce, send, consume, has_room, has_unsent, valid = (self.inside(f"queue.{name}") for name in names)
@@ -91,7 +91,7 @@ class _Addresses(Proof):
                 self.lemma(m, self._contains(burst.beat, burst.len + 1))
 
     def _is_sent(self) -> Value:
-        """The oldest burst of the queue has been sent."""
+        """Whether the oldest burst of the queue has been sent."""
         unsent = self.inside("queue.has_unsent") & (self.inside("queue.send") == self.inside("queue.consume"))
         return self.inside("queue.valid") & ~unsent
 
@@ -128,7 +128,7 @@ class Reading(_Addresses):
         with m.If(unit.flush):
             self.claim(m, "R: flushed, no client is offered anything", ~(ports[0].data.valid | ports[1].data.valid))
         self.know_bursts(m, unit._outstanding)
-        # A bus answers what has been sent.
+        # A bus only answers bursts that have been sent.
         self.assume(m, ~self.inside("pop") | self._is_sent())
         self.claim(m, "idle only when nothing is on its way", ~unit.idle | (self.held == 0))
 
@@ -149,13 +149,13 @@ class Writing(_Addresses):
         self.assume(m, ~self.inside("pop") | self._is_sent())
         kept = self.kept(m, unit.port.done)
         with m.If(~unit.flush):
-            self.claim(m, "B: what is told stays told until it is taken, unless flushed", kept)
+            self.claim(m, "B: a completion stays until it is taken, unless flushed", kept)
         with m.If(unit.flush):
             self.claim(m, "W: flushed, no data is taken", ~unit.port.data.ready)
 
 
 class WritingInOrder(Proof):
-    """Data, replies and completions of the write manager, from reset on."""
+    """Order of data, replies and completions of the write manager, starting from reset."""
 
     bound = 9
     reason = (
@@ -174,7 +174,7 @@ class WritingInOrder(Proof):
         request = unit.port.request
         self.assume(m, (request.p.beats != 0) & (request.p.beats <= 2))
 
-        # The lengths of the bursts on AW, as they come; data may be ahead of them.
+        # Lengths of the bursts on AW in order; the data of a burst may come before its address.
         places = 8
         lengths = Array(Signal(8, name=f"length_{place}") for place in range(places))
         bursts, complete, answered = Signal(range(places)), Signal(range(places)), Signal(range(places))
@@ -187,7 +187,7 @@ class WritingInOrder(Proof):
             m.d.sync += [beats.eq(Mux(written.p.last, 0, beats + 1)), complete.eq(complete + written.p.last)]
         with m.If(sends & (complete < bursts)):
             self.claim(m, "W: last marks the last beat of each burst", written.p.last == (beats == lengths[complete]))
-        # A bus replies to what it has all of.
+        # A bus only replies to bursts that it has received completely.
         self.assume(m, ~reply.valid | ((answered < bursts) & (answered < complete)))
         with m.If(reply.valid & reply.ready):
             m.d.sync += answered.eq(answered + 1)

@@ -1,4 +1,4 @@
-"""Multipliers of every family: the portable one's products, in its cycles."""
+"""The multipliers of every family compute the same products in the same cycles as the portable one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST = 2**MAGNITUDE_WIDTH - 1
 
 
 class _Product(Proof):
-    """A multiplier beside registers of the proof's own."""
+    """A multiplier, compared with reference registers of the proof."""
 
     depth = 1
 
@@ -44,20 +44,20 @@ class _Product(Proof):
         self.reach(m, product == -255 * 255)
 
     def same_factors(self, m: Module, activation: Value, weight: Value) -> None:
-        """Make lemmas: these are in the unit's registers."""
+        """Add lemmas: the unit's registers hold the same factors."""
         self.lemma(m, self.inside("activation") == activation)
         self.lemma(m, self.inside("weight") == weight)
 
 
 class PortableProduct(_Product):
-    """What tools infer a multiplier of."""
+    """The portable multiplier, written so that tools infer a hardware multiplier."""
 
     def __init__(self) -> None:
         super().__init__(Multiplier)
 
 
 class Ecp5Product(_Product):
-    """A MULT18X18D, whose factors are the upper bits of the block's."""
+    """A MULT18X18D whose factors are in the upper bits of its inputs."""
 
     target = Target(Family.ECP5)
     takes_minutes = True
@@ -71,7 +71,7 @@ class Ecp5Product(_Product):
 
 
 class LogicProduct(_Product):
-    """Multiples of the weight."""
+    """The multiplier in logic, which adds multiples of the weight."""
 
     takes_minutes = True
 
@@ -84,7 +84,7 @@ class LogicProduct(_Product):
 
 
 class Ecp5LogicProduct(_Product):
-    """Carry chains of an ECP5."""
+    """The multiplier in logic that uses the carry chains of an ECP5."""
 
     target = Target(Family.ECP5)
     takes_minutes = True
@@ -94,7 +94,7 @@ class Ecp5LogicProduct(_Product):
 
 
 class _Magnitudes:
-    """What a multiplier of magnitudes with signs above shall put out, out of registers of the proof's own."""
+    """Expected output of a multiplier of operands in sign and magnitude, from reference registers of the proof."""
 
     def __init__(self, proof: Proof, m: Module, name: str, activation: Value, weight: Value, load: Value) -> None:
         self.activation = Signal(OPERAND_WIDTH, name=f"{name}_activation")
@@ -113,12 +113,12 @@ class _Magnitudes:
 
     @property
     def product(self) -> Value:
-        """Of the numbers with these signs."""
+        """The product with its sign."""
         return Mux(self.is_negative, -self.magnitude, self.magnitude)
 
 
 class Ice40Products(Proof):
-    """Two multipliers in a block of an iCE40."""
+    """Two multipliers in one block of an iCE40."""
 
     depth = 1
     target = Target(Family.ICE40)
@@ -158,7 +158,7 @@ class Ice40Products(Proof):
 
 
 class Ice40PartialSums(Proof):
-    """Two elements with one block of an iCE40."""
+    """Two processing elements that share one block of an iCE40."""
 
     depth = 1
     target = Target(Family.ICE40)

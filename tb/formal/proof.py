@@ -1,4 +1,4 @@
-"""What all proofs have in common: a unit with free inputs, assumptions about these, and claims about its outputs."""
+"""Base class of all proofs: a unit with free inputs, assumptions about these, and claims about its outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Proof"]
 
 
 class Proof(abc.ABC):
-    """A unit and the claims that are proved of it.
+    """A unit and the claims that are proved about it.
 
     Without a ``bound``, claims are proved by induction: they hold after any number of cycles, for all inputs that the
     assumptions allow. With one, they are proved for the first ``bound`` cycles after reset.
@@ -26,21 +26,21 @@ class Proof(abc.ABC):
     Attributes
     ----------
     name
-        Of the unit, with its parameters.
+        Name of the unit, with its parameters.
     unit
-        The one of the last :meth:`module`.
+        The unit of the last :meth:`module`.
     claims
-        What is proved of it, in words.
+        The claims, in words.
     depth
-        Cycles of the induction: from every state in which all claims have held for so long they hold in the next.
+        Depth of the induction: claims that have held for so many cycles hold in the next one, from any state.
     bound, reason
-        See above, and why the bound is enough, or all that can be had.
+        See above; and why the bound is sufficient, or the best that is feasible.
     cover_depth
-        Cycles in which everything must be possible that :meth:`reach` names.
+        Number of cycles within which every condition given to :meth:`reach` must be reachable.
     target
-        What the unit is elaborated for, with models of the target's blocks.
+        Target for which the unit is elaborated, with models of the target's blocks.
     takes_minutes
-        Whether the solver works on it for longer than tests should take.
+        Whether the solver needs too long for the quick tests.
     """
 
     depth = 2
@@ -61,12 +61,12 @@ class Proof(abc.ABC):
 
     @abc.abstractmethod
     def state(self, m: Module) -> None:
-        """Make the claims and assumptions."""
+        """Make the assumptions and claims, in terms of ``self.unit``."""
 
     def module(self, platform: object) -> Module:
-        """A new unit with everything that is claimed of it."""
+        """A new unit with all assumptions and claims."""
         m = Module()
-        # Without a reset: it is where everything begins.
+        # No reset signal: proofs begin in the reset state, or in any state for induction.
         m.domains.sync = self._clock = ClockDomain("sync", reset_less=True)
         self._free.clear()
         self._watched = 0
@@ -81,58 +81,58 @@ class Proof(abc.ABC):
 
     @property
     def ports(self) -> list[Signal]:
-        """Everything in the last :meth:`module` that may have any value in any cycle."""
+        """The clock and all signals of the last :meth:`module` that may have any value in any cycle."""
         members = self.unit.signature.flatten(self.unit)
         inputs = (Value.cast(value) for _, member, value in members if member.flow is In)
         return [self._clock.clk, *(value for value in inputs if isinstance(value, Signal)), *self._free]
 
     def inside(self, name: str) -> Signal:
-        """A register or wire of the unit, by the names of submodules and signal, joined by dots."""
+        """A register or wire of the unit; ``name`` is its path of submodules and signal, joined by dots."""
         return self._signals[name]
 
     def stored(self, name: str, address: Value, width: int) -> Signal:
-        """A word of a memory of the unit, by the names of the submodules on the way down to it."""
+        """A word of a memory of the unit; ``name`` is the path of submodules to it."""
         word = Signal(width)
         self._memories[name].read_port(domain="comb", addr=address, data=word, en=Const(1), transparent_for=())
         return word
 
     def is_in(self, state: str, fsm: str = "fsm_state") -> Value:
-        """Whether a state machine of the unit is in a state; raises ``KeyError`` where there is none of this name."""
+        """Whether a state machine of the unit is in a state; raises ``KeyError`` if there is no such state machine."""
         signal = self.inside(fsm)
         return signal == next(number for number in count() if signal.decoder(number) == f"{state}/{number}")
 
     def free(self, name: str, width: int = 1) -> Signal:
-        """Another input, with any value in any cycle."""
+        """An additional input, which may have any value in any cycle."""
         signal = Signal(width, name=name)
         self._free.append(signal)
         return signal
 
     def any(self, m: Module, name: str, width: int) -> Signal:
-        """A value that is any, but the same in all cycles."""
+        """An arbitrary value that is constant over all cycles."""
         signal = Signal(width, name=name)
         m.d.comb += signal.eq(AnyConst(width))
         return signal
 
     def claim(self, m: Module, text: str, condition: Value) -> None:
-        """Claim that a condition holds in every cycle in which this statement applies."""
+        """Claim that a condition holds in every cycle in which this statement is active."""
         if text not in self.claims:
             self.claims.append(text)
         m.d.comb += Assert(condition, src_loc_at=1)
 
     def lemma(self, m: Module, condition: Value) -> None:
-        """Claim something about the unit's registers that other claims need for their induction."""
+        """Claim an invariant of the unit's registers that other claims need for their induction."""
         m.d.comb += Assert(condition, src_loc_at=1)
 
     def assume(self, m: Module, condition: Value) -> None:
-        """Look only at inputs for which a condition holds."""
+        """Restrict the proof to inputs for which a condition holds."""
         m.d.comb += Assume(condition)
 
     def reach(self, m: Module, condition: Value) -> None:
-        """Something that must be possible, lest the claims say nothing."""
+        """Require that a condition is reachable, because otherwise claims could hold vacuously."""
         m.d.comb += Cover(condition, src_loc_at=1)
 
     def kept(self, m: Module, interface: stream.Interface, released: Value | int = 0) -> Value:
-        """Whether what a stream offered and nobody took is still offered, unless ``released`` in the cycle before."""
+        """Whether a payload offered but not transferred is still offered, unless ``released`` one cycle before."""
         payload = Value.cast(interface.payload)
         waited = Signal(name=f"waited_{self._watched}")
         offered = Signal(payload.shape(), name=f"offered_{self._watched}")
@@ -142,7 +142,7 @@ class Proof(abc.ABC):
 
 
 def _driven_signals(fragment: Fragment, prefix: str) -> dict[str, Signal]:
-    """Every signal that a fragment or one in it drives."""
+    """All signals driven by a fragment or its subfragments, by path."""
     signals = {}
     for statements in fragment.statements.values():
         for statement in statements:
@@ -153,7 +153,7 @@ def _driven_signals(fragment: Fragment, prefix: str) -> dict[str, Signal]:
 
 
 def _memories(fragment: Fragment, prefix: str) -> dict[str, MemoryInstance]:
-    """Every memory of a fragment or one in it."""
+    """All memories of a fragment or its subfragments, by path."""
     memories = {}
     for inner, name, _ in fragment.subfragments:
         path = f"{prefix}{name}"

@@ -1,4 +1,4 @@
-"""All proofs."""
+"""The list of all proofs."""
 
 from __future__ import annotations
 
@@ -45,4 +45,4 @@ PROOFS: tuple[Callable[[], Proof], ...] = (
     Ice40Products,
     Ice40PartialSums,
 )
-"""What makes each of them."""
+"""Functions without parameters that make the proofs."""

@@ -1,4 +1,4 @@
-"""The scoreboard is sound: nothing starts while something older that it conflicts with is in flight."""
+"""The scoreboard is sound: no instruction starts while an older one that it conflicts with is in flight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = Config(
     command_queue_depth=2,
     host_address_width=16,
 )
-"""Addresses are only compared, so that few bits of them show what many would."""
+"""Addresses are narrow, because they are only compared: more bits would show nothing new."""
 
 _YES = Const(1)
 _ALIGNED = ceil_log2(CONFIG.host_alignment)
@@ -30,12 +30,12 @@ _SLOTS = [(unit, slot) for unit in QueuedUnit for slot in range(_DEPTH)]
 
 
 def _meet(first: Value, end: Value, other: Value, other_end: Value) -> Value:
-    """Whether two ranges have something in common."""
+    """Whether two ranges overlap."""
     return (first < other_end) & (other < end)
 
 
 def _reads(access: data.View, first: Value, end: Value) -> Value:
-    """Whether an instruction reads any of these unified buffer rows."""
+    """Whether an instruction reads any rows of a range of the unified buffer."""
     return (
         (~access.writes & _meet(access.unified_buffer, access.unified_buffer_end, first, end))
         | (access.reads_source & _meet(access.source, access.source_end, first, end))
@@ -44,15 +44,15 @@ def _reads(access: data.View, first: Value, end: Value) -> Value:
 
 
 def _writes(access: data.View, first: Value, end: Value) -> Value:
-    """Whether it writes any."""
+    """Whether an instruction writes any rows of a range of the unified buffer."""
     return access.writes & _meet(access.unified_buffer, access.unified_buffer_end, first, end)
 
 
 def _conflict(unit: Value, access: data.View, other_unit: Value, other: data.View) -> Value:
     """Whether two instructions touch the same bytes and one of them writes; the second one is the younger.
 
-    Instructions of one unit go through it in order, and need not wait for each other; but the activation unit reads
-    ahead of its own results.
+    Each unit executes its instructions in order, so those of one unit need not wait for each other. The exception is
+    the activation unit, which reads ahead of its own results.
     """
     rows = (access.unified_buffer, access.unified_buffer_end)
     other_rows = (other.unified_buffer, other.unified_buffer_end)
@@ -68,9 +68,9 @@ def _conflict(unit: Value, access: data.View, other_unit: Value, other: data.Vie
 
 
 def _is_legal(unit: Value, access: data.View) -> Value:
-    """What the decoder says of instructions: a host read writes rows and a host write reads them, the matrix unit uses
-    sums, and Activate reads sums or rows and writes rows. A load of parameters only reads its rows. Ranges of host
-    memory are aligned."""
+    """Whether the flags are those that the decoder gives to an instruction: a host read writes rows and a host write
+    reads them, the matrix unit uses sums, and Activate reads sums or rows and writes rows. A load of parameters only
+    reads rows. Ranges of host memory are aligned."""
     flags = Cat(access.writes, access.uses_accumulators, access.reads_source, access.reads_operand)
     activates = access.writes & (access.uses_accumulators ^ access.reads_source)
     legal = {
@@ -84,7 +84,7 @@ def _is_legal(unit: Value, access: data.View) -> Value:
 
 
 class Soundness(Proof):
-    """The scoreboard, for any two of its slots."""
+    """The scoreboard, for an arbitrary pair of its slots."""
 
     depth = 3
 
@@ -101,7 +101,7 @@ class Soundness(Proof):
         active, first = self.inside("active"), self.inside("first")
         age = self.inside("age")
 
-        # The two slots as the protocol says, not as the unit has it.
+        # The two slots according to the protocol, independent of the unit's registers.
         touches = {}
         held = {}
         for name, slot in (("older", older), ("younger", younger)):
@@ -153,7 +153,7 @@ class Soundness(Proof):
             place = younger[0] ^ self._of("oldest", younger)[1]
             self.lemma(m, started == (place < running[younger[1:]]))
 
-        # The instruction that is being compared, if its slot is to be the younger one.
+        # The case that the younger slot is that of the instruction being compared.
         is_new = self._is_new(younger)
         is_found = self._of("found", older).bit_select(older[0], 1)
         self.lemma(m, ~(waits | is_found) | held["older"])
@@ -166,10 +166,10 @@ class Soundness(Proof):
         self.reach(m, starts & conflict & (older[1:] == younger[1:]))
 
     def _follow_protocol(self, m: Module) -> None:
-        """How the dispatcher uses the scoreboard, and what the decoder says of legal instructions."""
+        """Assume that the dispatcher obeys the protocol and instructions are legal; add lemmas about comparisons."""
         unit, access, number = self.unit, self.unit.access, Value.cast(self.unit.unit)
         active, pending = self.inside("active"), self.inside("pending")
-        # Of the instruction that was compared last.
+        # The instruction compared last.
         self._new = Signal(access_layout(CONFIG), name="new_access")
         self._new_unit = Signal(2, name="new_unit")
         comparing, behind, free = Signal(name="comparing"), Signal(range(4), name="behind"), Signal(name="free")
@@ -185,9 +185,9 @@ class Soundness(Proof):
         new_flags = Cat(self._new[name] for name, field in access_layout(CONFIG) if field.width == 1)
         is_kept = comparing | (behind == 1)
         self.assume(m, ~is_kept | unit.compare | (Value.cast(access) == Value.cast(self._new)))
-        is_told = (flags == new_flags) & (number == self._new_unit)
-        self.assume(m, ~(is_kept | (behind == 2)) | unit.compare | is_told)
-        # The contract asks for a cycle more, which only a comparison of four steps needs.
+        is_held = (flags == new_flags) & (number == self._new_unit)
+        self.assume(m, ~(is_kept | (behind == 2)) | unit.compare | is_held)
+        # The contract requires one more cycle, which only a comparison of four steps needs.
         allocates = comparing & ~unit.compare & free
         self.assume(m, (unit.allocate == 0) | ((unit.allocate == 1 << number) & allocates))
         self.assume(m, (unit.started & ~unit.startable) == 0)
@@ -205,7 +205,7 @@ class Soundness(Proof):
             m.d.sync += comparing.eq(0)
 
         age, first = self.inside("age"), self.inside("first")
-        # Whether there was a step in the cycle before, and of which age.
+        # Whether there was a step in the last cycle, and its age.
         compares, age_before = Signal(name="compares"), Signal.like(age, name="age_before")
         m.d.sync += [compares.eq(unit.compare | active), age_before.eq(age)]
         self.lemma(m, ~first | compares)
@@ -213,13 +213,13 @@ class Soundness(Proof):
         self.lemma(m, ~compares | comparing | (behind == 1))
         self.lemma(m, active == (age == 1))
         self.lemma(m, ~comparing | ((unit_before == self._new_unit) & (flags_before == new_flags)))
-        # What is read next: the youngest instructions, or those behind them.
+        # The slots read next: those of the youngest instructions, or of the ones before them.
         slots = {}
         for queued in QueuedUnit:
             name = queued.name.lower()
             slot, newest = self.inside(f"slot_{name}_0"), self.inside(f"newest_{name}")
             slots[queued] = slot
-            # A step goes to the next place also where nothing is left to be compared.
+            # A step also advances to the next slot if nothing is left to compare.
             moves = (behind == 1) | (behind == 2) | (compares & ~active)
             self.lemma(m, moves | (slot == (newest - age - 1)[0]))
             is_there = compares & self.inside(f"in_flight_{name}").bit_select(age_before, 1)
@@ -238,7 +238,7 @@ class Soundness(Proof):
         self.lemma(m, (pending == 0) | ((pending == 1 << self._new_unit) & (behind == 1) & ~active))
         self.lemma(m, ~comparing | (behind == 0))
         self.lemma(m, ~(behind == 0) | comparing | ~compares)
-        # A comparison is over by the time the instruction leaves, and when nothing has been in flight for some cycles.
+        # A comparison is over when the instruction leaves, and when nothing has been in flight for some cycles.
         in_flight = Array(self.inside(f"in_flight_{queued.name.lower()}") for queued in QueuedUnit)
         self._has_room = (free & comparing) | pending.any()
         self.lemma(m, ~self._has_room | ~in_flight[self._new_unit][1])
@@ -248,7 +248,7 @@ class Soundness(Proof):
         self.lemma(m, ~self._has_new | _is_legal(self._new_unit, self._new))
 
     def _keeps(self, slot: Value, access: data.View) -> Value:
-        """Whether what is kept of a slot is what its instruction touches."""
+        """Whether the contents stored for a slot are the ranges of its instruction."""
         place, unit = slot[0], slot[1:]
 
         def kept(name: str, address: Value, *members: str) -> Value:
@@ -270,8 +270,8 @@ class Soundness(Proof):
         return Array(kept_by[queued] for queued in QueuedUnit)[unit]
 
     def _keep_order(self, m: Module, unit: QueuedUnit) -> Signal:
-        """A unit's slots are used in turn: lemmas about its pointers, and what it may say is done. Returns how many of
-        its instructions have started."""
+        """Add lemmas about the pointers of a unit, whose slots are used in turn, and assume that it only completes
+        started instructions. Returns the number of its started instructions in flight."""
         name = unit.name.lower()
         used, waiting, newest, following, oldest = (
             self.inside(f"{part}_{name}") for part in ("in_flight", "waiting", "newest", "next", "oldest")
@@ -289,15 +289,15 @@ class Soundness(Proof):
         return running
 
     def _is_new(self, slot: Value) -> Value:
-        """Whether a slot is that of the instruction that is being compared."""
+        """Whether a slot is that of the instruction being compared."""
         return self._has_new & (self._new_unit == slot[1:]) & (self._of("newest", slot) == slot[0])
 
     def _of(self, name: str, slot: Value, suffix: str = "") -> Value:
-        """A signal of the unit of a slot, any."""
+        """The signal ``name`` of the unit to which an arbitrary slot belongs."""
         return Array(self.inside(f"{name}_{unit.name.lower()}{suffix}") for unit in QueuedUnit)[slot[1:]]
 
     def _waits(self, younger: Value, older: Value) -> Value:
-        """Whether the instruction in one slot waits for that in another one."""
+        """Whether the instruction in one slot waits for that in the other."""
 
         def bit(unit: QueuedUnit, slot: int, other: QueuedUnit, place: int) -> Value:
             try:

@@ -1,4 +1,4 @@
-"""Queues: nothing is lost, invented or reordered, and what is offered stays."""
+"""Queues neither lose, invent nor reorder payloads, and keep what they offer stable."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def _transfers(interface) -> Value:
 
 
 def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
-    """Lemmas about a queue in a unit, a :class:`~openmxu.rtl.common.stream_fifo.StreamFIFO`: flags, places and level.
+    """Add lemmas about flags, pointers and level of a :class:`~openmxu.rtl.common.stream_fifo.StreamFIFO` in a unit.
 
     Parameters
     ----------
     proof
-        Gets the lemmas.
+        Proof that gets the lemmas.
     m
-        Of its state.
+        Module of the proof's state.
     prefix
-        The queue's name with a dot, or nothing where it is the unit itself.
+        Name of the queue followed by a dot, or "" if it is the unit itself.
     depth
-        Of the queue.
+        Depth of the queue.
     """
     level = proof.inside(f"{prefix}level")
     begin, end = proof.inside(f"{prefix}consume"), proof.inside(f"{prefix}produce")
@@ -42,7 +42,7 @@ def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
 
 
 class FifoContract(Proof):
-    """A FIFO of any depth keeps its stream's rules and counts right."""
+    """A FIFO obeys the stream rules, and its level is correct."""
 
     def __init__(self, depth: int) -> None:
         super().__init__(lambda: StreamFIFO(_WIDTH, depth), f"StreamFIFO, depth {depth}")
@@ -67,7 +67,7 @@ class FifoContract(Proof):
 
 
 class _Order(Proof):
-    """Follows one payload, any, through a queue."""
+    """Follows one arbitrary payload through a queue."""
 
     def state(self, m: Module) -> None:
         queue, depth = self.unit, self.places
@@ -93,7 +93,7 @@ class _Order(Proof):
 
 
 class FifoOrder(_Order):
-    """A FIFO of any depth."""
+    """A FIFO delivers payloads in order."""
 
     def __init__(self, depth: int) -> None:
         super().__init__(lambda: StreamFIFO(_WIDTH, depth), f"StreamFIFO, depth {depth}, order")
@@ -113,7 +113,7 @@ class FifoOrder(_Order):
 
 
 class SliceContract(_Order):
-    """A register slice, from its registers on."""
+    """A register slice delivers payloads in order and obeys the stream rules."""
 
     def __init__(self) -> None:
         super().__init__(lambda: RegisterSlice(_WIDTH), "RegisterSlice")

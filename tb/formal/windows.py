@@ -1,4 +1,4 @@
-"""Memory accesses of programs stay in the windows that the driver set, from the instruction to the burst."""
+"""Memory accesses of programs stay in the windows set by the driver, from the instruction to the burst."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ CONFIG = Config(
     host_address_width=16,
     weight_address_width=16,
 )
-"""Rows and tiles smaller than beats, a transfer of up to four rows: all cases of the address arithmetic."""
+"""Rows and tiles are smaller than beats, and transfers have up to four rows, to cover all address arithmetic."""
 
 _ALTERNATE = (Opcode.READ_HOST_MEMORY_ALTERNATE, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
 _TRANSFERS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY, *_ALTERNATE)
 
 
 def _window(proof: Proof, m: Module) -> tuple[Value, Value]:
-    """Base and limit of a window, any within the address space: addresses behind its end would wrap."""
+    """Base and limit of an arbitrary window within the address space; addresses beyond its end would wrap around."""
     base, limit = proof.any(m, "base", 16), proof.any(m, "limit", 17)
     proof.assume(m, limit <= 1 << 16)
     return base, limit
@@ -45,7 +45,7 @@ class LegalAccesses(Proof):
     """The instruction check, for instructions that access memory."""
 
     bound = 11
-    reason = "one instruction, whose check takes up to 10 cycles; each check begins with loading its registers anew"
+    reason = "one instruction, whose check takes up to 10 cycles; each check begins by loading its registers"
 
     def __init__(self) -> None:
         super().__init__(lambda: InstructionCheck(CONFIG), "InstructionCheck, host transfers and Read_Weights")
@@ -57,7 +57,7 @@ class LegalAccesses(Proof):
         opcode = unit.new_word[:8]
         accesses = (*_TRANSFERS, Opcode.READ_WEIGHTS)
         self.assume(m, ~unit.start | Cat(opcode == code for code in accesses).any())
-        # One instruction, from reset on; what it is compared with stands still.
+        # One instruction after reset; windows and configuration do not change during the check.
         first = Signal(init=1)
         m.d.sync += first.eq(0)
         self.assume(m, (unit.start == first) & (unit.load == first))
@@ -69,7 +69,7 @@ class LegalAccesses(Proof):
         legal = unit.done & unit.legal
         host, rows = field_of(word, Opcode.READ_HOST_MEMORY, "host"), field_of(word, Opcode.READ_HOST_MEMORY, "rows")
         stride = unit.configuration.host_stride.stride
-        # No other stride is legal in its register.
+        # The check of HOST_STRIDE allows no other strides.
         self.assume(m, stride[0] == 0)
         is_alternate = Cat(is_[code] for code in _ALTERNATE).any()
         is_transfer = Cat(is_[code] for code in _TRANSFERS).any()
@@ -97,7 +97,7 @@ class LegalAccesses(Proof):
 
 
 class BurstsOfTransfers(Proof):
-    """The burst generator: what a transfer that is legal asks for."""
+    """The burst generator, for legal transfers."""
 
     def __init__(self) -> None:
         super().__init__(lambda: BurstGenerator(CONFIG), "BurstGenerator")
@@ -136,7 +136,7 @@ class BurstsOfTransfers(Proof):
 
 
 class TilesOfWeights(Proof):
-    """The weight fetcher: what a legal Read_Weights asks for. Its queue gives out what was put in, as queues do."""
+    """The weight fetcher, for legal Read_Weights. The order of its queue is proved elsewhere."""
 
     def __init__(self) -> None:
         super().__init__(lambda: WeightFetcher(CONFIG), "WeightFetcher")

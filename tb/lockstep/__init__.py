@@ -1,4 +1,4 @@
-"""Random legal programs in lockstep: the same program on two devices, everything compared, failures made short."""
+"""Lockstep tests: random legal programs on two devices, complete comparison of results, shrinking of failures."""
 
 from tb.lockstep.campaign import Failure, cases, configurations, first_failure
 from tb.lockstep.case import Case

@@ -1,4 +1,4 @@
-"""Many random cases over several configurations: what the script and the tests run."""
+"""Campaigns of many random cases over several configurations, for the script and the tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 DeviceFactory = Callable[[Case], LockstepDevice]
-"""Makes a device for a case, in the state after power-on; the same case gives the same stalls."""
+"""Makes a device for a case, in the state after power-on; equal cases get equal stalls."""
 
 FAULT_PROBABILITY = 0.35
 _LENGTHS = (8, 30, 80)
@@ -39,14 +39,14 @@ _LENGTHS = (8, 30, 80)
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that ran differently, shrunk.
+    """A case with different results on the two devices, after shrinking.
 
     Attributes
     ----------
     case, mismatch
-        The shrunk case and its difference.
+        The shrunk case and the difference that it shows.
     report
-        All about it as text; the program's lines are assembly.
+        Report as text; the lines of the program are valid assembly.
     """
 
     case: Case
@@ -55,9 +55,9 @@ class Failure:
 
 
 def configurations(size: int) -> tuple[Config, ...]:
-    """Configurations of one array size that differ in everything that can break: lanes, depths, banks and buses.
+    """Configurations of one array size that cover different lanes, depths, banks and bus widths.
 
-    Memories are small, so that programs reach both of their ends.
+    Memories are small, so that programs reach both ends of them.
     """
     base = Config(size=size, unified_buffer_rows=256, accumulator_rows=64, parameter_sets=4, activation_lanes=1)
     return (
@@ -105,18 +105,18 @@ def configurations(size: int) -> tuple[Config, ...]:
 
 
 VERILATED = [configurations(2)[0], configurations(4)[3], configurations(8)[1], configurations(16)[2]]
-"""What the test suite runs: each is a build by itself, so only one for each size; scripts/lockstep.py runs all
-configurations. In each of these the unified buffer has the rows that a table needs."""
+"""Configurations of the test suite: one for each size, because each needs a separate build; scripts/lockstep.py runs
+all configurations. Those here have enough rows in the unified buffer for a table."""
 
 DEFAULT_SEED = 1
 DEFAULT_COUNT = 60
-"""The random programs of the test suite."""
+"""Seed and number of random programs in the test suite."""
 
 
 def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
-    """``count`` cases with the seeds ``seed``, ``seed + 1``, …, which take turns over ``configs``.
+    """``count`` cases with the seeds ``seed``, ``seed + 1``, …, which cycle through ``configs``.
 
-    A case is given by its seed and its configuration: ``cases(case.seed, 1, [case.config])`` is that case again.
+    A case is determined by seed and configuration: ``cases(case.seed, 1, [case.config])`` reproduces it.
     """
     for number in range(count):
         case_seed = seed + number
@@ -125,8 +125,8 @@ def cases(seed: int, count: int, configs: Sequence[Config]) -> Iterator[Case]:
 
 
 def verilated_device(case: Case, **options: Any) -> LockstepDevice:
-    """A Verilated device for ``case``, whose memories stall as its seed says; ``options`` are further arguments."""
-    # Here, for everything else in this module needs neither Amaranth nor Verilator.
+    """A Verilated device for ``case``, with the stalls that its seed determines; ``options`` are further arguments."""
+    # Imported here because nothing else in this module needs Amaranth or Verilator.
     from openmxu.sim.verilated import VerilatedDevice
     from openmxu.sim.verilator.library import Port
 
@@ -143,7 +143,7 @@ def verilated_device(case: Case, **options: Any) -> LockstepDevice:
 
 
 def check(case: Case, make_device: DeviceFactory) -> Failure | None:
-    """Run ``case`` on a new device and a new interpreter; if they differ, shrink it and report."""
+    """Run ``case`` on a new device and a new interpreter; if the results differ, shrink it and report."""
     found = _mismatch(case, make_device)
     if found is None:
         return None
@@ -156,7 +156,7 @@ def check(case: Case, make_device: DeviceFactory) -> Failure | None:
 def first_failure(
     all_cases: Iterable[Case], make_device: DeviceFactory, *, done: Callable[[Case], None] = lambda case: None
 ) -> Failure | None:
-    """The first of the cases that fails, shrunk; calls ``done`` after each that does not."""
+    """The first of the cases that fails, after shrinking; calls ``done`` after each that passes."""
     for case in all_cases:
         if failure := check(case, make_device):
             return failure

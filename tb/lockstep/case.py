@@ -1,4 +1,4 @@
-"""A case: random programs with the memories that they start from."""
+"""A case: random programs with the initial contents of their memories."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ HALT = format_named("Halt")()
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Programs for devices of one configuration whose memories and registers are as after power-on.
+    """Programs for a device whose memories and registers are in the state after power-on.
 
     Parameters
     ----------
     config
-        Sizes of the devices.
+        Configuration of the device.
     instructions
-        One or more programs back to back, each ended by Halt. A program may fault: then the rest of it, its Halt
-        included, is dropped.
+        One or more programs, one after the other, each ended by Halt. If one faults, the rest of it, including its
+        Halt, is dropped.
     host_memory, weight_memory
-        uint8 vectors, the contents before the first instruction; whoever runs the case works on copies.
+        uint8 vectors, the contents before the first instruction; cases are run on copies.
     seed
-        What the case was generated from, for the report.
+        Seed from which the case was generated, for the report.
     separate
-        Whether each program is a call of ``execute``, after which everything is compared, rather than as many as run
-        without a fault.
+        Whether each program is executed and compared by itself. Otherwise a call of ``execute`` takes as many programs
+        as run without a fault.
     """
 
     config: Config
@@ -47,11 +47,11 @@ class Case:
     separate: bool = False
 
     def checker(self) -> LegalityChecker:
-        """A legality checker at the case's beginning, with the windows of its memories."""
+        """A legality checker in the initial state of the case, with the windows of its memories."""
         return LegalityChecker(self.config, Window(0, self.host_memory.size), Window(0, self.weight_memory.size))
 
     def outcomes(self) -> Iterator[tuple[Instruction, FaultCode | None]]:
-        """Every instruction with the fault that it raises; ``None`` for those that an earlier fault drops."""
+        """Every instruction with its fault code; ``None`` for instructions that an earlier fault drops."""
         checker = self.checker()
         faulted = False
         for instruction in self.instructions:
@@ -66,9 +66,9 @@ class Case:
                 faulted = True
 
     def executions(self) -> list[tuple[Instruction, ...]]:
-        """The instructions of each call of ``execute``: as many programs as run without a fault, or end in one.
+        """The instructions of each call of ``execute``: all programs up to and including the next one that faults.
 
-        If ``separate``, it is one program.
+        If ``separate``, each call gets one program.
         """
         executions: list[tuple[Instruction, ...]] = []
         current: list[Instruction] = []

@@ -1,4 +1,4 @@
-"""Runs a case on two devices and compares everything that a program can leave behind."""
+"""Runs a case on two devices and compares all results that a program can leave behind."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["LockstepDevice", "Mismatch", "run_case"]
 SHOWN_DIFFERENCES = 4
 
 _COUNTED_TOGETHER = 8
-"""Programs, of those that run one by one, after which counters are read: that takes longer than such a program, and
-what was counted wrong stays in the sum."""
+"""Number of separate programs between two reads of the counters: reading them takes longer than such a program, and
+an error persists in the counts."""
 
 
 class LockstepDevice(Protocol):
-    """A :class:`~openmxu.device.Device` that also shows its memories."""
+    """A :class:`~openmxu.device.Device` with access to its memories."""
 
     def execute(
         self, program: Iterable[Instruction], host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]
@@ -33,14 +33,14 @@ class LockstepDevice(Protocol):
         """Run a program; see :meth:`openmxu.device.Device.execute`."""
 
     def snapshot(self) -> Snapshot:
-        """Unified buffer and accumulators as they are now."""
+        """The current contents of unified buffer and accumulators."""
 
     @property
     def counters(self) -> Mapping[Counter, int]:
-        """Counters; empty on a device that has no clock."""
+        """The counters; empty for a device without a clock."""
 
     def close(self) -> None:
-        """Give back what the device holds."""
+        """Release the resources of the device."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Mismatch:
     Attributes
     ----------
     execution
-        Number of the call of ``execute`` after which they differed, see :meth:`Case.executions`.
+        Number of the call of ``execute`` after which they differed; see :meth:`Case.executions`.
     what
         ``"outcome"``, ``"events"``, ``"unified buffer"``, ``"accumulators"``, ``"host memory"`` or ``"counters"``.
     details
-        Where they differ, and what each of them has.
+        Positions and values that differ.
     """
 
     execution: int
@@ -67,7 +67,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What one call of ``execute`` came to: ``error`` is empty, or the fault or hang in one line."""
+    """Result of a call of ``execute``: ``error`` describes a fault or hang in one line, and is empty otherwise."""
 
     events: list[Event] | None
     error: str
@@ -79,16 +79,16 @@ def run_case(case: Case, device: LockstepDevice, reference: LockstepDevice) -> M
     Parameters
     ----------
     case
-        The programs and memories.
+        Programs and memories.
     device, reference
-        Two devices of the case's configuration, in the same state; best as after power-on.
+        Two devices of the case's configuration in the same state, usually that after power-on.
 
     Returns
     -------
     The first difference in fault, events, unified buffer, accumulators or host memory; ``None`` if there is none. A
-    device that hangs or breaks off with another DeviceError differs too, and so does one whose counters cannot be
-    right, see :func:`tb.lockstep.counters.counter_problem`. The events before a fault are compared when the
-    exceptions of both devices carry them as ``events``.
+    device that hangs or raises another DeviceError also differs, and so does one with impossible counters; see
+    :func:`tb.lockstep.counters.counter_problem`. Events before a fault are compared if the exceptions of both devices
+    have an attribute ``events``.
     """
     memories = case.host_memory.copy(), case.host_memory.copy()
     weights = case.weight_memory.copy()

@@ -1,4 +1,4 @@
-"""What a device's counters must show after a case, as far as its instructions say."""
+"""Expected values of a device's counters after a case, as far as its instructions determine them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tb.lockstep.programs.steps import Step, steps
 __all__ = ["Work", "counter_problem", "expected_work"]
 
 _KINDS_OF_CYCLES = (Counter.ARRAY_ACTIVE, Counter.WEIGHT_STALL, Counter.WEIGHT_SHIFT, Counter.NON_MATRIX)
-"""Every cycle is of exactly one of them."""
+"""Counters of cycles of different kinds, which add up to all cycles."""
 
 _PARTS = {
     **dict.fromkeys((counter for counter in Counter if counter.name.endswith("_BUSY")), Counter.CYCLES),
@@ -24,7 +24,7 @@ _PARTS = {
     Counter.RAW_STALL: Counter.NON_MATRIX,
     Counter.INPUT_STALL: Counter.NON_MATRIX,
 }
-"""Counters that count some of another counter's cycles."""
+"""Counters that count a subset of the cycles of another counter."""
 
 _RETIRED = {
     Unit.HOST_READ: Counter.RETIRED_HOST_READ,
@@ -40,15 +40,15 @@ _CONTIGUOUS = (Opcode.READ_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY)
 
 @dataclass
 class Work:
-    """What counters show after some instructions.
+    """Expected counters after some instructions.
 
     Attributes
     ----------
     exact
-        Counters that are determined.
+        Exact values of counters, and the least value of ``WEIGHT_BYTES``.
     most_weight_bytes
-        ``WEIGHT_BYTES`` lies between its number in ``exact`` and this one: tiles that no multiplication takes may have
-        been fetched when a program ends.
+        Greatest value of ``WEIGHT_BYTES``: tiles that no multiplication takes may have been fetched when a program
+        ends.
     """
 
     exact: dict[Counter, int] = field(
@@ -60,7 +60,7 @@ class Work:
 
 
 def expected_work(case: Case) -> list[Work]:
-    """What has been counted after each call of ``execute``, from the beginning of the case on."""
+    """Expected counters after each call of ``execute``, counted from the beginning of the case."""
     work = [Work()]
     for step in steps(case):
         if step.execution == len(work):
@@ -71,7 +71,7 @@ def expected_work(case: Case) -> list[Work]:
 
 
 def counter_problem(counters: Mapping[Counter, int], work: Work) -> str:
-    """What is wrong with ``counters``, those that there are, after ``work``, in one line; empty if nothing is."""
+    """An error in the available ``counters`` after ``work``, described in one line; empty if there is none."""
     kinds = {kind.name.lower(): counters[kind] for kind in _KINDS_OF_CYCLES if kind in counters}
     if kinds and sum(kinds.values()) != counters[Counter.CYCLES]:
         return f"{counters[Counter.CYCLES]} cycles are not the sum of {kinds}"
@@ -105,17 +105,17 @@ def _count(work: Work, step: Step) -> None:
 
 
 def _contiguous_beats(config: Config, values: Mapping[str, int]) -> int:
-    """Beats that hold any byte of the rows."""
+    """Number of beats that contain bytes of the rows."""
     first = values["host"] // config.host_data_bytes
     last = (values["host"] + values["rows"] * config.size - 1) // config.host_data_bytes
     return last - first + 1
 
 
 def _alternate_beats(config: Config, values: Mapping[str, int]) -> int:
-    """The same row by row: a row begins with a beat, or lies in one."""
+    """The same for alternate transfers, row by row: a row begins with a beat, or lies within one."""
     return values["rows"] * max(1, config.size // config.host_data_bytes)
 
 
 def _bytes_of_tile(config: Config) -> int:
-    """A tile begins with a beat, or lies in one."""
+    """Bytes fetched for a tile, which begins with a beat, or lies within one."""
     return max(config.tile_bytes, config.weight_data_bytes)

@@ -1,4 +1,4 @@
-"""What becomes of a program, in a form that is equal on devices that agree."""
+"""The outcome of a program, in a form that can be compared between devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["outcome"]
 def outcome(
     device: Device, program: tuple[Instruction, ...], host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]
 ) -> tuple[list[Event], tuple[FaultCode, int, str] | None]:
-    """Run ``program``: its events, and the fault that ended it with the index of its instruction and the message."""
+    """Run ``program``; returns its events and its fault, if any, as code, index of the instruction, and message."""
     try:
         return device.execute(program, host_memory, weight_memory), None
     except DeviceFault as fault:

@@ -1,4 +1,4 @@
-"""A failing case as text: configuration, seed, difference, and the program as assembly."""
+"""Report of a failing case: configuration, seed, difference, and the program as assembly."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def report(case: Case, mismatch: Mismatch, found: Mismatch, original: int) -> st
     case, mismatch
         The shrunk case and its difference.
     found
-        The difference of the case before shrinking.
+        The difference before shrinking.
     original
-        Instructions of the case before shrinking.
+        Number of instructions before shrinking.
     """
     lines = [
         f"# difference: {found}",

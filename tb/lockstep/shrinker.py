@@ -1,4 +1,4 @@
-"""Makes a failing case short: delta debugging over instructions that keeps every program legal."""
+"""Shrinks a failing case: delta debugging over instructions that keeps every program legal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["shrink"]
 Predicate = Callable[[Case], bool]
 
 SHRINKABLE_FIELDS = ("rows", "tiles", "height", "width")
-"""Instruction fields that are a count, at least 1: a smaller one makes a program easier to read."""
+"""Instruction fields that are counts of at least 1; smaller values make a program easier to understand."""
 
 MODE_FIELDS = (
     "accumulate",
@@ -24,21 +24,21 @@ MODE_FIELDS = (
     "pooling",
     "operand",
 )
-"""Instruction fields whose 0 is the plain instruction."""
+"""Instruction fields that are 0 in the simplest instruction."""
 
 
 def shrink(case: Case, predicate: Predicate, *, attempts: int = 2000) -> Case:
-    """The shortest case found for which ``predicate`` still holds.
+    """The smallest case found for which ``predicate`` still holds.
 
     Parameters
     ----------
     case
         A case for which ``predicate`` holds.
     predicate
-        Whether a case still fails. It is called with cases whose instructions are a part of those of ``case``, some
+        Whether a case still fails. It is called with cases whose instructions are a subset of those of ``case``, some
         with smaller counts or fewer modes; no instruction faults that did not fault in ``case``.
     attempts
-        How many times ``predicate`` is called at most.
+        Maximum number of calls of ``predicate``.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class _Shrinker:
                 position += 1
 
     def _try(self, instructions: Iterable[Instruction]) -> bool:
-        """Take ``instructions``, repaired, as the new best case if it still fails and differs from the present one."""
+        """Make ``instructions``, after repair, the best case if they still fail; returns whether they do."""
         candidate = self._repaired(instructions)
         if candidate is None or self._left == 0:
             return False
@@ -97,7 +97,7 @@ class _Shrinker:
         return True
 
     def _repaired(self, instructions: Iterable[Instruction]) -> Case | None:
-        """A case of those instructions that do not fault, or fault as in the original; ``None`` without gain."""
+        """A case without those instructions that raise new faults; ``None`` if it is not smaller than the best one."""
         kept: list[Instruction] = []
         checker = self._best.checker()
         faulted = False
@@ -119,7 +119,7 @@ class _Shrinker:
 
 
 def _weight(instructions: Iterable[Instruction]) -> tuple[int, int]:
-    """What shrinking makes smaller: the instructions first, then the counts and modes in them."""
+    """Size for shrinking: number of instructions first, then the sum of their counts and modes."""
     instructions = list(instructions)
     return len(instructions), sum(count for instruction in instructions for _, count in _fields(instruction))
 
@@ -131,9 +131,9 @@ def _fields(instruction: Instruction) -> Iterator[tuple[str, int]]:
 
 
 def _simpler(instruction: Instruction) -> Iterator[Instruction]:
-    """The instruction with one field made smaller, as much as possible first."""
+    """The instruction with one field reduced, by the largest amount first."""
     format = instruction.format
-    assert format is not None, "a word without fields has none to make smaller"
+    assert format is not None, "a word without fields cannot be simplified"
     for name, value in _fields(instruction):
         least = 0 if name in MODE_FIELDS else 1
         if value > least:

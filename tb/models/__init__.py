@@ -1,1 +1,1 @@
-"""Models of units for their benches, and random contents of their streams."""
+"""Reference models of units for the benches, and random payloads."""

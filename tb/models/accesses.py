@@ -1,4 +1,4 @@
-"""The ranges that an instruction of a program touches, in the form of the scoreboard's bench."""
+"""The ranges that an instruction of a program touches, in the format of the scoreboard's bench."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tb.models.hazards import Access
 __all__ = ["access_of", "configuration"]
 
 _BESIDES = {Role.SOURCE: "source", Role.OPERAND: "operand"}
-"""Members for unified buffer rows that Activate reads besides those that it writes."""
+"""Members of :class:`Access` for the unified buffer rows that Activate reads, in addition to those that it writes."""
 
 
 def configuration(checker: LegalityChecker) -> dict[str, dict[str, int]]:
-    """The configuration registers as the program has set them, by name."""
+    """The configuration registers as set by the program, by name."""
     return {
         register.name.lower(): checker.register(register.number) for register in REGISTERS if not register.is_action
     }
 
 
 def access_of(instruction: Instruction, checker: LegalityChecker) -> Access | None:
-    """What a legal instruction touches, ``None`` for one that no unit with a queue executes."""
+    """Ranges that a legal instruction touches, or ``None`` if no unit with a command queue executes it."""
     unit = unit_of(instruction)
     if unit is None or unit is Unit.WEIGHT:
         return None

@@ -1,4 +1,4 @@
-"""What Activate means, straight from the numerics, and random work of every mode."""
+"""Reference model of Activate, based on the numerics, and random instructions of every mode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Activation", "ActivationModel", "ElementFormat", "Load", "Window", "
 
 @dataclass(frozen=True)
 class ElementFormat:
-    """How rows are read as elements."""
+    """Format of elements in unified buffer rows."""
 
     zero_point: int = 0
     is_signed: bool = False
@@ -28,7 +28,7 @@ class ElementFormat:
 
 @dataclass(frozen=True)
 class Window:
-    """Windows over a plane, each member as in POOLING_WINDOW and POOLING_PLANE."""
+    """Windows over a plane, with the members of POOLING_WINDOW and POOLING_PLANE."""
 
     height: int
     width: int
@@ -43,7 +43,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Load:
-    """LOAD_PARAMETERS, or LOAD_TABLE where there is no ``count``."""
+    """LOAD_PARAMETERS, or LOAD_TABLE if ``count`` is 0."""
 
     unified_buffer: int
     first: int = 0
@@ -59,7 +59,7 @@ class Load:
 
     @property
     def payload(self) -> int:
-        """The command."""
+        """The command as a payload."""
         return pack(
             activation_command(CONFIG),
             {**self._start, "unified_buffer": self.unified_buffer, "parameters": self.first},
@@ -67,7 +67,7 @@ class Load:
 
     @property
     def start(self) -> int:
-        """What begins it."""
+        """The payload that starts the command."""
         return pack(activation_start(CONFIG), self._start)
 
     @property
@@ -103,17 +103,17 @@ class Activation:
 
     @property
     def output_rows(self) -> int:
-        """Unified buffer rows that it writes."""
+        """Number of unified buffer rows that it writes."""
         return self.rows * OUTPUT_BYTES[self.output_format]
 
     @property
     def positions(self) -> int:
-        """Positions of a window."""
+        """Number of positions in a window."""
         return 1 if self.window is None else self.window.height * self.window.width
 
     @property
     def passes(self) -> int:
-        """Times S/L cycles that the lanes need for it."""
+        """Number of passes, of S/L cycles each."""
         return self.output_rows * (self.positions + (self.operand != isa.Operand.NONE))
 
     @property
@@ -129,7 +129,7 @@ class Activation:
 
     @property
     def payload(self) -> int:
-        """The command."""
+        """The command as a payload."""
         members = {name: vars(self)[name] for name in vars(self) if name not in ("source", "rows", "window")}
         for name in ("source_format", "operand_format"):
             members[name] = vars(members[name])
@@ -137,7 +137,7 @@ class Activation:
 
     @property
     def start(self) -> int:
-        """What begins it."""
+        """The payload that starts the command."""
         return pack(activation_start(CONFIG), self._start)
 
     @property
@@ -169,7 +169,7 @@ class Activation:
 
 
 class ActivationModel:
-    """The activation unit one instruction after the other.
+    """Executes instructions of the activation unit one after the other.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class ActivationModel:
         self._table = np.zeros(TABLE_BYTES, np.uint8)
 
     def execute(self, item: Activation | Load) -> list[tuple[int, bytes]]:
-        """Do it; returns addresses and contents of the rows that are written, in order."""
+        """Execute an instruction; returns addresses and contents of the rows that it writes, in order."""
         if isinstance(item, Load):
             self._load(item)
             return []
@@ -249,7 +249,7 @@ class ActivationModel:
 
 
 def random_load(rng: np.random.Generator) -> Load:
-    """Parameters or the table, from anywhere."""
+    """A load of parameters or of the table, at a random address."""
     if rng.random() < 0.4:
         return Load(int(rng.integers(0, CONFIG.unified_buffer_rows - table_rows(CONFIG.size) + 1)))
     count = int(rng.integers(1, CONFIG.parameter_sets + 1))
@@ -262,7 +262,7 @@ def random_load(rng: np.random.Generator) -> Load:
 
 
 def random_activation(rng: np.random.Generator, *, most_passes: int = 200) -> Activation:
-    """Any mode, on rows that do not overlap."""
+    """An instruction of a random mode that does not write rows that it reads."""
     while True:
         item = _attempt(rng)
         if item is not None and item.passes <= most_passes:
@@ -293,7 +293,7 @@ def _random_window(rng: np.random.Generator, rows: int) -> Window:
 
 
 def _random_output(rng: np.random.Generator, output_format: isa.OutputFormat) -> dict[str, int]:
-    # Mostly all values of a type, so that not every result is a limit.
+    # Mostly the whole range of a type, so that not all results are clamped.
     if output_format is isa.OutputFormat.WORD and rng.random() < 0.7:
         return {"zero_point": int(rng.integers(-1000, 1000)), "minimum": -(1 << 15), "maximum": (1 << 15) - 1}
     if output_format is isa.OutputFormat.BYTE and rng.random() < 0.7:

@@ -1,4 +1,4 @@
-"""The units behind command queues: they take commands, work for some time, and finish in order."""
+"""Models of the units behind the command queues: they take commands, are busy for some time, and finish in order."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ __all__ = ["Units"]
 
 
 class Units(Agent):
-    """Four units that do nothing but take time, and check that no command starts too early.
+    """Four units that only take time, and check that no command starts too early.
 
     Parameters
     ----------
     stall
-        How probably a unit does not take a command, or does not finish one, in a cycle.
+        Probability in each cycle that a unit does not take a command, and that it does not finish one.
 
     Attributes
     ----------
     received
         Payloads of the commands that each unit has taken.
     finished
-        Number of commands that have finished.
+        Number of finished commands.
     """
 
     def __init__(self, bench: Bench, stall: float) -> None:
         self._bench = bench
         self._stall = stall
         self._done = bench.port("done")
-        self._program: list[tuple[int, Access]] = []  # number and access of all that was queued and is not finished
+        self._program: list[tuple[int, Access]] = []  # number and access of every unfinished instruction
         self._queued: dict[QueuedUnit, deque[int]] = {unit: deque() for unit in QueuedUnit}
         self._running: dict[QueuedUnit, deque[int]] = {unit: deque() for unit in QueuedUnit}
         self._count = self.finished = 0
@@ -48,18 +48,18 @@ class Units(Agent):
             )
 
     def expect(self, access: Access) -> None:
-        """The next instruction, in program order."""
+        """Announce the next instruction in program order."""
         self._queued[access.unit].append(self._count)
         self._program.append((self._count, access))
         self._count += 1
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything expected has finished."""
+        """Whether all expected instructions have finished."""
         return not self._program
 
     def _start(self, unit: QueuedUnit, payload: int) -> None:
-        assert self._queued[unit], f"{unit.name} got a command that nobody sent"
+        assert self._queued[unit], f"{unit.name} got an unexpected command"
         number = self._queued[unit].popleft()
         access = dict(self._program)[number]
         early = [older for older, other in self._program if older < number and conflict(other, access)]

@@ -1,4 +1,4 @@
-"""What instructions touch and which of them must not run at the same time, the obvious way."""
+"""Plain model of the scoreboard: ranges that instructions touch, and conflicts between them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tb.models.payloads import pack
 __all__ = ["SINGLE_BITS", "Access", "conflict", "random_access"]
 
 SINGLE_BITS = sum(1 << field.offset for _, field in access_layout(CONFIG) if field.width == 1)
-"""Of what the scoreboard is told, the members that say what of it is read or written: they come with the unit."""
+"""Mask of the single-bit members of the scoreboard's input: the flags, which are valid together with the unit."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """The rows and bytes that an instruction touches; ``None`` for nothing.
+    """Rows and bytes that an instruction touches; ``None`` for nothing.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Access:
     writes
         Whether it writes the unified buffer.
     source, operand
-        Unified buffer rows that it reads besides, instead of accumulators and in any case.
+        Further unified buffer rows that it reads; ``source`` excludes ``accumulators``.
     """
 
     unit: QueuedUnit
@@ -42,7 +42,7 @@ class Access:
 
     @property
     def payload(self) -> int:
-        """As the scoreboard is told."""
+        """The access as a payload for the scoreboard."""
         assert self.accumulators is None or self.source is None
         source, host = self.accumulators or self.source or range(0), self.host or range(0)
         operand = self.operand or range(0)
@@ -66,7 +66,7 @@ class Access:
 
 
 def conflict(older: Access, newer: Access) -> bool:
-    """Whether ``newer`` must wait for ``older``; a unit keeps the order of its own work, but for what it reads late."""
+    """Whether ``newer`` must wait for ``older``. Within a unit, only the activation unit's reads may conflict."""
     written = any(older.writes and _overlap(older.unified_buffer, rows) for rows in _read_rows(newer))
     if older.unit == newer.unit:
         return older.unit is QueuedUnit.ACTIVATION and written
@@ -80,13 +80,13 @@ def conflict(older: Access, newer: Access) -> bool:
 
 
 def _read_rows(access: Access) -> list[range]:
-    """The ranges of the unified buffer that it reads."""
+    """The ranges of the unified buffer that an instruction reads."""
     ranges = [None if access.writes else access.unified_buffer, access.source, access.operand]
     return [rows for rows in ranges if rows is not None]
 
 
 def random_access(rng: np.random.Generator) -> Access:
-    """Ranges small enough that some overlap, and some only touch."""
+    """A random access with ranges so small that some overlap and some are adjacent."""
     unit = QueuedUnit(int(rng.integers(4)))
 
     def some(places: int) -> range:
@@ -111,7 +111,7 @@ def random_access(rng: np.random.Generator) -> Access:
 
 
 def _transfer(units: range) -> range:
-    """Bytes of host memory: transfers begin and end at multiples of its alignment."""
+    """Bytes of a transfer in host memory, whose ends are multiples of the alignment."""
     return range(units.start * CONFIG.host_alignment, units.stop * CONFIG.host_alignment)
 
 

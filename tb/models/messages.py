@@ -1,4 +1,4 @@
-"""Messages and frames as the payloads of streams of bytes."""
+"""Conversion of messages and frames to and from the payloads of byte streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def payloads(message: bytes) -> list[int]:
 def collect(
     bench: Bench, name: str, backpressure: float, on_message: Callable[[bytes], None] = lambda message: None
 ) -> tuple[Sink, list[bytes]]:
-    """A sink for a stream of messages, and the list that they are put into."""
+    """A sink for a stream of messages, and the list to which it appends them."""
     messages: list[bytes] = []
     held = bytearray()
 

@@ -1,4 +1,4 @@
-"""Payloads as plain Python values, and as the integers that cocotb puts on ports."""
+"""Conversion of payloads between plain Python values and the integers that cocotb uses for ports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["bytes_of", "pack", "pack_lanes", "row_of", "unpack", "unpack_lanes"]
 
 
 def pack(shape: ShapeLike, value: Any) -> int:
-    """The bits of ``value``: an int, or a mapping or sequence for a struct or array; fields not given are 0."""
+    """Encode ``value``: an int, or a mapping or sequence for a struct or array. Missing fields are 0."""
     if isinstance(value, (Mapping, Sequence)):
         layout = data.Layout.cast(shape)
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
@@ -24,7 +24,7 @@ def pack(shape: ShapeLike, value: Any) -> int:
 
 
 def unpack(shape: ShapeLike, bits: int) -> Any:
-    """The value of ``bits``: an int, a namespace for a struct, a list for an array."""
+    """Decode ``bits``: an int, a namespace for a struct, a list for an array."""
     if _is_layout(shape):
         layout = data.Layout.cast(shape)
         values = {key: unpack(field.shape, bits >> field.offset & ((1 << field.width) - 1)) for key, field in layout}
@@ -40,7 +40,7 @@ def _is_layout(shape: ShapeLike) -> bool:
 
 
 def row_of(values: NDArray[np.uint8]) -> int:
-    """A row of bytes as a payload, byte 0 lowest."""
+    """A row of bytes as a payload, with byte 0 in the lowest bits."""
     return int.from_bytes(values.tobytes(), "little")
 
 
@@ -50,13 +50,13 @@ def bytes_of(row: int, size: int) -> NDArray[np.uint8]:
 
 
 def pack_lanes(values: NDArray[np.integer], width: int) -> list[int]:
-    """For each row of an array (cycles, lanes) the integer that holds its lanes, ``width`` bits each."""
+    """Encode each row of an array (cycles, lanes) as an integer, with ``width`` bits for each lane."""
     mask = (1 << width) - 1
     return [sum((lane & mask) << (index * width) for index, lane in enumerate(lanes)) for lanes in values.tolist()]
 
 
 def unpack_lanes(payloads: Iterable[int], lanes: int, width: int, *, signed: bool) -> NDArray[np.int64]:
-    """The inverse of :func:`pack_lanes`: an array (cycles, lanes)."""
+    """Decode what :func:`pack_lanes` encoded: an array (cycles, lanes)."""
     mask = (1 << width) - 1
     values = np.array([[payload >> (index * width) & mask for index in range(lanes)] for payload in payloads], np.int64)
     values = values.reshape(-1, lanes)

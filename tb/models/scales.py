@@ -1,4 +1,4 @@
-"""Totals and scales for float32 arithmetic: everything from ordinary to absurd."""
+"""Random sums and scales for float32 arithmetic, including extreme and special values."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _SCALES = np.array(
 
 
 def random_totals(rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.int32]:
-    """Any int32, small ones, and those that round."""
+    """Arbitrary int32 numbers, small ones, and those that float32 rounds."""
     anything = rng.integers(-(2**31), 2**31, shape, np.int64).astype(np.int32)
     small = rng.integers(-(2**18), 2**18, shape, np.int32)
     return np.choose(rng.integers(0, 3, shape), [anything, small, rng.choice(_TOTALS, shape)]).astype(np.int32)
 
 
 def random_scales(rng: np.random.Generator, shape: int | tuple[int, ...]) -> NDArray[np.float32]:
-    """Scales that bring sums to the range of the output, powers of two that make ties, corners, and any bits."""
+    """Scales that map sums to the range of the output, powers of two that cause ties, special values, and any bits."""
     usual = (10.0 ** rng.uniform(-8, 1, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
     ties = np.exp2(-rng.integers(0, 50, shape)).astype(np.float32)
     anything = rng.integers(0, 2**32, shape, np.uint32).view(np.float32)
     kind = rng.choice(4, shape, p=[0.4, 0.3, 0.1, 0.2])
-    # Chosen as bits, for a NaN does not survive arithmetic.
+    # Selected as integers, because arithmetic may change the bits of a NaN.
     choices = [values.view(np.uint32) for values in (usual, ties, rng.choice(_SCALES, shape), anything)]
     return np.choose(kind, choices).astype(np.uint32).view(np.float32)

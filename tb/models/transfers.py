@@ -1,4 +1,4 @@
-"""Random host transfers, and what they mean."""
+"""Random host transfers, and their effects."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Transfer:
 
     @property
     def payload(self) -> int:
-        """The command."""
+        """The command as a payload."""
         return pack(host_command(CONFIG), vars(self))
 
     @property
     def distance(self) -> int:
-        """Bytes from row to row in host memory."""
+        """Distance in bytes between rows in host memory."""
         return self.stride if self.alternate else CONFIG.size
 
     @property
@@ -41,7 +41,7 @@ class Transfer:
 
     @property
     def bursts(self) -> list[tuple[int, int]]:
-        """Address and beats of the bursts that it takes: one, or one for each row of an alternate transfer."""
+        """Address and beats of its bursts: one, or one for each row of an alternate transfer."""
         beat = CONFIG.host_data_bytes
         parts = self.addresses if self.alternate else self.addresses[:1]
         length = CONFIG.size if self.alternate else CONFIG.size * self.rows
@@ -52,7 +52,7 @@ class Transfer:
 def random_transfers(
     rng: np.random.Generator, count: int, memory: NDArray[np.uint8], alternate_share: float = 0.5
 ) -> list[Transfer]:
-    """Transfers that lie within host memory and unified buffer, some of them alternate ones."""
+    """Transfers within host memory and unified buffer, some of them alternate ones."""
     transfers = []
     unit, size = CONFIG.host_alignment, CONFIG.size
     while len(transfers) < count:

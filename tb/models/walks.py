@@ -1,4 +1,4 @@
-"""Random walks over planes, and the positions that they must show."""
+"""Random walks over planes, and their expected positions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Position", "positions", "random_walk"]
 
 @dataclass(frozen=True)
 class Position:
-    """A step of a walk. An address outside the plane, where it means nothing, is ``None``; so is ``target`` where walks
-    have none."""
+    """A step of a walk. ``address`` is ``None`` outside the plane, where it has no meaning; ``target`` is ``None`` in
+    walks without targets."""
 
     address: int | None
     last: bool
@@ -29,7 +29,7 @@ class Position:
 
     @property
     def inside(self) -> bool:
-        """Whether it lies inside the plane."""
+        """Whether the position lies inside the plane."""
         return self.address is not None
 
 
@@ -44,7 +44,7 @@ def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]
         for repeat in range(repeats + 1):
             for wy in range(height):
                 for wx in range(width):
-                    # How far it lies from the first position, by rows and columns of the plane.
+                    # Distance from the first position, in rows and columns of the plane.
                     dy, dx = row * walk["stride_y"] + wy, column * walk["stride_x"] + wx
                     y, x = walk["y"] + dy, walk["x"] + dx
                     inside = 0 <= y < walk["plane_height"] and 0 <= x < walk["plane_width"]
@@ -62,7 +62,7 @@ def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]
 
 
 def random_walk(rng: np.random.Generator, layout: data.StructLayout, most_rows: int) -> dict[str, int]:
-    """A walk over a plane or along consecutive rows. Members that do not matter hold anything."""
+    """A walk over a plane or along consecutive rows. Unused members are random."""
     width = {name: Shape.cast(field.shape).width for name, field in layout}
     walk = {name: int.from_bytes(rng.bytes(8), "little") % (1 << bits) for name, bits in width.items()}
     most = min(most_rows, (1 << width["rows"]) - 1)

@@ -1,1 +1,1 @@
-"""Benches that fail on purpose, to show that a failure does not go unnoticed."""
+"""Benches that fail on purpose, to test that failures are reported."""

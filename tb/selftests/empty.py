@@ -1,1 +1,1 @@
-"""No test at all."""
+"""A module without tests."""

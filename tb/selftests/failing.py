@@ -1,4 +1,4 @@
-"""One test passes, one does not."""
+"""One test passes, the other fails."""
 
 import cocotb
 

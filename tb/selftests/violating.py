@@ -1,4 +1,4 @@
-"""A stream whose payload changes while it waits: what a source drives, watched by a sink on the same ports."""
+"""A stream whose payload changes while it is not accepted. A sink checks ports that the test itself drives."""
 
 import cocotb
 

@@ -22,7 +22,7 @@ def configure(register: Register, value: int) -> Instruction:
 
 
 def fields(register: Register, **values: int) -> Instruction:
-    """The same with the register's fields."""
+    """Set a configuration register, given the values of its fields."""
     return configure(register, register_format(register).pack(**values))
 
 
@@ -32,24 +32,24 @@ def faults(*instructions: Instruction, config: Config = CONFIG) -> list[FaultCod
 
 
 def fault(*instructions: Instruction) -> FaultCode:
-    """The fault of the last instruction; those before it are legal."""
+    """The fault of the last instruction; those before it must be legal."""
     *before, last = faults(*instructions)
     assert before == [FaultCode.NONE] * len(before)
     return last
 
 
 def parameters(unified_buffer: int, first: int, count: int) -> Instruction:
-    """A load of parameter sets."""
+    """Load parameter sets."""
     return configure(Register.LOAD_PARAMETERS, unified_buffer | first << 24 | count << 40)
 
 
 def convolution_plane(height: int, width: int) -> Instruction:
-    """A plane with strides of 1."""
+    """Set a plane with strides of 1."""
     return fields(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1)
 
 
 def pooling(height: int, width: int, *, output_width: int = 1, window: tuple[int, int] = (2, 2)) -> list[Instruction]:
-    """A plane and a window."""
+    """Set a plane and a window."""
     return [
         fields(Register.POOLING_PLANE, height=height, width=width, output_width=output_width),
         fields(Register.POOLING_WINDOW, height=window[0], width=window[1]),

@@ -1,4 +1,4 @@
-"""The assembly language: what its lines mean, canonical text, and errors with their places."""
+"""The assembly language: meaning of lines, canonical text, and errors with their positions."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "line", "column", "beginning", "end"), ERRORS, ids=[repr(row[0]) for row in ERRORS])
-def test_errors_say_where_and_what(text: str, line: int, column: int, beginning: str, end: str) -> None:
+def test_errors_have_position_and_reason(text: str, line: int, column: int, beginning: str, end: str) -> None:
     with pytest.raises(AssemblyError) as caught:
         assemble(text, name="demo.asm")
     error = caught.value

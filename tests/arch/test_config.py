@@ -141,7 +141,7 @@ def test_fingerprint_depends_on_every_parameter() -> None:
         "profile": "lite",
     }
     assert list(changed) == [*NUMBERS, "profile"]
-    config = Config(weight_queue_depth=1)  # the one that all profiles have
+    config = Config(weight_queue_depth=1)  # valid in all profiles
     fingerprints = {config.replace(**{name: value}).fingerprint for name, value in changed.items()}
     assert len(fingerprints | {config.fingerprint}) == len(changed) + 1
     assert Config().fingerprint == Config().replace(size=8).fingerprint

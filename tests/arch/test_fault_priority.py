@@ -12,7 +12,7 @@ from tests.arch.programs import NEXT_TILE, READ_WEIGHTS, configure, convolution_
 
 
 def with_defects(defects: list[FaultCode], base: str, values: dict[FaultCode, dict[str, int]]) -> Instruction:
-    """Instruction ``base`` made wrong in every way that ``defects`` names; lower codes are mixed in last."""
+    """Instruction ``base`` with all of ``defects``; if several change the same field, the lowest code wins."""
     merged: dict[str, int] = {}
     for code in sorted(defects, reverse=True):
         merged |= values.get(code, {})
@@ -72,7 +72,7 @@ def test_the_lowest_code_is_reported(data: st.DataObject) -> None:
     base = data.draw(st.sampled_from(sorted(PRIORITIES)))
     values = PRIORITIES[base]
     defects = data.draw(st.lists(st.sampled_from(sorted(values)), min_size=1, unique=True))
-    # Only defects that are named may be there: without a tile every multiplication has one more.
+    # No other defects may be present: without a tile, every multiplication would have another one.
     before = [convolution_plane(1, 1)]
     if base in ("matrixmultiply", "convolve") and FaultCode.NO_TILE not in defects:
         before += [READ_WEIGHTS, NEXT_TILE]

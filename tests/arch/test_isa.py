@@ -68,7 +68,7 @@ def test_names_are_unique() -> None:
         assert len({field.name for field in table.fields}) == len(table.fields)
 
 
-def test_no_register_field_is_called_like_a_field_of_set_configuration() -> None:
+def test_no_register_field_has_the_name_of_a_field_of_set_configuration() -> None:
     own = {field.name for field in format_named("set_configuration").fields}
     assert not own & {field.name for register in REGISTERS for field in register.fields}
 
@@ -90,7 +90,7 @@ def test_the_hardware_executes_every_named_mode() -> None:
 
 def test_matrix_multiply_has_the_operand_widths_of_the_tpu() -> None:
     """The paper, section 2: 3 bytes of unified buffer address, 2 of accumulator address, 4 of length (sometimes two
-    dimensions for convolutions); the rest opcode and flags."""
+    dimensions for convolutions); the rest is opcode and flags."""
     multiply = format_named("MatrixMultiply")
     widths = {name: multiply.field(name).width for name in ("unified_buffer", "accumulator", "rows")}
     assert widths == {"unified_buffer": 24, "accumulator": 16, "rows": 32}
@@ -144,7 +144,7 @@ def test_decode_accepts_exactly_the_encodable_words(word: int) -> None:
             decode(word)
 
 
-def test_decode_says_what_is_illegal() -> None:
+def test_decode_reports_what_is_illegal() -> None:
     with pytest.raises(IllegalWordError) as caught:
         decode(0xFE)
     assert str(caught.value) == "unknown opcode 0xfe"

@@ -1,4 +1,4 @@
-"""Which programs are legal: every fault, and the rules that depend on earlier instructions."""
+"""Legality of programs: every fault, and the rules that depend on earlier instructions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HOST_TRANSFERS = ["read_host_memory", "read_host_memory_alternate", "write_host_
 
 
 @pytest.mark.parametrize("name", ["nop", "halt", "host_synchronize", "interrupt_host", "debug_tag"])
-def test_legal_whatever_the_state(name: str) -> None:
+def test_legal_in_any_state(name: str) -> None:
     assert fault(make(name)) is FaultCode.NONE
 
 
@@ -161,14 +161,14 @@ def test_wide_weights_have_no_other_format(others: dict[str, int], legal: bool) 
 @pytest.mark.parametrize(("height", "width"), [(0, 0), (0, 5), (5, 0)])
 def test_a_convolution_needs_a_plane_and_outputs(height: int, width: int) -> None:
     tile = (READ_WEIGHTS, NEXT_TILE)
-    assert fault(*tile, make("convolve", height=2, width=2)) is FaultCode.ILLEGAL_VALUE  # the plane after reset
+    assert fault(*tile, make("convolve", height=2, width=2)) is FaultCode.ILLEGAL_VALUE  # no plane after reset
     empty = [*tile, convolution_plane(height, width)]
     assert fault(*empty) is FaultCode.NONE
     assert fault(*empty, make("convolve", height=2, width=2)) is FaultCode.ILLEGAL_VALUE
     full = [*tile, convolution_plane(2, 2)]
     assert fault(*full, make("convolve", height=height, width=width)) is FaultCode.ILLEGAL_VALUE
     assert fault(*full, make("convolve", height=2, width=2)) is FaultCode.NONE
-    # MatrixMultiply does not look at the plane.
+    # MatrixMultiply does not use the plane.
     assert fault(*empty, REUSE_TILE) is FaultCode.NONE
 
 
@@ -240,7 +240,7 @@ def test_unified_buffer_range_of_elements(wide: int) -> None:
     rows = 20 >> wide
     source_format = fields(Register.SOURCE_FORMAT, wide=wide)
     operand_format = fields(Register.OPERAND_FORMAT, wide=wide)
-    # Without a plane the source is as long as the results.
+    # Without a plane, the source has as many rows as the results.
     for before, values in (
         ([source_format], {"rows": rows}),
         ([source_format, *pooling(2, rows // 2)], {"rows": 3, "pooling": Pooling.MAX}),
@@ -249,7 +249,7 @@ def test_unified_buffer_range_of_elements(wide: int) -> None:
         assert fault(*before, legal) is FaultCode.NONE
         beyond = make("activate", from_unified_buffer=1, source=81, **values)
         assert fault(*before, beyond) is FaultCode.UNIFIED_BUFFER_RANGE
-        # The same numbers are accumulator rows otherwise, which have no format.
+        # Without from_unified_buffer the same numbers are accumulator rows, which have no format.
         assert fault(*before, make("activate", source=30, **values)) is FaultCode.NONE
         assert fault(*before, make("activate", source=80, **values)) is FaultCode.ACCUMULATOR_RANGE
     for operand in (Operand.ADD, Operand.MULTIPLY):
@@ -270,7 +270,7 @@ def test_unified_buffer_range_of_a_table(size: int, rows: int) -> None:
 
 
 def test_a_convolution_reads_all_of_its_plane() -> None:
-    """Whichever positions its outputs need, the range that is checked is the whole plane."""
+    """The range check covers the whole plane, whichever positions the outputs need."""
     before = [READ_WEIGHTS, NEXT_TILE, convolution_plane(10, 10)]
     assert fault(*before, make("convolve", height=1, width=1)) is FaultCode.NONE
     beyond = make("convolve", unified_buffer=1, height=1, width=1)
@@ -340,8 +340,8 @@ def test_host_window_with_a_stride(name: str) -> None:
     assert fault(stride, make(name, rows=4, host=0x13F8)) is FaultCode.NONE
     assert fault(stride, make(name, rows=4, host=0x1400)) is FaultCode.HOST_WINDOW
     assert fault(stride, make(name, rows=5, host=0x1000)) is FaultCode.HOST_WINDOW
-    assert fault(make(name, rows=100, host=0x1FF8)) is FaultCode.NONE  # stride 0: one row, over and over
-    # The contiguous transfer does not look at the stride.
+    assert fault(make(name, rows=100, host=0x1FF8)) is FaultCode.NONE  # stride 0: the same row each time
+    # The contiguous transfer does not use the stride.
     assert fault(stride, make("read_host_memory", rows=5, host=0x1000)) is FaultCode.NONE
 
 
@@ -381,7 +381,7 @@ def test_wide_weights_need_two_tiles(name: str) -> None:
     assert fault(begin, two, wide) is FaultCode.NONE
     assert fault(begin, two, wide, make(name, **shape)) is FaultCode.NONE
     assert fault(begin, two, wide, make(name, next_tile=1, **shape)) is FaultCode.NO_TILE
-    # The two may come from two Read_Weights.
+    # The two tiles may come from two Read_Weights.
     assert fault(begin, READ_WEIGHTS, READ_WEIGHTS, wide) is FaultCode.NONE
     assert fault(begin, two, NEXT_TILE, READ_WEIGHTS, wide) is FaultCode.NONE
     assert fault(begin, two, NEXT_TILE, wide) is FaultCode.NO_TILE
@@ -408,7 +408,7 @@ def test_a_queue_entry_is_free_once_its_last_tile_is_taken() -> None:
     wide = make("matrixmultiply", rows=1, next_tile=1, wide_weights=1)
     assert fault(*full, wide, READ_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
     assert fault(*full, NEXT_TILE, wide, READ_WEIGHTS) is FaultCode.NONE
-    # One of its tiles is the last of the first Read_Weights, the other the only one of the second.
+    # One of the tiles is the last of the first Read_Weights, the other the only one of the second.
     assert fault(*full, wide, wide, READ_WEIGHTS, READ_WEIGHTS) is FaultCode.NONE
     assert fault(*full, wide, wide, *[READ_WEIGHTS] * 3) is FaultCode.WEIGHT_QUEUE_FULL
 
@@ -423,7 +423,7 @@ def test_a_queue_entry_is_free_once_its_last_tile_is_taken() -> None:
 )
 @pytest.mark.parametrize("wide", [0, 1])
 def test_unified_buffer_overlap(operand: Operand, wide: int, output: OutputFormat) -> None:
-    """Rows 40 on are read, as the source or as the operand; what is written comes nearer from both sides."""
+    """Rows from 40 on are read, as source or operand; the rows written are moved across them."""
     if operand is Operand.NONE:
         before = [fields(Register.SOURCE_FORMAT, wide=wide)]
         values = {"from_unified_buffer": 1, "source": 40}
@@ -452,13 +452,13 @@ def test_unified_buffer_overlap_with_a_plane() -> None:
         64: FaultCode.NONE,
     }.items():
         assert fault(*before, make("activate", unified_buffer=first, **values)) is expected
-    # Source and operand may overlap, and the same numbers are no overlap with accumulator rows.
+    # Source and operand may overlap, and accumulator rows with the same numbers do not overlap with them.
     both = [*before, fields(Register.OPERAND_ADDRESS, unified_buffer=40)]
     assert fault(*both, make("activate", unified_buffer=39, operand=Operand.MULTIPLY, **values)) is FaultCode.NONE
     assert fault(*before, make("activate", unified_buffer=10, source=10, rows=1)) is FaultCode.NONE
 
 
-def test_halt_forgets_tiles() -> None:
+def test_halt_discards_tiles() -> None:
     assert fault(READ_WEIGHTS, READ_WEIGHTS, NEXT_TILE, HALT, NEXT_TILE) is FaultCode.NO_TILE
     assert fault(READ_WEIGHTS, READ_WEIGHTS, NEXT_TILE, HALT, REUSE_TILE) is FaultCode.NO_TILE
     assert fault(*[READ_WEIGHTS] * 3, HALT, *[READ_WEIGHTS] * 3) is FaultCode.NONE
@@ -494,7 +494,7 @@ def test_a_faulting_instruction_changes_nothing() -> None:
     assert checker.register(Register.INPUT_FORMAT) == {"zero_point": 0, "signed": 0}
 
 
-def test_begin_program_forgets_tiles_as_clearing_a_fault_does() -> None:
+def test_begin_program_discards_tiles() -> None:
     checker = LegalityChecker(CONFIG)
     for instruction in (READ_WEIGHTS, READ_WEIGHTS, NEXT_TILE):
         assert checker.check(instruction) is FaultCode.NONE

@@ -1,4 +1,4 @@
-"""The numerics against models in exact rational numbers."""
+"""The numerics against models with exact rational numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from openmxu.arch.numerics import add_scaled, elements, fixed_point, operand, pool, requantize
 
 INFINITE = Fraction(2) ** 200
-"""Stands for infinity: beyond every float32, and beyond every limit once rounded."""
+"""Stands for infinity: larger than every float32, and larger than every limit after rounding."""
 
 LIMIT = 1 << 17
 INT32 = st.integers(-(2**31), 2**31 - 1)
 
 
 def round_to_float32(value: Fraction) -> Fraction:
-    """IEEE 754 binary32, round to nearest, ties to even."""
+    """Round to IEEE 754 binary32, to nearest, ties to even."""
     if value == 0:
         return value
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
@@ -34,7 +34,7 @@ def round_to_float32(value: Fraction) -> Fraction:
 
 
 def factor_of(bits: int) -> Fraction:
-    """The factor that a scale's bits stand for: subnormal is zero, infinity and NaN are infinite."""
+    """The factor that the bits of a scale represent: subnormal numbers are zero, infinity and NaN are infinite."""
     sign = -1 if bits >> 31 else 1
     exponent, mantissa = bits >> 23 & 0xFF, bits & 0x7FFFFF
     if exponent == 0:
@@ -67,7 +67,7 @@ def scale_bits(scale: float) -> int:
 
 @st.composite
 def tie_prone_int32(draw: st.DrawFn) -> int:
-    """Sums whose last float32 bit is a tie or next to one."""
+    """Sums that are a tie, or next to one, when rounded to float32."""
     shift = draw(st.integers(0, 7))
     value = (draw(st.integers(1 << 23, (1 << 24) - 1)) << shift) + (1 << shift >> 1) + draw(st.integers(-1, 1))
     return min(value, 2**31 - 1) * draw(st.sampled_from((1, -1)))
@@ -75,7 +75,7 @@ def tie_prone_int32(draw: st.DrawFn) -> int:
 
 @st.composite
 def short_scale(draw: st.DrawFn) -> int:
-    """Scales with few mantissa bits, so that products tie; of a size that leaves results between the limits."""
+    """Scales with few significand bits, so that products are often ties, with results mostly within the limits."""
     exponent = draw(st.integers(127 - 32, 127 + 8))
     mantissa = draw(st.integers(0, 15)) << draw(st.integers(0, 19))
     return draw(st.integers(0, 1)) << 31 | exponent << 23 | mantissa
@@ -96,7 +96,7 @@ def test_equals_the_exact_model(accumulator: int, bits: int, zero_point: int, mi
 
 @pytest.mark.parametrize("log2_results", [3, 7, 17, 20])
 def test_equals_the_exact_model_on_many_random_numbers(log2_results: int) -> None:
-    """Accumulators of every magnitude with scales that bring them to results of about a given size."""
+    """Accumulators of every magnitude, with scales for results of about a given magnitude."""
     random = np.random.default_rng(log2_results)
     magnitude = random.integers(0, 32, 3000)
     accumulators = [int(random.integers(-(2**31), 2**31) >> int(31 - m)) for m in magnitude]
@@ -119,12 +119,12 @@ def test_equals_the_exact_model_on_many_random_numbers(log2_results: int) -> Non
         (-5, 0.5, -2),
         (3, -0.5, -2),
         (-3, -0.5, 2),
-        # float32 of the sum ties, the sum itself does not: 2**24 + 1 becomes 2**24, 3 * 2**24 - 1 becomes 3 * 2**24.
+        # Sums that are no ties, but become ties in float32: 2**24 + 1 is rounded to 2**24, 3 * 2**24 - 1 to 3 * 2**24.
         (2**24 + 1, 2.0**-25, 0),
         (-(2**24) - 1, 2.0**-25, 0),
         (3 * 2**24 - 1, 2.0**-25, 2),
         (-3 * 2**24 + 1, 2.0**-25, -2),
-        # Ties of the sum: 2**24 + 1 goes down to 2**24, 2**24 + 3 up to 2**24 + 4.
+        # Sums that are ties in float32: 2**24 + 1 is rounded down to 2**24, 2**24 + 3 up to 2**24 + 4.
         (2**24 + 1, 1.5 * 2.0**-24, 2),
         (2**24 + 3, 2.0**-25, 1),
         (2**31 - 1, 2.0**-14, 2**17),
@@ -141,7 +141,7 @@ def test_ties_and_extremes(accumulator: int, scale: float, expected: int) -> Non
     [(1232, 0x3D0D4C78, 42), (164, 0x3EEED44B, 76), (67, 0x3F9F85BB, 84), (701, 0x3DEE1B06, 82)],
 )
 def test_rounds_twice(accumulator: int, bits: int, expected: int) -> None:
-    """The exact product lies beside n + 1/2 and its float32 on it: rounding once would give another integer."""
+    """The exact product is next to n + 1/2, and its float32 equals it: rounding once would give another integer."""
     exact = round(accumulator * factor_of(bits))
     assert exact != expected
     assert hardware([accumulator], [bits], 0, -LIMIT, LIMIT - 1).tolist() == [expected]
@@ -192,7 +192,7 @@ def test_operand_is_the_difference_to_the_zero_point(
 
 
 def exact_fixed_point(total: int, bits: int) -> int:
-    """The product in units of 2**-24: towards zero, at most 2**18, none below 2**-14."""
+    """The product in units of 2**-24: truncated towards zero, at most 2**18, and 0 below 2**-14."""
     product = scaled(total, bits)
     if abs(product) < Fraction(1, 1 << 14):
         return 0
@@ -215,7 +215,7 @@ def test_fixed_point_equals_the_exact_model(total: int, bits: int) -> None:
         (-1, 2.0**-14, -(1 << 10)),
         (1, 2.0**-14 * (1 - 2.0**-24), 0),
         (-1, 2.0**-15, 0),
-        # Truncated towards zero: the last bits of the mantissa lie below 2**-24.
+        # Truncated towards zero: the last bits of the significand are below 2**-24.
         (1, 2.0**-14 * (2 - 2.0**-23), (1 << 11) - 1),
         (-1, 2.0**-14 * (2 - 2.0**-23), -(1 << 11) + 1),
         (1, 2.0**18 * (1 - 2.0**-24), (1 << 42) - (1 << 18)),

@@ -22,7 +22,7 @@ def random() -> np.random.Generator:
 
 
 def graphs(random: np.random.Generator, dtype: str, powers_of_two: bool = False, count: int = 16) -> list[Graph]:
-    """With zero points from all over the range."""
+    """Graphs with zero points from the whole range."""
     return [Graph(random, SHAPE, dtype, index * 255 // (count - 1), powers_of_two) for index in range(count)]
 
 
@@ -31,14 +31,14 @@ def centred(tensor: Tensor) -> NDArray[np.int32]:
 
 
 def windows(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(batch, channels, height, width, positions); the padding is 0."""
+    """Windows as an array (batch, channels, height, width, positions); the padding is 0."""
     padded = np.pad(values, ((0, 0), (0, 0), (PADS[0], PADS[2]), (PADS[1], PADS[3])))
     view = sliding_window_view(padded, KERNEL, (2, 3))[:, :, :: STRIDES[0], :: STRIDES[1]]
     return view.reshape(*view.shape[:4], -1)
 
 
 def pooled(values: NDArray[np.int32], maximum: bool) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """:func:`openmxu.arch.numerics.pool` of every window, and how many positions count in it."""
+    """:func:`openmxu.arch.numerics.pool` of every window, and the number of valid positions in each."""
     rows = np.moveaxis(windows(values), 1, -1)
     inside = windows(np.ones_like(values))[:, 0] > 0
     flat = pool(rows.reshape(-1, *rows.shape[-2:]), inside.reshape(-1, inside.shape[-1]), maximum)
@@ -46,7 +46,7 @@ def pooled(values: NDArray[np.int32], maximum: bool) -> tuple[NDArray[np.int32],
 
 
 def differences(tensor: Tensor, result: NDArray[np.int32]) -> NDArray[np.int32]:
-    """How far ``result`` is from what ONNX Runtime computed for ``tensor``, whose bytes must be many different ones."""
+    """Differences between ``result`` and ONNX Runtime's values of ``tensor``, which must be many different ones."""
     assert tensor.shape == result.shape
     assert len(np.unique(tensor.values)) > 12
     return np.abs(result - tensor.values).reshape(-1)
@@ -120,7 +120,7 @@ def test_global_average_pool(random: np.random.Generator, dtype: str) -> None:
 
 
 def operand(graph: Graph) -> Tensor:
-    """A second operand, as random as the input."""
+    """A random second operand."""
     dtype = graph.input.dtype
     values = random_bytes(graph.random, dtype, SHAPE)
     scale, zero_point = graph.scale(graph.random.uniform(0.01, 0.05)), random_bytes(graph.random, dtype, ())
@@ -155,7 +155,7 @@ def test_qlinear_mul(random: np.random.Generator, dtype: str, powers_of_two: boo
 
 
 def check_rare(distance: list[NDArray[np.int32]], ties: bool) -> None:
-    """At most 1 apart, and hardly ever; but with scales that are powers of two, ties are frequent."""
+    """Differences must be rare and at most 1. With scales that are powers of two, ties make them more frequent."""
     everything = np.concatenate(distance)
     assert everything.max() <= 1
     assert everything.mean() <= (0.15 if ties else 1e-4)

@@ -1,4 +1,4 @@
-"""Profiles: what a lite core does not have is illegal to it as if nobody had it."""
+"""Profiles: instructions and fields that the lite profile lacks are illegal there, like undefined ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MISSING_FIELDS = {
 
 
 def fault(instruction: Instruction, config: Config = LITE) -> FaultCode:
-    """The fault of an instruction where a tile is in the array and another one is queued, unless it queues one."""
+    """The fault of an instruction with a tile in the array and, except for Read_Weights, two queued ones."""
     checker = LegalityChecker(config)
     checker.tile_in_array = True
     if instruction.format.opcode != Opcode.READ_WEIGHTS:
@@ -35,7 +35,7 @@ def fault(instruction: Instruction, config: Config = LITE) -> FaultCode:
 
 
 def legal_instructions(profile: Profile) -> list[Instruction]:
-    """One of each format that is legal with all fields 0, but for numbers that must not be."""
+    """One instruction of each format; all fields are 0, except those that must not be."""
     return [
         make(f.name, **{item.name: 1 for item in f.fields if item.name in ("rows", "tiles", "height", "width")})
         for f in profile.formats
@@ -50,7 +50,7 @@ def test_full_profile_has_everything() -> None:
     assert PROFILES[0] is full
 
 
-def test_lite_profile_lacks_what_it_says() -> None:
+def test_lite_profile_lacks_these_instructions_and_fields() -> None:
     lite = profile_named("lite")
     assert {f.name for f in FORMATS} - {f.name for f in lite.formats} == MISSING_OPCODES
     for format in lite.formats:
@@ -62,7 +62,7 @@ def test_lite_profile_lacks_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("instruction", legal_instructions(profile_named("lite")), ids=lambda item: item.format.name)
-def test_what_a_lite_core_has_is_legal(instruction: Instruction) -> None:
+def test_instructions_of_a_lite_core_are_legal(instruction: Instruction) -> None:
     assert fault(instruction) is FaultCode.NONE
 
 
@@ -91,7 +91,7 @@ def test_missing_register_field_is_illegal() -> None:
     assert fault(wide) is FaultCode.ILLEGAL_VALUE
 
 
-def test_assembler_and_interpreter_refuse_alike() -> None:
+def test_assembler_and_interpreter_report_the_same_faults() -> None:
     memory = np.zeros(64, np.uint8)
     for text, code in (
         ("convolve height=1, width=1", FaultCode.UNKNOWN_OPCODE),
@@ -107,7 +107,7 @@ def test_assembler_and_interpreter_refuse_alike() -> None:
 
 
 @pytest.mark.parametrize("config", [Config(), LITE], ids=lambda config: config.profile)
-def test_registers_tell_the_profile(config: Config) -> None:
+def test_registers_contain_the_profile(config: Config) -> None:
     values = {name: configuration_value(config, name) for name in CONFIGURATION}
     assert all(type(value) is int for value in values.values())
     assert configuration_of(values) == config
@@ -119,6 +119,6 @@ def test_unknown_profile_number() -> None:
         configuration_of({**values, "profile": 7})
 
 
-def test_scrub_program_has_only_what_the_core_has() -> None:
+def test_scrub_program_is_legal() -> None:
     checker = LegalityChecker(LITE, Window(0, 0), Window(0, LITE.tile_bytes))
     assert {checker.check(instruction) for instruction in scrub_program(LITE)} == {FaultCode.NONE}

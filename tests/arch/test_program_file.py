@@ -1,4 +1,4 @@
-"""Binary program files, and writing that never leaves half a file."""
+"""Binary program files, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openmxu.program_file import ProgramFileError, read_program, write_atomicall
 
 
 @given(st.lists(st.integers(0, (1 << 128) - 1).map(Instruction), max_size=5))
-def test_any_words_survive(tmp_path_factory: pytest.TempPathFactory, program: list[Instruction]) -> None:
+def test_round_trip_of_any_words(tmp_path_factory: pytest.TempPathFactory, program: list[Instruction]) -> None:
     path = tmp_path_factory.mktemp("program") / "program.bin"
     write_program(path, program)
     assert path.read_bytes() == b"".join(instruction.to_bytes() for instruction in program)

@@ -1,4 +1,4 @@
-"""The register map fits together, and docs/registers.md and the C header say what it says."""
+"""The register map is consistent, and docs/registers.md and the C header agree with it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_parameter_can_be_read_back() -> None:
     assert list(CONFIGURATION) == [field.name for field in dataclasses.fields(Config)]
 
 
-def test_core_registers_are_where_the_core_has_them() -> None:
+def test_core_registers_have_the_addresses_of_the_core() -> None:
     for counter in Counter:
         offset = CORE_WINDOW + 8 * (Management.COUNTERS + counter)
         assert device_register(f"COUNTER_{counter.name}").offset == offset

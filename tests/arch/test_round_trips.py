@@ -1,4 +1,4 @@
-"""Words to text and back: nothing is lost, and no text breaks the assembler."""
+"""Round trips from words to text and back, and arbitrary text for the assembler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SET_CONFIGURATION = format_named("set_configuration")
 
 @st.composite
 def field_values(draw: st.DrawFn, fields: tuple[Field, ...]) -> dict[str, int]:
-    """A value for each field, limits and named values often."""
+    """A value for each field, often a limit or a named value."""
     return {
         field.name: draw(
             st.one_of(
@@ -33,21 +33,21 @@ def field_values(draw: st.DrawFn, fields: tuple[Field, ...]) -> dict[str, int]:
 
 @st.composite
 def encodable(draw: st.DrawFn) -> Instruction:
-    """Any instruction with any values in its fields."""
+    """An instruction with random values in its fields."""
     format = draw(st.sampled_from(FORMATS))
     return format(**draw(field_values(format.fields)))
 
 
 @st.composite
 def configuration(draw: st.DrawFn) -> Instruction:
-    """A Set_Configuration with a value made of the register's fields."""
+    """A Set_Configuration with random values in the register's fields."""
     register = draw(st.sampled_from(REGISTERS))
     return SET_CONFIGURATION(register=register.number, value=register.pack(**draw(field_values(register.fields))))
 
 
 @st.composite
 def nearly_encodable(draw: st.DrawFn) -> Instruction:
-    """An instruction with a few bits turned."""
+    """An instruction with a few bits inverted."""
     word = draw(st.one_of(encodable(), configuration())).word
     for bit in draw(st.lists(st.integers(0, 127), max_size=3)):
         word ^= 1 << bit
@@ -56,7 +56,7 @@ def nearly_encodable(draw: st.DrawFn) -> Instruction:
 
 @st.composite
 def spelled_number(draw: st.DrawFn, value: int) -> str:
-    """One of the ways to write an integer."""
+    """An integer in one of its possible spellings."""
     digits = format(abs(value), draw(st.sampled_from("dxXob")))
     prefix = {"d": "", "x": "0x", "X": "0X", "o": "0o", "b": "0b"}
     base = draw(st.sampled_from([key for key in prefix if format(abs(value), key) == digits]))
@@ -72,7 +72,7 @@ def spelled_case(draw: st.DrawFn, text: str) -> str:
 
 @st.composite
 def spelled_items(draw: st.DrawFn, fields: tuple[Field, ...], values: dict[str, int]) -> list[str]:
-    """The fields of an instruction as somebody might write them, in any order."""
+    """The fields of an instruction in random order, each in one of its possible spellings."""
     items = []
     for field in draw(st.permutations(fields)):
         value = values[field.name]
@@ -148,7 +148,7 @@ def outcome(text: str) -> list[Instruction] | AssemblyError:
 
 
 def assert_sound(text: str) -> None:
-    """Either a program, or one line that names a place where the quoted text really is."""
+    """The result is a program, or an error of one line at the position of the quoted text."""
     result = outcome(text)
     if not isinstance(result, AssemblyError):
         assert assemble(disassemble(result)) == result

@@ -1,4 +1,4 @@
-"""The program by which a core clears its memories, on the interpreter."""
+"""The program with which a core clears its memories, on the interpreter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIGS = {
 
 
 class ScrubbedByProgram(Interpreter):
-    """Has the tile in the array that the program counts on, with any weights."""
+    """Has a tile in the array, with random weights, as the program requires."""
 
     def fill(self, random: np.random.Generator) -> None:
         for memory in (self.unified_buffer, self.accumulators, self.biases, self.table, self._tile):
@@ -49,7 +49,7 @@ def test_program_clears_all_memories(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_program_is_legal_but_for_its_tile(name: str) -> None:
-    """It would fault in a program of its own: only the scrubber may use what is in the array."""
+    """As an ordinary program it would fault: only the scrubber may use the tile left in the array."""
     checker = LegalityChecker(CONFIGS[name])
     for instruction in scrub_program(CONFIGS[name]):
         multiplies = instruction.word & 0xFF == Opcode.MATRIX_MULTIPLY

@@ -1,4 +1,4 @@
-"""The watchdog waits for the longest instruction, and not much longer."""
+"""The watchdog's limit is longer than the longest instruction, but not much longer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def test_plain_instructions_take_the_same_time():
     assert WatchdogLimit(Config(size=4, unified_buffer_rows=100, accumulator_rows=50)).cycles([]) == 50_000
 
 
-def test_windows_are_waited_for():
-    # 100 results of 4 bytes, each of 20 · 30 positions, in eight groups of columns.
+def test_windows_raise_the_limit():
+    # 100 results of 4 bytes, each of 20 · 30 positions, in eight column groups.
     assert WatchdogLimit(CONFIG).cycles(assemble(f"{WINDOW}{POOL}halt")) > 100 * 4 * 600 * 8
 
 
@@ -34,5 +34,5 @@ def test_the_harness_can_count_the_longest_time():
     assert WatchdogLimit(Config.preset("tpu_v1", activation_lanes=1)).cycles(huge) <= 1 << 62
 
 
-def test_words_that_mean_nothing_do_not_matter():
+def test_illegal_words_do_not_matter():
     assert WatchdogLimit(CONFIG).cycles(assemble(".word 0xff\n.word 0x801")) == WatchdogLimit(CONFIG).cycles([])

@@ -16,12 +16,12 @@ import pytest
 from tests.cli.fork_server import Command, ForkServer
 
 _PATIENCE = 300
-"""Seconds."""
+"""Time limit of a command in seconds."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a command printed and its exit status."""
+    """Exit status and output of a command."""
 
     status: int
     stdout: str
@@ -29,7 +29,7 @@ class Result:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The one JSON object that the command printed; checks that it succeeded and printed nothing else."""
+        """The JSON object that the command printed; checks that it succeeded and printed nothing else."""
         assert self.status == 0, self.stderr
         result = json.loads(self.stdout)
         assert isinstance(result, dict)
@@ -49,7 +49,7 @@ class Result:
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
-    """What starts the commands of a session."""
+    """The process that starts the commands of a session."""
     server = ForkServer(_PATIENCE)
     yield server
     server.close()
@@ -59,7 +59,7 @@ def fork_server() -> Iterator[ForkServer]:
 def openmxu(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> Callable[..., Result]:
     """``openmxu(*arguments, stdin="", environment={...})`` runs the command in ``tmp_path``.
 
-    Its process is forked from one that has imported the command, unless the environment has a say in imports.
+    It is forked from a process that has already imported the command, unless ``environment`` affects imports.
     """
     streams = tmp_path_factory.mktemp("streams")
 

@@ -1,8 +1,8 @@
-"""Runs commands in processes that have imported them already; a short command spends nearly all of its time on imports.
+"""Runs commands in processes that have already imported them, since a short command spends most of its time on imports.
 
     python -m tests.cli.fork_server DESCRIPTOR
 
-reads commands from a connection, forks for each, and answers with its exit status.
+reads commands from a connection, forks for each, and replies with its exit status.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _REPOSITORY = Path(__file__).parents[2]
 
 
 class Command(NamedTuple):
-    """Arguments of ``openmxu``, and in what surroundings it runs.
+    """Arguments of ``openmxu``, and the environment in which it runs.
 
     Attributes
     ----------
     streams
-        Files that standard input, output and error are connected to.
+        Files for standard input, output and error.
     """
 
     arguments: tuple[str, ...]
@@ -42,12 +42,12 @@ class Command(NamedTuple):
 
 
 class ForkServer:
-    """The server, as a child of this process.
+    """The server, as a child process of this one.
 
     Parameters
     ----------
     patience
-        Seconds that a command may take.
+        Time limit of a command in seconds.
     """
 
     def __init__(self, patience: float) -> None:
@@ -61,7 +61,7 @@ class ForkServer:
         theirs.close()
 
     def run(self, command: Command) -> int:
-        """Run a command; its exit status, or minus the signal that ended it."""
+        """Run a command; returns its exit status, or minus the number of the signal that ended it."""
         self._connection.send(command)
         if not self._connection.poll(self._patience):
             raise TimeoutError(f"openmxu {' '.join(command.arguments)} does not end")
@@ -74,7 +74,7 @@ class ForkServer:
 
 
 def _next_command(connection: Connection) -> Command | None:
-    """What the process should run: ``None`` in the server when nothing is left, a command in each child."""
+    """The command that this process should run: one in each child, ``None`` in the server when the connection ends."""
     while True:
         try:
             command = connection.recv()
@@ -89,10 +89,10 @@ def _next_command(connection: Connection) -> Command | None:
 
 
 def _warm_up() -> None:
-    """Run one command, for some imports are made by the first."""
+    """Run one command, because some modules are only imported then."""
     with contextlib.redirect_stdout(io.StringIO()):
         run(["bench", "gemm", "1", "1", "1", "--device", "interpreter"])
-    gc.disable()  # a command ends before it has made much garbage
+    gc.disable()  # commands are too short to produce much garbage
 
 
 def _enter(command: Command) -> None:

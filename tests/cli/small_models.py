@@ -1,4 +1,4 @@
-"""Small ONNX models for the command line to run, or to refuse."""
+"""Small ONNX models for tests of the command line."""
 
 from __future__ import annotations
 

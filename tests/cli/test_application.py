@@ -1,4 +1,4 @@
-"""What every command shares: help, usage errors, signals and pipes."""
+"""Behaviour common to all commands: help, usage errors, signals and pipes."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ def test_full_device_is_one_line():
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signal_ends_quietly_and_leaves_no_file(tmp_path, sent, status):
-    """The signal comes while the command reads its source."""
+    """The signal arrives while the command reads its source."""
     source = tmp_path / "source"
     os.mkfifo(source)
     process = subprocess.Popen(
         [sys.executable, "-m", "openmxu.cli", "assemble", str(source), "-o", str(tmp_path / "out.bin")],
         stderr=subprocess.PIPE,
-        # A shell starts what runs in the background with SIGINT ignored, and children inherit that.
+        # A shell starts background processes with SIGINT ignored, and children inherit that.
         preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL),
     )
-    writer = open_once_read(source)
+    writer = open_for_reader(source)
     try:
         errors = send_until_it_ends(process, sent)
     finally:
@@ -96,8 +96,8 @@ def test_signal_ends_quietly_and_leaves_no_file(tmp_path, sent, status):
 
 
 def send_until_it_ends(process: subprocess.Popen, sent: signal.Signals) -> bytes:
-    """What ``process`` says before it ends. Python acts on a signal that comes just before a blocking call only after
-    that call, or when another signal interrupts it."""
+    """Send a signal until the process ends; returns its stderr. If a signal comes just before a blocking call, Python
+    acts on it only after that call, or when another signal interrupts the call."""
     for _ in range(30):
         process.send_signal(sent)
         try:
@@ -107,8 +107,8 @@ def send_until_it_ends(process: subprocess.Popen, sent: signal.Signals) -> bytes
     raise AssertionError(f"the command does not end at {sent.name}")
 
 
-def open_once_read(pipe: Path) -> int:
-    """A descriptor for writing to ``pipe``, as soon as somebody reads it."""
+def open_for_reader(pipe: Path) -> int:
+    """A descriptor for writing to ``pipe``, opened once the command reads it."""
     deadline = time.monotonic() + 30
     while True:
         try:
@@ -118,11 +118,11 @@ def open_once_read(pipe: Path) -> int:
             time.sleep(0.02)
 
 
-def test_file_name_that_is_no_text_is_one_line(openmxu):
+def test_undecodable_file_name_is_one_line(openmxu):
     openmxu("disassemble", b"\xff.bin").failed(2, "\\udcff.bin: no such file or directory")
 
 
-def test_closed_streams_are_no_error():
+def test_closed_streams_are_not_an_error():
     command = f"{shlex.quote(sys.executable)} -m openmxu.cli"
     assert subprocess.run(f"{command} --version >&- 2>&-", shell=True, check=False).returncode == 0
     assert subprocess.run(f"{command} nothing >&- 2>&-", shell=True, check=False).returncode == 2

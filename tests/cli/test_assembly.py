@@ -24,7 +24,7 @@ def test_standard_streams(openmxu):
     assert openmxu("disassemble", "-", stdin=words.stdout).stdout == "halt\n"
 
 
-def test_program_that_the_machine_faults_is_refused(openmxu, tmp_path):
+def test_program_that_would_fault_is_refused(openmxu, tmp_path):
     (tmp_path / "program.s").write_text("nop\nmatrixmultiply rows=1\nhalt\n")
     assert openmxu("assemble", "program.s", "-o", "program.bin").status == 0
     openmxu("assemble", "program.s", "-o", "checked.bin", "--size", 8).failed(2, "program.s:2:1", "NO_TILE")
@@ -52,7 +52,7 @@ def test_broken_assembly_keeps_the_previous_output(openmxu, tmp_path):
     assert (tmp_path / "program.bin").read_bytes() == b"previous"
 
 
-def test_binary_file_is_no_assembly(openmxu, tmp_path):
+def test_binary_file_is_not_assembly(openmxu, tmp_path):
     (tmp_path / "program.s").write_bytes(b"halt\n\xff")
     openmxu("assemble", "program.s", "-o", "program.bin").failed(2, "program.s is no UTF-8 text", "0xff")
 

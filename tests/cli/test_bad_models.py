@@ -1,4 +1,4 @@
-"""Models that cannot be compiled: one line on stderr, exit status 2, and no file."""
+"""Models that cannot be compiled: one line on stderr, exit status 2, and no output file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IMAGES = parameters(np.random.default_rng(0))
 
 
 def layers(*middle: onnx.NodeProto, last: str = "sums", **values: np.ndarray) -> onnx.ModelProto:
-    """Two layers, and ``middle`` between them."""
+    """Two layers with ``middle`` between them."""
     return model(followed(layer(*middle, last=last, output="z")), VALUES | values)
 
 
@@ -59,7 +59,7 @@ def real_model() -> onnx.ModelProto:
 
 
 def too_large_for_the_buffer() -> onnx.ModelProto:
-    """One output reads more rows than the unified buffer has."""
+    """A model in which one output needs more rows than the unified buffer has."""
     values = IMAGES | {"w": np.ones((10, 4000, 5, 5), np.int8)}
     names = "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b"
     return image_model([node("QLinearConv", names, "y")], values, shape=(4000, 9, 9))

@@ -13,7 +13,7 @@ def test_interpreter_computes_and_has_no_clock(openmxu):
     assert result["cycles"] is result["utilization"] is result["cycles_per_second"] is None
 
 
-def test_text_for_people(openmxu):
+def test_text_output(openmxu):
     result = openmxu("bench", "gemm", 3, 4, 5, "--device", "interpreter")
     assert (result.status, result.stderr) == (0, "")
     assert "3 × 4 × 5 on an array of 8 × 8" in result.stdout
@@ -63,7 +63,7 @@ def test_convolution_on_the_interpreter(openmxu):
     assert result["cycles"] is result["utilization"] is None
 
 
-def test_convolution_for_people(openmxu):
+def test_convolution_text_output(openmxu):
     shape = ("--inputs", 1, "--outputs", 3, "--height", 9, "--width", 7, "--kernel", 5, "--stride", 2, "--pool", 1)
     result = openmxu("bench", "conv", *shape, "--device", "interpreter")
     assert (result.status, result.stderr) == (0, "")

@@ -25,7 +25,7 @@ def test_simulated_rtl_equals_onnx_runtime(openmxu):
     assert result["images_per_second"] > 0
 
 
-def test_text_for_people(openmxu):
+def test_text_output(openmxu):
     result = openmxu("demo")
     assert (result.status, result.stderr) == (0, "")
     for row in (*ROWS, *RTL_ROWS):
@@ -37,7 +37,7 @@ def test_missing_compiler_is_one_line(openmxu, tmp_path):
 
 
 def test_missing_onnx_runtime_is_one_line(openmxu, tmp_path):
-    """A module that cannot be imported stands for a missing one."""
+    """A module that raises ImportError takes the place of a missing one."""
     (tmp_path / "onnxruntime.py").write_text("raise ImportError")
     result = openmxu("demo", environment={"PYTHONPATH": str(tmp_path)})
     result.failed(1, "pip install 'openmxu[demo]'")

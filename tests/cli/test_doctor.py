@@ -7,14 +7,14 @@ import json
 SYSTEM_TOOLS = {"g++", "make", "perl"}
 
 
-def test_says_what_is_there(openmxu):
+def test_installed_tools_are_listed(openmxu):
     result = openmxu("doctor", "--json").json
     assert result["ok"] is True
     assert {tool["name"] for tool in result["tools"]} > SYSTEM_TOOLS
     assert all(tool["version"] for tool in result["tools"])
 
 
-def test_says_what_is_missing_and_how_to_get_it(openmxu, tmp_path):
+def test_missing_tools_are_listed_with_their_installation(openmxu, tmp_path):
     environment = {"PATH": str(tmp_path)}
     result = openmxu("doctor", "--json", environment=environment)
     assert result.status == 1

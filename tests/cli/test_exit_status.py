@@ -1,4 +1,4 @@
-"""Exit statuses that no input of a user provokes; these run in this process, with one function replaced."""
+"""Exit statuses that no input can cause; the commands run in this process, with one function replaced."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 
 from openmxu.cli import bench, demo
 from openmxu.cli.application import TRACEBACK_VARIABLE, run
-from openmxu.device import DeviceHang
-from openmxu.program import Program
+from openmxu.device import Device, DeviceHang
 
 BENCH = ["bench", "gemm", "3", "4", "5", "--device", "interpreter"]
 
@@ -56,7 +55,7 @@ def test_failed_run_is_one_line(monkeypatch, capfd, error, message):
         raise error
 
     monkeypatch.delenv(TRACEBACK_VARIABLE, raising=False)
-    monkeypatch.setattr(Program, "run", fail)
+    monkeypatch.setattr(Device, "run", fail)
     assert run(BENCH) == 1
     assert capfd.readouterr() == ("", f"openmxu: error: {message}\n")
 

@@ -30,7 +30,7 @@ def folder(tmp_path) -> Path:
 
 
 def outputs_in(folder: Path) -> set[str]:
-    """Files that a command has added to the folder."""
+    """Files that commands have added to the folder."""
     return {path.name for path in folder.iterdir()} - {"model.onnx", "x.npy", "expected.npy"}
 
 
@@ -71,8 +71,8 @@ def test_compiled_program_runs_and_disassembles(openmxu, folder):
     assert openmxu("disassemble", "model.mxu").stdout == Program.load(folder / "model.mxu").disassemble()
 
 
-def test_host_parts_are_told_and_run(openmxu, folder):
-    """A model with a first and a last part for the host, of tokens, and with several outputs."""
+def test_host_parts_are_reported_and_run(openmxu, folder):
+    """A model with tokens as input, parts for the host at its beginning and end, and several outputs."""
     model = embedding()
     onnx.save(model, folder / "embedding.onnx")
     inputs = random_inputs(model, 3)
@@ -108,7 +108,7 @@ def test_report(openmxu, folder):
     assert layer["cycles"] == found["total"]["cycles"]
     assert layer["multiply_adds"] == 32 * K * N
     assert (found["size"], found["batch"], found["memory_latency"]) == (4, 32, 4)
-    # The program knows its layers too, and nothing is written without --output.
+    # A compiled program also contains its layers, and without --output nothing is written.
     assert openmxu("compile", "model.mxu", "--report", "--json").json["report"] == found
     assert outputs_in(folder) == {"model.mxu"}
     later = openmxu(*compile_, "--report", "--memory-latency", 50, "--json").json["report"]
@@ -174,7 +174,7 @@ def test_array_of_wrong_type_or_shape_is_refused(openmxu, folder, array, problem
 
 
 def test_input_is_checked_before_the_simulation_is_built(openmxu, folder):
-    """No compiler is there, and nothing asks for it; nor does a waveform begin."""
+    """Without a compiler, the error is still that of the input; no waveform file is created either."""
     np.save(folder / "bad.npy", np.zeros((3, K), np.float32))
     run = ("run", "model.onnx", "--input", "bad.npy", "--output", "y.npy", "--device", "verilator")
     result = openmxu(*run, "--waveform", "y.vcd", environment={"PATH": str(folder)})
@@ -182,7 +182,7 @@ def test_input_is_checked_before_the_simulation_is_built(openmxu, folder):
     assert outputs_in(folder) == {"bad.npy"}
 
 
-def test_file_that_is_no_array_is_refused(openmxu, folder):
+def test_file_that_is_not_an_array_is_refused(openmxu, folder):
     run = ("run", "model.onnx", "--output", "y.npy", "--input")
     np.savez(folder / "bad.npz", z=np.zeros(3))
     openmxu(*run, "bad.npz").failed(2, "bad.npz: expected inputs named x; found z")
@@ -220,7 +220,7 @@ def test_array_with_damaged_header_is_refused(openmxu, folder, good, bad):
     assert outputs_in(folder) == {"bad.npy"}
 
 
-def test_model_that_is_missing_or_no_file(openmxu, folder):
+def test_missing_model_or_folder_is_refused(openmxu, folder):
     run = ("run", "--input", "x.npy", "--output", "y.npy")
     openmxu(*run, "missing.onnx").failed(2, "cannot read missing.onnx: no such file or directory")
     openmxu(*run, ".").failed(2, "cannot read .: is a directory")
@@ -250,7 +250,7 @@ def test_options_that_contradict_each_other(openmxu, folder):
 
 
 def test_arrays_through_standard_streams(openmxu, folder):
-    """The output array's bytes are no text, so a shell joins the streams here."""
+    """The bytes of the output array are not text, so a shell connects the streams here."""
     command = f"{shlex.quote(sys.executable)} -m openmxu.cli run model.onnx --input - --output - < x.npy | cat > y.npy"
     assert subprocess.run(command, shell=True, cwd=folder, check=False).returncode == 0
     assert_equals_expected(folder, "y.npy")

@@ -22,7 +22,7 @@ def folder(tmp_path):
 COMMAND = ("quantize", "float.onnx", "--calibration", "x.npy")
 
 
-def test_model_is_that_of_the_function(openmxu, folder):
+def test_model_equals_that_of_the_function(openmxu, folder):
     assert openmxu(*COMMAND, "-o", "model.onnx").status == 0
     expected = quantize(folder / "float.onnx", np.load(folder / "x.npy"))
     assert onnx.load(folder / "model.onnx") == expected

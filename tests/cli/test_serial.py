@@ -1,4 +1,4 @@
-"""``--device serial``: what can be wrong before a board answers."""
+"""``--device serial``: errors before a board answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_no_such_port(openmxu):
     openmxu("demo", "--device", "serial", "--port", "/dev/no-such-port").failed(1, "cannot open /dev/no-such-port: ")
 
 
-def test_nobody_answers(openmxu):
+def test_no_device_answers(openmxu):
     wire = PseudoTerminal()
     openmxu("demo", "--device", "serial", "--port", wire.name).failed(1, f"{wire.name}: no answer to")
     wire.close()
@@ -39,7 +39,7 @@ def test_a_board_has_no_waveform(openmxu, tmp_path):
 
 
 def test_missing_pyserial_is_one_line(openmxu, tmp_path):
-    """A module that cannot be imported stands for a missing one."""
+    """A module that raises ImportError takes the place of a missing one."""
     (tmp_path / "serial.py").write_text("raise ImportError")
     result = openmxu("demo", "--device", "serial", "--port", "x", environment={"PYTHONPATH": str(tmp_path)})
     result.failed(1, "pip install 'openmxu[serial]'")

@@ -1,4 +1,4 @@
-"""The demo's model and images."""
+"""The model and images of the demo."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openmxu.models import DIGITS_MODEL, digits_test_split
 from scripts import train_digits
 
 
-def test_split_is_that_of_the_training() -> None:
+def test_split_equals_that_of_the_training() -> None:
     images, labels = digits_test_split()
     train_images, test_images, _, test_labels = train_digits.split()
     assert (images == test_images).all()
@@ -35,7 +35,7 @@ def test_same_as_onnx_runtime(size: int) -> None:
 
 
 def test_quantized_model_of_given_weights() -> None:
-    """Weights that int8 holds exactly come out as they went in, and the hidden layer saturates where ReLU cuts."""
+    """Weights that int8 represents exactly are unchanged, and the hidden layer saturates where ReLU does."""
     random = np.random.default_rng(0)
     integers = [random.integers(-126, 127, shape).astype(float) for shape in ((64, 5), (5, 3))]
     for matrix in integers:

@@ -1,4 +1,4 @@
-"""A slice of ``scripts/exactness.py``: random models of every family, against ONNX Runtime."""
+"""A small run of ``scripts/exactness.py``: random models of every family, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def device() -> Iterator[Device]:
 
 
 def test_interpreter(family: Family) -> None:
-    tally = exactness.Tally()
+    totals = exactness.Totals()
     for size in SIZES:
         with openmxu.open_device("interpreter", openmxu.Config.for_size(size)) as device:
             for number in (size, 256 + size):  # one of each type
                 case = family.case(SEED, number)
                 result = exactness.compare(case, device)
                 assert result.largest <= family.tolerance, case.text
-                tally.add(result)
-    assert tally.passed
-    assert tally.outputs > 300, "too few outputs: give the family a larger batch"
+                totals.add(result)
+    assert totals.passed
+    assert totals.outputs > 300, "too few outputs: give the family a larger batch"
 
 
 def test_verilator(family: Family) -> None:
@@ -58,7 +58,7 @@ def test_verilator(family: Family) -> None:
             assert result.outputs > 0
 
 
-def test_models_repeat(family: Family) -> None:
+def test_models_are_reproducible(family: Family) -> None:
     first, second, other = family.case(1, 2), family.case(1, 2), family.case(2, 2)
     assert first.model.SerializeToString() == second.model.SerializeToString()
     assert (first.expected == second.expected).all()
@@ -67,7 +67,7 @@ def test_models_repeat(family: Family) -> None:
 
 @pytest.mark.parametrize("name", sorted(EXACT))
 def test_exact_families_run_in_integers(name: str, tmp_path: Path) -> None:
-    """ONNX Runtime's float kernels for sums would differ from themselves in another order."""
+    """With ONNX Runtime's float kernels, results would depend on the order of additions."""
     path = tmp_path / "optimized.onnx"
     for number in (5, 260, 261):
         case = FAMILIES[name].case(SEED, number)
@@ -85,7 +85,7 @@ def test_expected_outputs_are_those_of_onnxruntime(family: Family) -> None:
     assert (reference(case.model, case.inputs) == case.expected).all()
 
 
-def test_a_wrong_device_is_noticed(family: Family, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_device_is_found(family: Family, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = device.execute
 
     def disturbed(program, host_memory, weight_memory):
@@ -104,7 +104,7 @@ def test_averages_of_planes_without_variation_stay_within_onnxruntimes_range() -
 
 
 def test_rows_that_come_along_with_a_read_overwrite_nothing_in_use() -> None:
-    """A strip of few rows whose first ones were read already: their neighbours come along from further on."""
+    """A strip of few rows, the first of which have already been read, with neighbouring rows read from further on."""
     case = FAMILIES["chains"].case(0, 474)
     with openmxu.open_device("interpreter", openmxu.Config.for_size(2)) as device:
         assert exactness.compare(case, device).differing == 0
@@ -150,8 +150,8 @@ def test_refused_models_fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_few_values_fail() -> None:
-    tally = exactness.Tally()
-    tally.add(exactness.Comparison(outputs=100, differing=0, largest=0, varied=50))
-    assert tally.passed
-    tally.add(exactness.Comparison(outputs=100, differing=0, largest=0, varied=0))
-    assert not tally.passed
+    totals = exactness.Totals()
+    totals.add(exactness.Comparison(outputs=100, differing=0, largest=0, varied=50))
+    assert totals.passed
+    totals.add(exactness.Comparison(outputs=100, differing=0, largest=0, varied=0))
+    assert not totals.passed

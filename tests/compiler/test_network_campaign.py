@@ -1,4 +1,4 @@
-"""A slice of ``scripts/network_campaign.py``: random models of one and of several layers, against ONNX Runtime."""
+"""A small run of ``scripts/network_campaign.py``: random models of one and of several layers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scripts.random_models import FAMILIES
 
 @pytest.mark.parametrize("part", range(4))
 def test_single_layers(part: int) -> None:
-    """Every family once, in other versions of operators than elsewhere."""
+    """Every family once, with other versions of operators than in other tests."""
     for number in range(part, len(FAMILIES), 4):
         assert network_campaign.main(["--layer", str(number), "--seed", "17"]) == 0
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 4, 5, 6, 9])
 def test_networks(number: int) -> None:
-    """In number 9, reads that bring neighbouring rows along once came too late for a tensor in their place."""
+    """Regression: in number 9, reads that include neighbouring rows came too late for a tensor in their place."""
     assert network_campaign.main(["--network", str(number)]) == 0
 
 

@@ -1,4 +1,4 @@
-"""Programs for cores of the lite profile: the digits network as ONNX Runtime has it, and what is refused."""
+"""Programs for cores of the lite profile: the digits network equals ONNX Runtime, and other models are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LITE = openmxu.Config.preset("icebreaker")
     ids=["icebreaker", "default sizes"],
 )
 @pytest.mark.parametrize("batch", [1, 37, 360])
-def test_digits_are_those_of_onnx_runtime(config: openmxu.Config, batch: int) -> None:
+def test_digits_equal_onnx_runtime(config: openmxu.Config, batch: int) -> None:
     images, _ = digits_test_split()
     program = openmxu.compile(DIGITS_MODEL, config, batch=batch)
     checker = LegalityChecker(config)

@@ -1,4 +1,4 @@
-"""Program objects: inputs are checked, batches split and padded, files keep everything or are refused."""
+"""Program objects: checks of inputs, splitting and padding of batches, and files, complete or damaged."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> N
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_scales_survive_the_file(tmp_path: Path) -> None:
+def test_scales_are_kept_in_the_file(tmp_path: Path) -> None:
     program = openmxu.compile(openmxu.models.DIGITS_MODEL, CONFIG)
     program.save(tmp_path / "digits.mxu")
     assert Program.load(tmp_path / "digits.mxu").device_outputs == program.device_outputs
@@ -267,7 +267,7 @@ def test_wrong_layers(program: Program, tmp_path: Path, numbers: list[int]) -> N
 def refuse_changed(
     program: Program, folder: Path, message: str, header: dict[str, object] | None = None, **changes: np.ndarray
 ) -> None:
-    """Change the header and the arrays of a program's file, which then must not load."""
+    """Change the header and the arrays in a program's file, and check that loading it fails."""
     path = folder / "model.mxu"
     program.save(path)
     with np.load(path) as archive:
@@ -283,7 +283,7 @@ def refuse_changed(
 
 @pytest.mark.parametrize("offset", [4, 6, 8])
 def test_damaged_archive(program: Program, tmp_path: Path, offset: int) -> None:
-    """Version, flags and compression of a file in the archive: what zipfile says it does not support."""
+    """Version, flags and compression of a file in the archive get values that zipfile does not support."""
     path = tmp_path / "model.mxu"
     program.save(path)
     data = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""The documents: the files that they name and the places that they link to exist."""
+"""The files and link targets that the documents name exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDERS = "docs|examples|openmxu|rtl|scripts|sim|tb|tests|typings"
 
 
 def named_files(text: str) -> set[str]:
-    """The files and folders in backticks, given from the repository's folder on; they may be patterns."""
+    """The files and folders in backticks, relative to the repository; they may be patterns."""
     return set(re.findall(rf"`((?:{FOLDERS})/[\w./*]+)`", text))
 
 

@@ -1,4 +1,4 @@
-"""docs/isa.md is what the tables say now, and its examples assemble."""
+"""docs/isa.md is generated from the current tables, and its examples assemble."""
 
 from __future__ import annotations
 

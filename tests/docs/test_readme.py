@@ -1,4 +1,4 @@
-"""What the README promises."""
+"""Commands, code and links in the README work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_python_block_is_short():
     "line", [line for block in blocks("sh") for line in block.splitlines() if line.startswith("openmxu ")]
 )
 def test_command_lines_use_options_that_exist(line):
-    """Options are those that the command's help shows."""
+    """The help of the command must show each option."""
     words = shlex.split(line, comments=True)[1:]
     command = words[:2] if words[0] == "bench" else words[:1]
     help_text = subprocess.run(

@@ -1,4 +1,4 @@
-"""docs/serial.md has every frame and message as the tables do."""
+"""docs/serial.md lists every frame and message as defined in the tables."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which instruction is to blame."""
+"""The instruction that caused a failure is found."""
 
 from __future__ import annotations
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Register, Unit, format_named, register_format
 from openmxu.arch.registers import BusPort
-from openmxu.driver.blame import fetched, oldest_unfinished, who_accessed
+from openmxu.driver.blame import accessing_instruction, fetched, oldest_unfinished
 
 CONFIG = Config(size=4, activation_lanes=2)
 READ, WRITE = format_named("Read_Host_Memory"), format_named("Write_Host_Memory")
@@ -27,16 +27,16 @@ PROGRAM = (
 
 
 def test_accesses() -> None:
-    def who(port: BusPort, address: int, begin: int = 0, program=PROGRAM) -> int | None:
-        return who_accessed(CONFIG, program, port, begin, address, 4)
+    def culprit(port: BusPort, address: int, begin: int = 0, program=PROGRAM) -> int | None:
+        return accessing_instruction(CONFIG, program, port, begin, address, 4)
 
-    assert [who(BusPort.HOST_READ, address) for address in (0, 12, 16, 252, 253, 256, 384, 387, 388)] == [
+    assert [culprit(BusPort.HOST_READ, address) for address in (0, 12, 16, 252, 253, 256, 384, 387, 388)] == [
         *(0, 0, None, None, 3, 3, 3, 3, None)
     ]
-    assert [who(BusPort.HOST_WRITE, address) for address in (0, 256, 263, 264)] == [None, 6, 6, None]
-    assert [who(BusPort.WEIGHTS, address) for address in (0, 31, 32, 64, 80)] == [1, 1, None, 5, None]
-    assert who(BusPort.HOST_READ, 0, begin=8, program=PROGRAM + PROGRAM) == 8
-    assert who(BusPort.HOST_READ, 256, program=(READ(), *PROGRAM)) is None, "nothing runs behind a fault"
+    assert [culprit(BusPort.HOST_WRITE, address) for address in (0, 256, 263, 264)] == [None, 6, 6, None]
+    assert [culprit(BusPort.WEIGHTS, address) for address in (0, 31, 32, 64, 80)] == [1, 1, None, 5, None]
+    assert culprit(BusPort.HOST_READ, 0, begin=8, program=PROGRAM + PROGRAM) == 8
+    assert culprit(BusPort.HOST_READ, 256, program=(READ(), *PROGRAM)) is None, "nothing runs after a fault"
 
 
 def test_fetched() -> None:

@@ -1,82 +1,18 @@
-"""The driver on its own, with a transport that only remembers registers; tests in tests/tb run it on the RTL."""
+"""The driver alone, with a transport that only stores registers; tests in tests/tb run it on the RTL."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from openmxu.arch.config import Config
-from openmxu.arch.events import IDENTIFICATION, Command, CoreStatus
+from openmxu.arch.events import Command, CoreStatus
 from openmxu.arch.isa import format_named
-from openmxu.arch.registers import (
-    CONFIGURATION,
-    MAP_VERSION,
-    BusPort,
-    ShellCommand,
-    StatusBit,
-    configuration_value,
-    device_register,
-)
+from openmxu.arch.registers import BusPort, StatusBit
 from openmxu.device import DeviceHang
-from openmxu.driver import DeviceBusError, IdentificationError, MappedDevice, MemoryKind, Region, Transport
+from openmxu.driver import DeviceBusError, IdentificationError, MappedDevice, MemoryKind
+from tests.driver.registers import CONFIG, Registers
 
-CONFIG = Config(size=4, activation_lanes=2)
 HALT = format_named("Halt")()
-
-
-class Registers(Transport):
-    """Registers that keep what is written, and memories; no device."""
-
-    def __init__(self, host_bytes: int = 1 << 16) -> None:
-        self.words: dict[int, int] = {}
-        self.regions = {MemoryKind.HOST: Region(0x10000, host_bytes), MemoryKind.WEIGHT: Region(0x3000, 4096)}
-        self.memories = {kind: bytearray(region.size) for kind, region in self.regions.items()}
-        self.is_closed = False
-        self.interrupts: list[dict[str, int]] = []
-        self.set("IDENTIFICATION", IDENTIFICATION)
-        self.set("SHELL", 1 | MAP_VERSION << 8)
-        for name in CONFIGURATION:
-            self.set(f"CONFIG_{name.upper()}", configuration_value(CONFIG, name))
-
-    def set(self, name: str, value: int) -> None:
-        register = device_register(name)
-        for word in range(register.width // 32):
-            self.words[register.offset + 4 * word] = value >> 32 * word & 0xFFFFFFFF
-
-    def get(self, name: str) -> int:
-        register = device_register(name)
-        return sum(self.words.get(register.offset + 4 * word, 0) << 32 * word for word in range(register.width // 32))
-
-    def read_register(self, offset: int) -> int:
-        return self.words.get(offset, 0)
-
-    def write_register(self, offset: int, value: int) -> None:
-        self.words[offset] = value
-        if offset == device_register("COMMAND").offset and value >> ShellCommand.POP_EVENT & 1:
-            self.set("EVENT", 0)
-
-    def region(self, memory: MemoryKind) -> Region:
-        return self.regions[memory]
-
-    def read_memory(self, memory: MemoryKind, address: int, size: int) -> bytes:
-        first = address - self.regions[memory].base
-        assert 0 <= first <= first + size <= self.regions[memory].size
-        return bytes(self.memories[memory][first : first + size])
-
-    def write_memory(self, memory: MemoryKind, address: int, content: bytes | memoryview) -> None:
-        first = address - self.regions[memory].base
-        assert 0 <= first <= first + len(content) <= self.regions[memory].size
-        self.memories[memory][first : first + len(content)] = content
-
-    def wait(self) -> bool:
-        if not self.interrupts:
-            return False
-        for name, value in self.interrupts.pop(0).items():
-            self.set(name, value)
-        return True
-
-    def close(self) -> None:
-        self.is_closed = True
 
 
 def test_reads_the_configuration() -> None:
@@ -108,7 +44,7 @@ def test_ring_sizes(size: int) -> None:
 
 
 def test_memory_that_does_not_fit() -> None:
-    with pytest.raises(ValueError, match=r"^a ring of 65536 bytes does not fit into 8192 bytes of host memory$"):
+    with pytest.raises(ValueError, match=r"^the ring has 65536 bytes, more than the 8192 there are$"):
         MappedDevice(Registers(8192))
     device = MappedDevice(Registers(8192), ring_bytes=32)
     with pytest.raises(ValueError, match=r"^host_memory has 5000 bytes, more than the 4096 there are$"):
@@ -117,7 +53,7 @@ def test_memory_that_does_not_fit() -> None:
         device.execute([HALT], np.zeros(0, np.uint8), np.zeros(4097, np.uint8))
 
 
-def test_tells_the_device_where_everything_is() -> None:
+def test_registers_get_the_addresses_of_ring_and_memories() -> None:
     registers = Registers()
     device = MappedDevice(registers, ring_bytes=4096)
     host, weights = np.arange(100, dtype=np.uint8), np.arange(50, dtype=np.uint8)
@@ -168,7 +104,7 @@ def test_instructions_that_are_never_taken() -> None:
         device.execute([HALT], np.zeros(0, np.uint8), np.zeros(0, np.uint8))
 
 
-def test_a_transport_that_fails_is_closed_nevertheless() -> None:
+def test_a_failing_transport_is_closed() -> None:
     class Failing(Registers):
         fails = False
 
@@ -184,8 +120,8 @@ def test_a_transport_that_fails_is_closed_nevertheless() -> None:
     assert registers.is_closed
 
 
-def test_bus_error_that_comes_with_the_end() -> None:
-    """The interrupt of an event is read before the error comes, and the event of Halt behind it."""
+def test_bus_error_at_the_end_of_a_program() -> None:
+    """The error occurs after the interrupts are read, but before the event of Halt is read."""
     registers = Registers()
     device = MappedDevice(registers)
     bus_error = {"STATUS": 1 << StatusBit.BUS_ERROR, "BUS_ERROR": 1 | BusPort.HOST_WRITE << 8 | 2 << 16}

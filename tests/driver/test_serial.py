@@ -1,4 +1,4 @@
-"""The driver at the end of a serial port: a device made of Python at its other end, and everything that goes wrong."""
+"""The driver at a serial port, with a device in Python at the other end: normal operation and all errors."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ QUICK = {"timeout": 0.05, "attempts": 3}
 
 
 class FakeDevice:
-    """Registers, and whatever ``script`` sends when something is read.
+    """A device with registers; ``script`` can send messages whenever a register is read.
 
     Parameters
     ----------
     wire
-        Its near end is the device's.
+        The wire; the device uses its near end.
     script
-        Called when a register is read, before it is answered, with the number of reads so far and a way to send a
-        message, at once or ``later``: behind the answer.
+        Called when a register is read, before the answer, with the number of reads so far and a function that sends a
+        message, either at once or, with ``later``, after the answer.
     version
-        What it tells of its link.
+        The protocol version that the device reports.
     answers
         Whether reads of registers are answered.
     twice
-        Whether every frame goes out two times.
+        Whether every frame is sent twice.
 
     Attributes
     ----------
     words
-        Registers, by offset.
+        Words of the registers, by offset.
     writes, replies
-        What has come: writes of registers, and replies to the script's messages.
-    is_deaf
-        Nothing comes any more.
-    asks_on
-        Whether it asks for memory whenever it has been answered.
+        Writes of registers and replies to the script's messages that were received.
+    ignores_frames
+        Whether received frames are ignored.
+    requests_memory
+        Whether it sends another memory request after each reply.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class FakeDevice:
         self._queue: list[bytes] = []
         self._later: list[bytes] = []
         self._number = self._heard = self._accesses = 0
-        self._busy = self.is_deaf = self.asks_on = self._is_stopped = False
+        self._busy = self.ignores_frames = self.requests_memory = self._is_stopped = False
         self.set("IDENTIFICATION", IDENTIFICATION)
         self.set("SHELL", 2 | MAP_VERSION << 8)
         for name in CONFIGURATION:
@@ -93,14 +93,14 @@ class FakeDevice:
             try:
                 received = os.read(self._wire.near, 4096)
             except BlockingIOError:
-                # All that has come has been answered.
+                # All frames received so far have been answered.
                 self._queue += self._later
                 self._later.clear()
                 self._next()
                 threading.Event().wait(0.001)
                 continue
             for frame in self._deframer.frames(received):
-                if not self.is_deaf:
+                if not self.ignores_frames:
                     self._take(frame)
 
     def _put(self, frame: Frame) -> None:
@@ -141,13 +141,13 @@ class FakeDevice:
             self.writes.append((message.fields["offset"], message.fields["value"]))
         else:
             self.replies.append(message)
-            if self.asks_on:
+            if self.requests_memory:
                 self._send(encode_message(MessageKind.READ_HOST, address=4096, length=256))
 
 
 @contextmanager
 def fake_device(**options: object) -> Iterator[tuple[FakeDevice, str]]:
-    """A device and the port that it is at."""
+    """A device, and the name of its port."""
     wire = PseudoTerminal()
     device = FakeDevice(wire, **options)
     try:
@@ -163,7 +163,7 @@ def connect(port: str, **options: object) -> SerialTransport:
 
 @pytest.mark.parametrize("twice", [False, True])
 def test_registers(twice: bool) -> None:
-    """Frames that come twice change nothing."""
+    """Frames that are sent twice change nothing."""
     with fake_device(twice=twice) as (device, port):
         with MappedDevice(transport := connect(port)) as mapped:
             assert mapped.config == CONFIG
@@ -174,7 +174,7 @@ def test_registers(twice: bool) -> None:
 
 
 def test_serves_memory() -> None:
-    """Whatever the device asks for while a register is read; outside of the memory there is none."""
+    """Requests of the device are served while a register is read; accesses outside of the memory are errors."""
     asked = [
         encode_message(MessageKind.WRITE_HOST, b"abc", address=4099),
         encode_message(MessageKind.READ_HOST, address=4098, length=5),
@@ -214,8 +214,8 @@ def test_serves_memory() -> None:
     ]
 
 
-def test_a_device_that_asks_all_the_time() -> None:
-    """Registers are accessed nevertheless."""
+def test_a_device_that_requests_memory_all_the_time() -> None:
+    """Registers can still be accessed."""
 
     def begin(count: int, send: Callable[..., None]) -> None:
         if count == 3:
@@ -223,20 +223,20 @@ def test_a_device_that_asks_all_the_time() -> None:
 
     with fake_device(script=begin) as (device, port):
         transport = connect(port, patience=1.0)
-        device.asks_on = True
+        device.requests_memory = True
         for value in range(20):
             transport.read_register(0)
             transport.write_register(8, value)
         assert [value for _, value in device.writes] == list(range(20))
         assert len(device.replies) > 20
-        device.asks_on = False
+        device.requests_memory = False
         transport.close()
 
 
 def test_waits_for_the_interrupt() -> None:
     def interrupt(count: int, send: Callable[..., None]) -> None:
         if count in (3, 5):
-            # Behind the answer, or before it: the latter tells nothing that the status does not.
+            # After the answer, or before it; in the latter case the status already includes the interrupt.
             send(encode_message(MessageKind.INTERRUPT), later=count == 3)
 
     with fake_device(script=interrupt) as (device, port):
@@ -249,15 +249,15 @@ def test_waits_for_the_interrupt() -> None:
         transport.close()
 
 
-def test_nobody_answers() -> None:
+def test_no_device_answers() -> None:
     wire = PseudoTerminal()
     with pytest.raises(NoAnswerError, match=rf"^{wire.name}: no answer to 3 frames; is it the right port"):
         connect(wire.name)
     wire.close()
 
 
-def test_someone_else_answers() -> None:
-    """Text, as boards print it, is no answer."""
+def test_text_of_another_device_is_not_an_answer() -> None:
+    """Text that a board prints is not an answer."""
     wire = PseudoTerminal()
     os.write(wire.near, b"Welcome to ~ another ~ board ~\r\n" * 20)
     with pytest.raises(NoAnswerError):
@@ -284,14 +284,14 @@ def test_another_configuration() -> None:
             openmxu.open_device("serial", Config.for_size(8), port=port)
 
 
-def test_a_device_that_falls_silent() -> None:
+def test_a_device_that_stops_answering() -> None:
     with fake_device() as (device, port):
         transport = connect(port)
-        device.is_deaf = True
+        device.ignores_frames = True
         with pytest.raises(RetryError, match=rf"^{port}: the device does not answer any more: 3 frames went unheard$"):
             transport.read_register(0)
-        # Nothing that came afterwards would be right, even if the device were there again.
-        device.is_deaf = False
+        # After a failure the link stays unusable, even if the device answers again.
+        device.ignores_frames = False
         with pytest.raises(RetryError):
             transport.write_register(0, 0)
         transport.close()
@@ -304,7 +304,7 @@ def test_a_register_without_answer() -> None:
 
 
 @pytest.mark.parametrize("kind", [None, MessageKind.HOST_DATA])
-def test_a_device_that_talks_nonsense(kind: MessageKind | None) -> None:
+def test_a_device_with_another_protocol(kind: MessageKind | None) -> None:
     nonsense = b"\x77" if kind is None else encode_message(kind, status=0)
 
     def talk(count: int, send: Callable[..., None]) -> None:

@@ -1,4 +1,4 @@
-"""Frames and messages as bytes: there and back, and what damage does to them."""
+"""Frames and messages as bytes: encoding, decoding, and damage."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FRAMES = st.builds(
 
 
 def test_bytes_of_a_frame() -> None:
-    """By hand; the checksum of 02 00 7e as Amaranth computes it."""
+    """Bytes determined by hand, with the checksum of 02 00 7e as Amaranth computes it."""
     assert CRC32_ISO_HDLC(8).compute(b"\x02\x00\x7e") == 0x4B785147
     assert encode_frame(Frame(FrameKind.ACKNOWLEDGE, 0, 0x7E)).hex(" ") == "7e 02 00 7d 5e 47 51 78 4b 7e"
 
 
 @given(st.lists(FRAMES, max_size=5), st.integers(0), st.binary(max_size=20))
-def test_there_and_back(frames: list[Frame], seed: int, noise: bytes) -> None:
-    """In pieces of any size, behind anything."""
+def test_round_trip(frames: list[Frame], seed: int, noise: bytes) -> None:
+    """Frames are found in pieces of any size, and after any bytes."""
     wire = noise + bytes([FLAG]) + b"".join(map(encode_frame, frames))
     generator, deframer, got = random.Random(seed), Deframer(), []
     while wire:
@@ -38,14 +38,14 @@ def test_there_and_back(frames: list[Frame], seed: int, noise: bytes) -> None:
 
 @given(FRAMES, FRAMES, st.sampled_from(sorted(DAMAGES)), st.integers(0))
 def test_damage_is_found(frame: Frame, following: Frame, name: str, seed: int) -> None:
-    """A damaged frame is not taken for another one, and the frame behind it is found."""
+    """A damaged frame is never taken for another frame, and the frame after it is found."""
     damaged = DAMAGES[name](bytearray(encode_frame(frame)), random.Random(seed))
     got = Deframer().frames(bytes(damaged) + encode_frame(following))
     assert got[-1] == following
     assert set(got[:-1]) <= {frame}
 
 
-def test_what_has_no_end_is_not_kept() -> None:
+def test_an_endless_frame_is_not_stored() -> None:
     deframer = Deframer()
     for _ in range(1000):
         assert deframer.frames(bytes(1000)) == []
@@ -73,6 +73,6 @@ def test_messages(kind: MessageKind) -> None:
         (b"\x90", "READ_PROGRAM has 1 bytes, not 11"),
     ],
 )
-def test_what_is_no_message(contents: bytes, text: str) -> None:
+def test_invalid_messages(contents: bytes, text: str) -> None:
     with pytest.raises(ValueError, match=f"^{text}$"):
         decode_message(contents)

@@ -1,4 +1,4 @@
-"""The committed MNIST network: as accurate on the device as with ONNX Runtime, because every output is the same."""
+"""The committed MNIST network has the same accuracy on the device as in ONNX Runtime, because all outputs are equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_ACCURACY = 0.98
 
 @pytest.fixture(scope="module")
 def expected() -> np.ndarray:
-    """ONNX Runtime's scores of the whole test slice."""
+    """Scores of the whole test slice, computed by ONNX Runtime."""
     images, _ = unseen_digits()
     return reference(NETWORK.model(), {"image": images})
 
@@ -46,8 +46,8 @@ def test_device_computes_onnx_runtimes_scores(device, size, images, expected):
     np.testing.assert_array_equal(outputs["scores"], expected[:images])
 
 
-def test_quantized_model_is_that_of_the_float_model():
-    """The same layers, and scores that are near."""
+def test_quantized_model_is_near_the_float_model():
+    """It has the same layers, and similar scores."""
     images = unseen_digits()[0][:50]
     real, quantized = (reference(onnx.load(path), {"image": images}) for path in (FLOAT_MODEL, MODEL))
     assert np.abs(real - quantized).max() < 0.05 * np.abs(real).max()

@@ -1,4 +1,4 @@
-"""The seeded networks: outputs that vary, and on the device ONNX Runtime's integers, layer by layer."""
+"""The seeded networks: outputs depend on inputs, and the device computes the same integers as ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def models() -> dict[str, onnx.ModelProto]:
 
 
 @pytest.mark.parametrize("network", [FASHION, CIFAR10, RESNET20], ids=lambda network: network.name)
-def test_outputs_tell_inputs_apart(network: Classifier, models):
+def test_outputs_differ_between_inputs(network: Classifier, models):
     (scores,) = reference_outputs(models[network.name], {"image": network.inputs(100)}).values()
     classes = np.bincount(scores.argmax(axis=1), minlength=10)
     assert classes.max() < 50
@@ -52,7 +52,7 @@ def test_residual_network_on_the_rtl(models):
 
 
 def test_layers_cover_every_operator_of_the_device(models):
-    """Each of them once; host parts, and what computes nothing, in none."""
+    """Each operator belongs to exactly one layer; operators of the host, and those that compute nothing, to none."""
     host = {"BatchNormalization", "Softmax"}
     for model in models.values():
         moving = {"QuantizeLinear", "DequantizeLinear", "Flatten"}
@@ -64,7 +64,7 @@ def test_layers_cover_every_operator_of_the_device(models):
     assert len(inexact) == 10  # of the last network, ResNet-20
 
 
-def test_what_a_layer_may_be_apart(models):
+def test_allowed_differences_of_layers(models):
     exact, *_, inexact = sorted(layer_models(models["resnet20"]), key=lambda layer: not layer.is_exact)
     assert LayerComparison(exact, 10, 0, 0).passed
     assert not LayerComparison(exact, 10, 1, 1).passed

@@ -1,4 +1,4 @@
-"""The recurrent example networks: close to their float models, and the same on the RTL as on the interpreter."""
+"""The recurrent example networks: close to their float models, with equal results on the RTL and the interpreter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scripts.recurrent_networks import LARGEST_DIFFERENCE, classes
 
 
 def _check(network: RecurrentNetwork, size: int, sequences: np.ndarray) -> None:
-    """Of whole sequences or of their beginnings."""
+    """Check a network on whole sequences or on their beginnings."""
     with openmxu.open_device("interpreter", openmxu.Config.for_size(size)) as device:
         found = network.run(device, sequences)
     wanted = network.run_float(sequences)
@@ -41,7 +41,7 @@ def test_series():
 
 
 def test_whole_series_in_one_piece():
-    """Without states, two pieces are one program."""
+    """Without states between executions, two pieces are one program."""
     sequences = SERIES.sequences(2, seed=1)[:, : 2 * SERIES.piece]
     config = openmxu.Config.for_size(256)
     with openmxu.open_device("interpreter", config) as device:
@@ -53,7 +53,7 @@ def test_whole_series_in_one_piece():
 
 
 def test_characters_on_the_rtl():
-    """Two characters after each other, with states in between, and one text written by both devices."""
+    """Two characters in sequence, with states kept in between, and a text written by each of both devices."""
     config = openmxu.Config()
     sequences = CHARACTERS.sequences(2)[:, :2]
     texts = []
@@ -68,7 +68,7 @@ def test_characters_on_the_rtl():
 
 
 def test_predicted_cycles():
-    """The cycle model knows what recurrent cells do: wide rows, tables, weights that come anew in every step."""
+    """The cycle model covers the features of recurrent cells: wide rows, tables, weights loaded in every step."""
     config = openmxu.Config()
     program = openmxu.compile(CHARACTERS.model(), config, batch=8)
     with openmxu.open_device("verilator", config) as device:
@@ -77,7 +77,7 @@ def test_predicted_cycles():
     assert predict(program.instructions, config).cycles == pytest.approx(measured, rel=0.02)
 
 
-def test_characters_write_what_they_have_learned():
+def test_characters_continue_a_learned_text():
     config = openmxu.Config.for_size(128)
     program = openmxu.compile(CHARACTERS.model(), config, batch=1, states=CHARACTERS.states)
     with openmxu.open_device("interpreter", config) as device:

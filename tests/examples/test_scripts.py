@@ -1,4 +1,4 @@
-"""Every example's ``network.py``, run as a script by somebody who has only installed the package."""
+"""Every ``network.py`` of the examples runs as a script with only the package installed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/network.py"))
 
 
-def test_there_are_seven() -> None:
+def test_there_are_seven_examples() -> None:
     assert len(FOLDERS) == 7
 
 

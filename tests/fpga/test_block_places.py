@@ -1,4 +1,4 @@
-"""Places for blocks near their neighbours."""
+"""Sites of blocks are chosen near the cells that they are connected to."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def modules(cells, netnames=None):
 
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_all_blocks_together_need_the_least_wire(mirrored):
-    """The block that is considered first would take the place which another needs more."""
+    """A greedy choice would give the first block the site that the second one needs more."""
     netlist = modules({"first": block(1), "second": block(2)})
     first, second = (10, 14), (10, 8)
     if mirrored:
@@ -44,7 +44,7 @@ def test_all_blocks_together_need_the_least_wire(mirrored):
             "second": placed(0, 90, 2, "RAM"),
             "a": placed(*first, 1),
             "b": placed(*second, 2),
-            # The clock reaches all of them, and says nothing.
+            # The clock is connected to all cells and must not matter.
             "c": placed(90, 0, 0),
         }
     )
@@ -55,7 +55,7 @@ def test_all_blocks_together_need_the_least_wire(mirrored):
     assert found == (["X10/Y10/R", "X10/Y20/R"] if mirrored else ["X10/Y20/R", "X10/Y10/R"])
 
 
-def test_what_takes_half_of_its_places_or_less_is_left_to_the_placer():
+def test_blocks_that_need_at_most_half_of_their_sites_are_left_to_the_placer():
     sites = {"RAM": ["a", "b", "c", "d"], "DSP": ["e", "f"], "PLL": ["g"]}
     assert scarce_sites({"RAM": 2, "DSP": 2, "FF": 9}, sites) == {"DSP": ["e", "f"]}
 
@@ -69,7 +69,7 @@ def test_blocks_that_have_a_place_keep_it():
     assert netlist["modules"]["top"]["cells"]["other"]["attributes"]["BEL"] == "X20/Y20/R"
 
 
-def test_constants_pull_no_block():
+def test_constants_do_not_attract_blocks():
     netlist = modules({"it": block(1)})
     netlist["modules"]["top"]["cells"]["it"]["connections"]["A"] = [2]
     itself = placed(0, 0, 1, "RAM")
@@ -82,7 +82,7 @@ def test_constants_pull_no_block():
 
 
 class Memories(wiring.Component):
-    """Several memories, each of a block, and their read data registered twice."""
+    """Several memories of one block RAM each, with a second register for their read data."""
 
     def __init__(self, count):
         self.count = count
@@ -104,7 +104,7 @@ class Memories(wiring.Component):
 
 
 @pytest.mark.slow
-def test_tools_take_the_places(tmp_path):
+def test_tools_use_the_places(tmp_path):
     netlist = synthesize(to_verilog(Memories(6), "memories", Target()), "memories", PART.family, tmp_path)
     blocks = netlist.types["DP16KD"]
     assert blocks == 6
@@ -114,5 +114,5 @@ def test_tools_take_the_places(tmp_path):
     assert len(sites) == blocks
     assert sites <= set(PART.block_sites["DP16KD"])
     assert place(matched, PART, seed=1, frequency=50.0).usage["DP16KD"].used == blocks
-    told = (tmp_path / "memories.1.report.json.log").read_text()
-    assert re.search(rf"Placed {blocks} cells based on constraints", told)
+    log = (tmp_path / "memories.1.report.json.log").read_text()
+    assert re.search(rf"Placed {blocks} cells based on constraints", log)

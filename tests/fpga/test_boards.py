@@ -1,4 +1,4 @@
-"""Boards: what goes around the shell, with a small one in its place, down to the bitstream."""
+"""Boards: everything around the shell, with a small design in place of the shell, down to the bitstream."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ BITSTREAMS = {Family.ECP5: ".bit", Family.ICE40: ".bin", Family.GOWIN: ".fs"}
 
 
 class Echo(wiring.Component):
-    """Has the wires of the shell, and sends back what comes."""
+    """Has the ports of the shell, and sends back all bytes that it receives."""
 
     def __init__(self, config, *, clock, baud):
         self.divisor = uart_divisor(clock, baud)
@@ -74,7 +74,7 @@ def test_a_small_design_becomes_a_bitstream(name, tmp_path, monkeypatch):
         make_bitstream(made, source.part, 900.0)
 
 
-def test_a_loop_is_never_faster_than_asked_for():
+def test_a_pll_is_never_faster_than_requested():
     for family, clock in ((Family.ECP5, 25_000_000), (Family.ICE40, 12_000_000), (Family.GOWIN, 27_000_000)):
         for mhz in (17, 20, 33.5, 61, 100):
             factors = pll_factors(family, clock, mhz * 1e6)
@@ -86,7 +86,7 @@ def test_a_loop_is_never_faster_than_asked_for():
         pll_factors(Family.ECP5, 25_000_000, 1e6)
 
 
-def test_an_unknown_board_is_told_with_the_known_ones():
+def test_an_unknown_board_is_an_error():
     with pytest.raises(FlowError, match=re.escape(f"unknown board 'de10'; known: {', '.join(BOARDS)}")):
         find_board("de10")
 

@@ -1,4 +1,4 @@
-"""Carry chains that are shorter add the same numbers."""
+"""Shortened carry chains still compute the same sums."""
 
 import json
 import random
@@ -24,7 +24,7 @@ OUTPUTS = {
 
 
 class Sums(wiring.Component):
-    """Sums with and without bits that are read, of even and odd widths."""
+    """Sums of even and odd widths, one of which is used only for its carry."""
 
     def __init__(self):
         widths = {"sum": WIDTH + 1, "odd": WIDTH - 1, "difference": WIDTH, "carried": WIDTH + 1, "less": 1, "next": 13}
@@ -54,12 +54,12 @@ def netlist(tmp_path_factory):
 
 
 def lookup(cell, half=""):
-    """The table of a LUT, or of a half of a carry cell, and the nets of its inputs."""
+    """The table of a LUT, or of half a carry cell, and the nets of its inputs."""
     return int(cell["parameters"][f"INIT{half}"], 2), [cell["connections"][f"{port}{half}"][0] for port in "ABCD"]
 
 
 def evaluate(netlist, a, b, c):
-    """The outputs of a netlist of LUTs and carry chains, as ECP5 computes them; a net without a value is random."""
+    """The outputs of a netlist of LUTs and carry chains for an ECP5; undefined nets get random values."""
     module = netlist["modules"]["top"]
     values = {"0": 0, "1": 1}
     for name, value in (("a", a), ("b", b), ("c", c)):
@@ -104,14 +104,14 @@ def evaluate(netlist, a, b, c):
 
 @pytest.mark.build
 @pytest.mark.parametrize("stage", ["mapped", "merged", "placed"])
-def test_what_is_added_stays(netlist, stage):
+def test_sums_are_unchanged(netlist, stage):
     for _ in range(200):
         a, b, c = (random.getrandbits(width) for width in (WIDTH, WIDTH, 1))
         assert evaluate(netlist[stage], a, b, c) == {name: result(a, b, c) for name, result in OUTPUTS.items()}
 
 
 @pytest.mark.build
-def test_nothing_is_left_to_be_brought_in_or_out(netlist):
+def test_chains_have_no_cells_just_for_carry_in_or_out(netlist):
     def chained(stage):
         cells = netlist[stage]["modules"]["top"]["cells"].values()
         return [cell["connections"] for cell in cells if cell["type"] == "CCU2C"]

@@ -1,4 +1,4 @@
-"""Places for the array's blocks."""
+"""Sites for the multiplier blocks of the array."""
 
 import json
 
@@ -14,7 +14,7 @@ DIES = ("LFE5U-25F", "LFE5U-45F", "LFE5U-85F")
 
 
 def array_of_blocks(rows, columns):
-    """A netlist with nothing but the blocks of such an array."""
+    """A netlist that contains only the blocks of an array."""
     names = [f"core.array.element_{row}_{column}.multiplier.block" for row in range(rows) for column in range(columns)]
     return {"modules": {"top": {"cells": {name: {"attributes": {}} for name in names}}}}
 
@@ -24,7 +24,7 @@ def sites_of(netlist):
     return {name.split(".")[2]: cell["attributes"].get("BEL") for name, cell in cells.items()}
 
 
-def test_rows_and_columns_of_the_array_are_those_of_the_places():
+def test_rows_and_columns_of_the_array_match_the_sites():
     netlist = array_of_blocks(4, 3)
     assert fix_array(netlist, "top", ["abcdef", "uvwxyz"]) == 12
     assert sites_of(netlist) == {
@@ -54,7 +54,7 @@ def test_parts_without_places_are_left_to_the_placer():
 
 
 @pytest.mark.parametrize("part", DIES)
-def test_every_place_takes_a_block_with_an_enable_of_its_own(part, tmp_path):
+def test_every_site_takes_a_block_with_a_separate_enable(part, tmp_path):
     part = find_part(part)
     rows, columns = len(part.array_sites), len(part.array_sites[0])
     blocks = [

@@ -1,4 +1,4 @@
-"""How many processing elements get a multiplier block."""
+"""Number of processing elements that get a multiplier block."""
 
 import pytest
 
@@ -31,13 +31,13 @@ endmodule
         ([r"assign \$5  = a * b;"] * 40, 0),
     ],
 )
-def test_the_array_gets_what_the_rest_leaves(products, blocks):
+def test_the_array_gets_the_remaining_multipliers(products, blocks):
     verilog = DESIGN.replace("{products}", "\n".join(f"  {product}" for product in products))
     target = target_for(Config.for_size(8), find_part("GW1NR-LV9QN88PC6/I5"), lambda _: verilog)
     assert target == Target(Family.GOWIN, array_multipliers=blocks)
 
 
-def test_no_more_than_places_that_the_array_may_have():
+def test_the_array_gets_no_more_multipliers_than_sites():
     part = find_part("LFE5U-85F")
     sites = sum(map(len, part.array_sites))
     assert 0 < sites < part.multipliers

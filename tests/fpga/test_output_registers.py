@@ -1,4 +1,4 @@
-"""Registers behind block RAM that become the block's own, and those that must not."""
+"""Registers after block RAM that are merged into the block, and those that must not be."""
 
 import json
 
@@ -14,7 +14,7 @@ from scripts.fpga.yosys import synthesize
 
 
 class Lookup(wiring.Component):
-    """A memory with a register behind it."""
+    """A memory followed by a register."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -55,7 +55,7 @@ class Lookup(wiring.Component):
 
 
 @pytest.mark.parametrize("kind", ["plain", "enabled", "reset", "init", "inverted", "read twice"])
-def test_a_register_is_merged_if_the_block_has_such_a_one(tmp_path, kind):
+def test_a_register_is_merged_if_the_block_supports_it(tmp_path, kind):
     made = synthesize(to_verilog(Lookup(kind), "top", Target(Family.ECP5)), "top", Family.ECP5, tmp_path)
     cells = json.loads((tmp_path / made.json).read_text())["modules"]["top"]["cells"].values()
     (block,) = (cell for cell in cells if cell["type"] == "DP16KD")

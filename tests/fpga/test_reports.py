@@ -1,4 +1,4 @@
-"""What is made of the tools' outputs, without the tools."""
+"""Reports made from the output of the tools, without running the tools."""
 
 import json
 
@@ -88,7 +88,7 @@ def test_modules_are_found_in_verilog():
     assert modules_of(text, "top") == {"shell", "shell.core"}
 
 
-def test_the_critical_path_is_told_by_components():
+def test_the_critical_path_is_reported_by_components():
     found = critical_path(PATHS, MODULES)
     assert (found["from"], found["to"]) == ("activation_unit.walker", "shell")
     assert found["through"] == ["activation_unit.walker", "shell"]
@@ -100,7 +100,7 @@ def test_a_design_without_registers_has_no_critical_path():
     assert critical_path(PATHS[:1], MODULES) is None
 
 
-def test_memories_that_are_no_block_ram_are_errors(tmp_path):
+def test_memories_without_block_ram_are_errors(tmp_path):
     blocks = blocks_of_memories(netlist(tmp_path), PART, "full")
     assert (blocks["unified_buffer"], blocks["accumulators"], blocks["weight_fifo"]) == (2, 0, 1)
     assert blocks_of_memories(netlist(tmp_path), PART, "lite")["weights"] == 0
@@ -144,7 +144,7 @@ def test_a_report_is_written_at_once(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_too_large_is_told_from_failed(tmp_path, monkeypatch):
+def test_too_large_designs_are_distinguished_from_failures(tmp_path, monkeypatch):
     log = tmp_path / "top.1.report.json.log"
 
     def fail(tool, *_):
@@ -159,7 +159,7 @@ def test_too_large_is_told_from_failed(tmp_path, monkeypatch):
         place(netlist(tmp_path), PART, seed=1, frequency=100.0)
 
 
-def test_a_part_whose_tool_does_not_tell(tmp_path):
+def test_a_part_whose_tool_does_not_report_overflows(tmp_path):
     cells = {f"lut_{number}": f"LUT{number % 4 + 1}" for number in range(8641)}
     with pytest.raises(DoesNotFitError, match="does not fit GW1NR-LV9QN88PC6/I5: LUT4 8641 of 8640"):
         place(
@@ -179,6 +179,6 @@ def test_a_netlist_with_resolved_conflicts_is_an_error(tmp_path):
     check_log(log)
 
 
-def test_an_unknown_part_is_told_with_the_known_ones():
+def test_an_unknown_part_is_an_error():
     with pytest.raises(Exception, match="unknown part 'X'; known: LFE5U-25F"):
         find_part("X")

@@ -1,4 +1,4 @@
-"""Resets have copies by unit, and each flip-flop is reset by what reset it before."""
+"""Resets are copied by unit, and each flip-flop keeps an equivalent reset."""
 
 import copy
 from collections import Counter
@@ -16,7 +16,7 @@ def flip_flop(data, reset, clock, output):
 
 
 def design(sizes):
-    """Registers in units, all of them reset by a port or by a register."""
+    """Registers in units, all reset by the OR of a port and a register."""
     gate = {
         "type": "LUT4",
         "parameters": {"INIT": "1110111011101110"},
@@ -41,7 +41,7 @@ def drivers(cells):
     }
 
 
-def test_each_unit_has_a_driver_of_its_own_that_does_the_same():
+def test_each_unit_has_a_separate_equivalent_driver():
     sizes = {"core.array": 300, "core.buffer": 200, "core.queue": 150, "shell": 10, "pins": 3}
     before = design(sizes)
     after = copy.deepcopy(before)

@@ -1,4 +1,4 @@
-"""Memories that move to distributed RAM where a part has too few blocks."""
+"""Memories that are moved to distributed RAM if a part has too few blocks."""
 
 import json
 
@@ -38,7 +38,7 @@ class Memories(wiring.Component):
 
 
 class Top(wiring.Component):
-    """The memories within a module of their own."""
+    """The memories within a submodule."""
 
     def __init__(self):
         super().__init__(SIGNATURE)

@@ -1,4 +1,4 @@
-"""The sweep: results, table and comparison, without the tools."""
+"""The sweep: results, table and comparison, without running the tools."""
 
 import json
 
@@ -62,7 +62,7 @@ def test_the_document_shows_the_committed_results():
     assert FIGURE.read_text() == figure(results)
 
 
-def test_the_committed_results_are_of_rows_that_there_are():
+def test_the_committed_results_are_of_existing_rows():
     results = read_results()
     assert list(results) == [name for name in ROWS if name in results]
     for name, result in results.items():
@@ -91,7 +91,7 @@ def test_a_document_without_a_place_for_the_table():
         with_table("nothing\n", {})
 
 
-def test_a_result_is_out_of_date_when_anything_that_makes_it_changes(monkeypatch):
+def test_a_result_is_out_of_date_when_its_inputs_change(monkeypatch):
     config, part = ROWS["s8"].config, find_part("LFE5U-85F")
     keys = [
         key_of(Source("out of context", config, part, "top", verilog), frequency)
@@ -102,7 +102,7 @@ def test_a_result_is_out_of_date_when_anything_that_makes_it_changes(monkeypatch
     assert len(set(keys)) == len(keys)
 
 
-def test_what_moved():
+def test_changes_are_listed():
     row = ROWS["s8"]
     old = result_of(REPORT, "0")
     assert list(moved(row, None, old, 5.0)) == ["s8: new"]
@@ -123,7 +123,7 @@ def test_results_are_kept_in_the_order_of_the_table(tmp_path):
     assert read_results(path)["s4"] == result
 
 
-def test_unknown_rows_are_told(capsys):
+def test_an_unknown_row_is_an_error(capsys):
     assert [row.name for row in find_rows(["s8", "s16"])] == ["s8", "s16"]
     assert sweep.main(["s9"]) == 1
     assert capsys.readouterr().err.startswith("fpga_sweep: error: unknown row 's9'; known: s4, s8")
@@ -131,7 +131,7 @@ def test_unknown_rows_are_told(capsys):
 
 @pytest.fixture
 def placed(monkeypatch):
-    """The rows that were placed, with committed results of s4, which is up to date, and s8, which is not."""
+    """The names of the rows that were placed; committed results exist for s4, up to date, and for s8, out of date."""
     results = {"s4": result_of(REPORT, "same"), "s8": result_of(REPORT, "old")}
     names = []
 
@@ -156,7 +156,7 @@ def test_a_row_that_is_up_to_date_is_not_placed_again(placed, capsys):
     assert placed == ["s8", "s4", "s8"]
 
 
-def test_a_comparison_is_one_of_a_new_run(placed, capsys):
+def test_a_comparison_places_all_rows_again(placed, capsys):
     assert sweep.main(["s4", "s8", "--compare"]) == 0
     assert placed == ["s4", "s8"]
     assert capsys.readouterr().out == "s4: nothing moved by more than 5 %\ns8: lut 20000 → 30000 (+50.0 %)\n"

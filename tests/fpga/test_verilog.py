@@ -1,4 +1,4 @@
-"""Names in Verilog are those that tools take for what they are."""
+"""Names in Verilog do not confuse other tools."""
 
 import re
 
@@ -10,7 +10,7 @@ from openmxu.rtl.fpga.verilog import to_verilog
 
 
 class Words(wiring.Component):
-    """The sum of words, and of fields, that are elements of arrays."""
+    """The sum of array elements, both words and fields of structs."""
 
     a: In(32)
     total: Out(12)

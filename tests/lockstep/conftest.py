@@ -1,4 +1,4 @@
-"""Options of the lockstep tests; given as ``pytest tests/lockstep --lockstep-count 500``."""
+"""Options of the lockstep tests, for example ``pytest tests/lockstep --lockstep-count 500``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# A run that does not name this folder reads this file after its options are parsed: hence the defaults once more.
+# In a run that does not name this folder, the options are not registered in time: hence the defaults here.
 @pytest.fixture(scope="session")
 def lockstep_seed(request: pytest.FixtureRequest) -> int:
     """Seed of the first random program."""
@@ -26,5 +26,5 @@ def lockstep_seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="session")
 def lockstep_count(request: pytest.FixtureRequest) -> int:
-    """How many random programs to run."""
+    """Number of random programs."""
     return request.config.getoption("--lockstep-count", default=DEFAULT_COUNT)

@@ -1,4 +1,4 @@
-"""Functional coverage: bins, and what short programs hit of them."""
+"""Functional coverage: bins, and the bins that short programs hit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def case(text: str, config: Config = CONFIG) -> Case:
 
 
 def hit(text: str, group: str, config: Config = CONFIG) -> set[str]:
-    """The bins of a group that a program hits; a Halt is added."""
+    """The bins of a group that a program, with a Halt added, hits."""
     hits = observe(case(f"{text}\nhalt", config))
     declare([config]).add(hits)
     return {name for found, name in hits if found == group}
@@ -148,7 +148,7 @@ READ_THEN_WRITE = {"unified buffer: read after write: Read_Host_Memory, then Wri
         ("interrupt_host", set()),
         ("halt", set()),
         ("read_host_memory unified_buffer=90, rows=1\n" * 3, READ_THEN_WRITE),
-        # The queue of the unit holds four instructions: the first one has left when the fifth has found room.
+        # The queue of the unit holds four instructions, so the first one has left it when the fifth one enters.
         ("read_host_memory unified_buffer=90, rows=1\n" * 4, set()),
     ],
 )
@@ -156,7 +156,7 @@ def test_hazards_are_between_instructions_that_may_be_in_flight_together(between
     assert hit(f"{READ}\n{between}\n{WRITE}", "hazards") & READ_THEN_WRITE == expected
 
 
-def test_what_faults_and_what_a_fault_drops_meets_nothing():
+def test_faulting_and_dropped_instructions_have_no_hazards():
     assert hit(f"{READ}\n.word 0xff\n{WRITE}", "hazards") == set()
     assert hit(f"{READ}\n.word 0xff\nnop\nhalt\n{WRITE}", "hazards") == set()
 
@@ -268,7 +268,7 @@ def sides(names: Iterable[str]) -> set[str]:
 )
 @pytest.mark.parametrize("stride", [1, 2])
 def test_sides_of_a_convolution(dy, dx, expected, stride):
-    side = 1 + 2 * stride  # three outputs reach the end of the plane
+    side = 1 + 2 * stride  # three outputs cover the plane
     plane = f"height={side}, width={side}, stride_y={stride}, stride_x={stride}"
     text = f"set_configuration register=CONVOLUTION_PLANE, {plane}\nread_weights tiles=1\n"
     names = hit(f"{text}convolve next_tile, height=3, width=3, dy={dy}, dx={dx}", "convolutions")
@@ -380,14 +380,14 @@ def test_faults(text, expected):
         ("read_host_memory rows=1\nnop\nnop\nnop\nnop", set()),
     ],
 )
-def test_what_is_under_way_when_something_waits(text, expected):
+def test_units_at_work_when_an_instruction_waits(text, expected):
     assert hit(text, "work under way") == expected
 
 
 # --- Environments and whole campaigns ---
 
 
-def test_environments_are_given_by_the_seed_and_of_every_kind():
+def test_environments_depend_on_the_seed_and_cover_every_kind():
     surroundings = [environment(seed) for seed in range(300)]
     assert surroundings == [environment(seed) for seed in range(300)]
     assert {each.stalls for each in surroundings} == set(STALL_KINDS)

@@ -1,4 +1,4 @@
-"""What random programs seldom reach, on the Verilated device and the interpreter."""
+"""Directed cases, which random programs seldom reach, on the Verilated device and the interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tb.lockstep import run_case
 
 CONFIGURATIONS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")
 
-# The smallest and the largest have all kinds of rows, banks and queues; what takes long is slow in between.
+# The smallest and the largest configuration cover all kinds of rows, banks and queues; the other one is slow.
 ENDS = pytest.mark.parametrize(
     "config",
     [pytest.param(config, marks=pytest.mark.slow if config is DIRECTED[1] else ()) for config in DIRECTED],

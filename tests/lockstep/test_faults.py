@@ -1,5 +1,4 @@
-"""Every fault, provoked on the RTL behind its AXI shell, and random words as programs: a short run of
-scripts/faults.py."""
+"""Every fault in the RTL behind its AXI shell, and random words as programs: a short run of scripts/faults.py."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def test_faults_of_memories_and_time_outs(pair: Pair) -> None:
 
 
 def test_scrub_after_a_reset_that_did_not_end(pair: Pair) -> None:
-    """The core is in reset until its memory answers, and notices no command before."""
+    """The core stays in reset until its memory answers, and ignores commands until then."""
     config, memory = pair.rtl.config, np.full(1 << 12, 0x5A, np.uint8)
     read, write = format_named("Read_Host_Memory"), format_named("Write_Host_Memory")
     pair.rtl.execute([read(rows=config.unified_buffer_rows // 4), HALT], memory, memory)

@@ -1,4 +1,4 @@
-"""The report of lines that the suite executes."""
+"""The report on the lines that the suite executes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs in lockstep: the Verilated device, and the machinery with devices that are broken on purpose."""
+"""Random programs in lockstep: the Verilated device, and tests of the method with intentionally broken devices."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tb.lockstep.case import HALT
 ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
 
 
-class ForgetsToWait(Interpreter):
-    """Activates a row too few when the rows are those of the last multiplication: a lost interlock."""
+class LacksAnInterlock(Interpreter):
+    """Activates one row too few if the rows are those of the last multiplication, as with a missing interlock."""
 
     fresh: int | None = None
 
@@ -37,7 +37,7 @@ class ForgetsToWait(Interpreter):
 
 
 class PadsBeforeTheZeroPoint(Interpreter):
-    """Takes a convolution's padding for bytes that are 0, from which the zero point is subtracted."""
+    """Treats the padding of a convolution as bytes of 0, from which the zero point is subtracted."""
 
     def _multiply(self, values, inputs):
         if "height" in values and not values["wide_input"]:
@@ -47,7 +47,7 @@ class PadsBeforeTheZeroPoint(Interpreter):
 
 
 class KeepsTheLowTile(Interpreter):
-    """Leaves the tile of the low bytes in the array."""
+    """Leaves the tile of low bytes in the array, instead of that of high bytes."""
 
     def _multiply(self, values, inputs):
         low = None
@@ -60,7 +60,7 @@ class KeepsTheLowTile(Interpreter):
 
 
 class LoadsTheTableTooLate(Interpreter):
-    """Looks up in the table of before, once."""
+    """Uses the previous table once after a table is loaded."""
 
     fresh: np.ndarray | None = None
 
@@ -115,7 +115,7 @@ class NumbersFaultsFromOne(Interpreter):
             raise DeviceFault(fault.code, fault.index + 1, fault.instruction, "off by one") from fault
 
 
-class SwallowsTags(Interpreter):
+class TruncatesTags(Interpreter):
     def execute(self, program, host_memory, weight_memory):
         events = super().execute(program, host_memory, weight_memory)
         return [dataclasses.replace(event, tag=event.tag & 0xFFFF) for event in events]
@@ -130,7 +130,7 @@ class CountsACycleTwice(Interpreter):
 @pytest.mark.parametrize(
     ("broken", "what", "longest"),
     [
-        (ForgetsToWait, {"unified buffer", "host memory"}, 8),
+        (LacksAnInterlock, {"unified buffer", "host memory"}, 8),
         (PadsBeforeTheZeroPoint, {"accumulators", "unified buffer"}, 6),
         (KeepsTheLowTile, {"accumulators", "unified buffer"}, 6),
         (LoadsTheTableTooLate, {"unified buffer", "host memory"}, 8),
@@ -139,12 +139,12 @@ class CountsACycleTwice(Interpreter):
         (WritesOutsideItsRow, {"host memory"}, 2),
         (Hangs, {"outcome"}, 2),
         (NumbersFaultsFromOne, {"outcome"}, 10),
-        (SwallowsTags, {"events"}, 2),
+        (TruncatesTags, {"events"}, 2),
         (CountsACycleTwice, {"counters"}, 1),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
-def test_a_broken_device_is_caught_and_its_program_made_short(broken, what, longest):
+def test_a_broken_device_is_found_and_its_program_shrunk(broken, what, longest):
     failure = first_failure(cases(1, 400, ALL), lambda case: broken(case.config))
     assert failure is not None
     assert failure.mismatch.what in what
@@ -153,7 +153,7 @@ def test_a_broken_device_is_caught_and_its_program_made_short(broken, what, long
     assert run_case(failure.case, *(Interpreter(failure.case.config) for _ in range(2))) is None
 
 
-def test_the_report_says_all_and_assembles_to_the_short_program():
+def test_the_report_is_complete_and_assembles_to_the_shrunk_program():
     failure = first_failure(cases(1, 400, ALL), lambda case: BreaksTheLastRow(case.config))
     assert f"# seed {failure.case.seed}, " in failure.report
     assert f"size={failure.case.config.size}" in failure.report
@@ -167,7 +167,7 @@ def test_equal_devices_run_all_cases():
     assert [case.seed for case in finished] == list(range(1, 101))
 
 
-def test_running_a_case_leaves_its_memories_alone():
+def test_running_a_case_does_not_change_its_memories():
     case = generate(configurations(4)[0], 5, 60)
     host, weights = case.host_memory.copy(), case.weight_memory.copy()
     run_case(case, Interpreter(case.config), Interpreter(case.config))
@@ -175,7 +175,7 @@ def test_running_a_case_leaves_its_memories_alone():
     np.testing.assert_array_equal(case.weight_memory, weights)
 
 
-def test_what_follows_a_fault_runs_in_a_call_of_its_own():
+def test_programs_after_a_fault_run_in_a_separate_call():
     nop, tag, bad = format_named("Nop")(), format_named("Debug_Tag")(tag=1), format_named("Convolve")()
     case = generate(configurations(2)[0], 1, 1).with_instructions([nop, HALT, bad, tag, HALT, tag, HALT, nop, HALT])
     assert case.executions() == [(nop, HALT, bad, tag, HALT), (tag, HALT, nop, HALT)]
@@ -198,7 +198,7 @@ def test_shrinking_keeps_programs_legal():
     names = [instruction.format.name for instruction in short.instructions]
     assert names.count("Activate") == 3
     assert names.count("Convolve") == 1
-    # What is left besides makes them legal: planes, formats, a tile and who takes it.
+    # The other instructions make these legal: planes, formats, a tile, and a multiplication that takes it.
     assert set(names) <= {"Activate", "Convolve", "MatrixMultiply", "Read_Weights", "Set_Configuration", "Halt"}
     assert {count for fields in counts for count in fields.values()} == {1}
     assert all(candidate.faults() == [] for candidate in seen)
@@ -214,7 +214,7 @@ def test_shrinking_keeps_the_fault():
     assert len(short.instructions) < 12
 
 
-def test_shrinking_wants_a_failing_case():
+def test_shrinking_requires_a_failing_case():
     with pytest.raises(ValueError, match="does not fail"):
         shrink(generate(configurations(2)[0], 1, 5), lambda case: False)
 
@@ -227,7 +227,7 @@ def test_the_verilated_device_in_lockstep(lockstep_seed, lockstep_count):
 
 
 def test_a_reset_in_the_middle_of_a_program_leaves_a_working_core():
-    """Whatever was under way; memories keep what the cut-off program wrote."""
+    """The reset may come at any time; memories keep the results of the interrupted program."""
     config = VERILATED[0]
     sets = config.parameter_sets
     rows = max(PARAMETER_ROWS * sets, table_rows(config.size))

@@ -1,4 +1,4 @@
-"""Random programs are legal, reproducible, and go where hardware breaks."""
+"""Random programs are legal and reproducible, and cover conditions in which errors are likely."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_size_has_programs(size):
     assert generate(Config.for_size(size), 1, 30).faults() == []
 
 
-def test_the_seed_decides():
+def test_the_seed_determines_the_program():
     config = ALL_CONFIGURATIONS[0]
     first, again, other = (generate(config, seed, 40, fault_probability=0.5) for seed in (3, 3, 4))
     assert first.instructions == again.instructions
@@ -53,7 +53,7 @@ def test_a_case_is_found_again_by_its_seed_and_configuration(many):
         assert again.instructions == case.instructions
 
 
-def test_faults_come_when_asked_for():
+def test_requested_faults_occur():
     found = Counter()
     for seed in range(200):
         case = generate(ALL_CONFIGURATIONS[seed % len(ALL_CONFIGURATIONS)], seed, 10, fault_probability=1.0)
@@ -106,7 +106,7 @@ def test_the_weight_queue_is_used_to_its_limits(many):
 
 
 def test_programs_are_short_on_every_device(many):
-    """Rows through the array and positions through the activation unit: no case keeps a simulator busy for long."""
+    """Limits on rows through the array and positions through the activation unit keep simulations short."""
     for case in many:
         work = 0
         for step in steps(case):
@@ -121,7 +121,7 @@ def test_programs_are_short_on_every_device(many):
 
 
 class _OutputCount(Interpreter):
-    """Counts the byte outputs that lie at a limit of OUTPUT_FORMAT or at its zero point, and the others."""
+    """Counts byte outputs at a limit of OUTPUT_FORMAT or at its zero point, and all others."""
 
     edge = inner = 0
 

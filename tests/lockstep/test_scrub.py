@@ -1,4 +1,4 @@
-"""Scrubbing the RTL: what one user leaves behind, the next one's programs cannot find."""
+"""After a scrub of the RTL, no program can find data that an earlier user left."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tb.lockstep.campaign import verilated_device
 from tb.lockstep.case import HALT, Case
 
 CONFIGS = [configurations(2)[0], configurations(4)[3], configurations(8)[1]]
-"""Those that the lockstep tests build, too."""
+"""Configurations that the lockstep tests also build."""
 
 
 def run(device: Device, program: tuple[Instruction, ...], case: Case) -> tuple[NDArray[np.uint8], list[Event]]:
-    """The host memory that a program leaves, and its events."""
+    """Run a program; returns the host memory afterwards, and the events."""
     host = case.host_memory.copy()
     events, _ = outcome(device, program, host, case.weight_memory.copy())
     return host, events
@@ -34,8 +34,8 @@ def set_configuration(register: Register, **fields: int) -> Instruction:
 
 
 def readers(config: Config) -> Iterator[tuple[Instruction, ...]]:
-    """Programs that write every byte of every memory to host memory, and every parameter and table entry by what it
-    makes of a known number."""
+    """Programs that copy the contents of all memories to host memory; parameters and table entries are found by their
+    effect on known numbers."""
     write, activate = format_named("Write_Host_Memory"), format_named("Activate")
     size, rows = config.size, config.unified_buffer_rows
     yield write(rows=rows), HALT
@@ -53,21 +53,21 @@ def readers(config: Config) -> Iterator[tuple[Instruction, ...]]:
             yield only, activate(source=0, rows=1, table=1), write(rows=1), HALT
 
 
-def what_readers_find(device: Device, case: Case) -> list[bytes]:
+def reader_results(device: Device, case: Case) -> list[bytes]:
     return [run(device, reader, case)[0].tobytes() for reader in readers(case.config)]
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"S{config.size}")
-def test_nothing_is_left(config: Config) -> None:
+def test_a_scrub_clears_everything(config: Config) -> None:
     memory = np.arange(4 * config.unified_buffer_rows * config.size, dtype=np.uint32).astype(np.uint8) | 1
     look = Case(config, (HALT,), memory, memory, 0)
-    fresh = what_readers_find(Interpreter(config), look)
+    fresh = reader_results(Interpreter(config), look)
     found_without = 0
     for case in cases(70, 6, [config]):
         with verilated_device(case) as device:
             for execution in case.executions():
                 run(device, execution, case)
-            found_without += what_readers_find(device, look) != fresh
+            found_without += reader_results(device, look) != fresh
             for execution in case.executions():
                 run(device, execution, case)
             device.scrub()
@@ -75,13 +75,13 @@ def test_nothing_is_left(config: Config) -> None:
             assert not snapshot.unified_buffer.any()
             assert not snapshot.accumulators.any()
             assert not any(device.counters.values())
-            assert what_readers_find(device, look) == fresh
+            assert reader_results(device, look) == fresh
     assert found_without > 3, "these programs leave nothing behind that the test could find"
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"S{config.size}")
 def test_programs_run_as_after_power_on(config: Config) -> None:
-    """Configuration registers included: the programs after the scrub write none."""
+    """Configuration registers are reset as well: the programs after the scrub do not write them."""
     for before, after in zip(cases(170, 8, [config]), cases(270, 8, [config]), strict=True):
         program = tuple(item for item in after.instructions if item.word & 0xFF != Opcode.SET_CONFIGURATION)
         after = after.with_instructions(program)

@@ -11,12 +11,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 class FloatModel:
-    """A chain of float operators that grows node by node, from the input ``x``.
+    """A chain of float operators that is built node by node, starting from the input ``x``.
 
     Parameters
     ----------
     shape
-        Of the input, without the batch.
+        Shape of the input, without the batch.
     """
 
     def __init__(self, shape: Sequence[int], seed: int = 0, batch: int | str = "batch", opset: int = 17) -> None:
@@ -29,13 +29,13 @@ class FloatModel:
         self.last = "x"
 
     def constant(self, array: NDArray[np.generic]) -> str:
-        """The name of a new constant; real numbers become float32."""
+        """Add a constant and return its name; real numbers become float32."""
         name = f"c{len(self._constants)}"
         self._constants[name] = array if np.issubdtype(array.dtype, np.integer) else array.astype(np.float32)
         return name
 
     def add(self, operator: str, *others: str, source: str = "", **attributes: object) -> FloatModel:
-        """Append an operator that reads ``source``, or what was made last, and then ``others``."""
+        """Append an operator that reads ``source``, or else the last result, and then ``others``."""
         name = f"t{len(self._nodes)}"
         inputs = [source or self.last, *others]
         self._nodes.append(helper.make_node(operator, inputs, [name], name=f"{operator.lower()}_{name}", **attributes))
@@ -43,23 +43,23 @@ class FloatModel:
         return self
 
     def conv(self, inputs: int, outputs: int, kernel: int, **attributes: object) -> FloatModel:
-        """A convolution with bias."""
+        """Append a convolution with bias."""
         weights = self.random.normal(size=(outputs, inputs, kernel, kernel)) / (kernel * np.sqrt(inputs))
         return self.add("Conv", self.constant(weights), self.constant(self.random.normal(size=outputs)), **attributes)
 
     def normalize(self, channels: int) -> FloatModel:
-        """A BatchNormalization; some of its scales are negative."""
+        """Append a BatchNormalization, some of whose scales are negative."""
         parameters = (*self.random.normal(size=(3, channels)), self.random.uniform(0.5, 2, channels))
         return self.add("BatchNormalization", *(self.constant(array) for array in parameters))
 
     def dense(self, inputs: int, outputs: int) -> FloatModel:
-        """A Gemm with weights as PyTorch writes them."""
+        """Append a Gemm with its weights in PyTorch's format."""
         weights = self.random.normal(size=(outputs, inputs)) / np.sqrt(inputs)
         bias = self.random.normal(size=outputs)
         return self.add("Gemm", self.constant(weights), self.constant(bias), transB=1)
 
     def model(self) -> onnx.ModelProto:
-        """The model; its output is what was made last."""
+        """The model; its output is the last result."""
         output = helper.make_tensor_value_info(self.last, TensorProto.FLOAT, None)
         constants = [numpy_helper.from_array(array, name) for name, array in self._constants.items()]
         graph = helper.make_graph(self._nodes, "float", [self._input], [output], constants)

@@ -1,4 +1,4 @@
-"""Small float models with recurrent nodes and random weights, as exporters write them."""
+"""Small float models with recurrent nodes and random weights, in the form that exporters write."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ WORDS = 40
 
 
 class RecurrentFloatModel:
-    """Two recurrent nodes one after the other, and a dense layer on the last step.
+    """Two recurrent nodes in sequence, and a dense layer on the last step.
 
     Parameters
     ----------
     words
-        The input are numbers of words, which an embedding turns into vectors; otherwise vectors ``x``.
+        Whether the input consists of word numbers, which an embedding turns into vectors; otherwise of vectors ``x``.
     states
-        The first node begins with the input ``h0``.
+        Whether the initial state of the first node is the input ``h0``.
     """
 
     length, inputs, units, outputs = 7, 4, 10, 3
@@ -39,7 +39,7 @@ class RecurrentFloatModel:
         }
 
     def model(self) -> onnx.ModelProto:
-        """The model, the same each time."""
+        """The model; equal for each call."""
         random = np.random.default_rng(3)
         constants: dict[str, NDArray[np.generic]] = {"time": np.array([1]), "direction": np.array([0])}
         constants |= {**self._weights(self.inputs, 1), **self._weights(self.units, 2)}

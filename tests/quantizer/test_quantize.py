@@ -17,7 +17,7 @@ from tests.quantizer.float_models import FloatModel
 
 
 def small_network(**options: object) -> FloatModel:
-    """Convolution, normalization, pooling and a matrix product, with what belongs to the host around them."""
+    """Convolution, normalization, pooling and a matrix product, with operators for the host around them."""
     model = FloatModel((3, 12, 12), **options)
     model.normalize(3).conv(3, 8, 3, pads=[1, 1, 1, 1]).normalize(8).add("Relu")
     model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).normalize(8).conv(8, 6, 3).add("Relu")
@@ -25,7 +25,7 @@ def small_network(**options: object) -> FloatModel:
 
 
 def computing(model: onnx.ModelProto) -> list[str]:
-    """The operators of a model but for QuantizeLinear and DequantizeLinear."""
+    """The operators of a model, without QuantizeLinear and DequantizeLinear."""
     return [node.op_type for node in model.graph.node if node.op_type not in ("QuantizeLinear", "DequantizeLinear")]
 
 
@@ -35,7 +35,7 @@ def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 
 def float_outputs(model: onnx.ModelProto, inputs: np.ndarray) -> np.ndarray:
-    """What ONNX Runtime computes for a float model."""
+    """The outputs of a float model, computed by ONNX Runtime."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": inputs})[0]
 
@@ -69,7 +69,7 @@ def test_normalizations_fold_into_convolutions():
     assert computing(model) == ["BatchNormalization", "Conv", "MaxPool", "Conv", "Conv", "Flatten", "Gemm"]
 
 
-def test_normalization_of_feature_maps_loses_nothing_to_its_weights():
+def test_weights_of_a_normalization_use_their_whole_range():
     network = FloatModel((4, 5, 5)).add("Relu").normalize(4).add("Relu")
     quantized = openmxu.quantize(network.model(), network.inputs(32))
     (weights,) = (array for array in constants(quantized).values() if array.dtype == np.int8 and array.ndim == 4)
@@ -92,7 +92,7 @@ def test_classification_within_the_network_is_quantized():
 
 
 def computing_index(model: onnx.ModelProto, operator: str) -> int:
-    """Where the only node of an operator is."""
+    """The index of the only node with an operator."""
     (index,) = (index for index, node in enumerate(model.graph.node) if node.op_type == operator)
     return index
 
@@ -188,14 +188,14 @@ def test_models_that_cannot_be_quantized(tmp_path):
 
 
 def unconnected_model() -> onnx.ModelProto:
-    """A model whose node reads what nobody makes."""
+    """A model with a node that reads an undefined value."""
     model = FloatModel((5,)).dense(5, 3).model()
     model.graph.node[0].input[0] = "missing"
     return model
 
 
 def mismatched_model() -> onnx.ModelProto:
-    """A model whose second product takes fewer columns than the first one makes."""
+    """A model whose second product expects fewer columns than the first one has."""
     model = FloatModel((5,)).dense(5, 4).model()
     model.graph.node.append(onnx.helper.make_node("Gemm", ["t0", "c0"], ["t1"]))
     model.graph.output[0].name = "t1"

@@ -1,4 +1,4 @@
-"""Quantized recurrent networks: close to the float model, and represented as the compiler's documents say."""
+"""Quantized recurrent networks: close to the float model, and represented as the compiler's documentation specifies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.quantizer.recurrent_float_models import RecurrentFloatModel
 CONFIG = openmxu.Config.for_size(8)
 CALIBRATION, TEST = 60, 40
 TOLERANCE = 0.03
-"""Of probabilities, where random weights make small differences of states count."""
+"""Maximum difference of probabilities; with random weights, small differences of states have large effects."""
 
 MODELS = {
     "lstm": RecurrentFloatModel("LSTM"),
@@ -132,7 +132,7 @@ def _bidirectional() -> onnx.ModelProto:
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
 
 
-def test_weights_that_are_no_constants():
+def test_weights_that_are_not_constants():
     model = RecurrentFloatModel("GRU").model()
     weights = next(item for item in model.graph.initializer if item.name == "W1")
     model.graph.initializer.remove(weights)

@@ -1,4 +1,4 @@
-"""Every component of openmxu.rtl, made for a configuration."""
+"""Factories for every component of openmxu.rtl."""
 
 from __future__ import annotations
 
@@ -163,20 +163,20 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
 }
-"""How to make those components that need more, or less, than a configuration."""
+"""Factories for components whose arguments are not just a configuration."""
 
 
 ADDRESSES = {
     "narrow": {"host_address_width": 16, "weight_address_width": 17, "command_queue_depth": 16},
     "wide": {"host_address_width": 64, "weight_address_width": 64, "unified_buffer_rows": 1 << 15},
 }
-"""Widths that the full core is elaborated with inside of shells."""
+"""Address widths with which the full core is elaborated inside of shells."""
 
 ON_BLOCKS = (Ecp5LogicMultiplier, Ecp5Multiplier, Ice40Bank, Ice40Elements, Ice40Multipliers)
-"""Those that are made of blocks of an FPGA, which no simulator knows."""
+"""Components made of FPGA blocks, which simulators do not know."""
 
 SYSTEMS = (Core, LiteCore, ShellCore, Shell, Top, MessageCore, SerialShell, UartShell, Clocked)
-"""Those that hold all of the core."""
+"""Components that contain the whole core."""
 
 
 SMALL: dict[str, Callable[[Config], wiring.Component]] = {
@@ -187,7 +187,7 @@ SMALL: dict[str, Callable[[Config], wiring.Component]] = {
     "Management": partial(Management, is_small=True),
     "UnifiedBuffer": partial(UnifiedBuffer, readers=("first", "second"), writers=("first", "second"), is_small=True),
 }
-"""How to make the units that have an option for cores with few logic cells."""
+"""Factories for the small variants of units, for cores with few logic cells."""
 
 
 def modules() -> list[ModuleType]:
@@ -197,7 +197,7 @@ def modules() -> list[ModuleType]:
 
 
 def component_classes() -> list[type[wiring.Component]]:
-    """All components of openmxu.rtl, in the order of their names."""
+    """All components of openmxu.rtl, sorted by name."""
     classes = {
         item
         for module in modules()
@@ -208,7 +208,7 @@ def component_classes() -> list[type[wiring.Component]]:
 
 
 def make(component: type[wiring.Component], config: Config) -> wiring.Component:
-    """One component for ``config``, or for the same sizes in the profile that it is for."""
+    """A component for ``config``; if it is for the lite profile, for that profile and the same sizes."""
     if component.__module__.startswith("openmxu.rtl.lite."):
         config = config.replace(profile="lite", weight_queue_depth=1)
     return _FACTORIES.get(component, component)(config)

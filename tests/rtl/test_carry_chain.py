@@ -1,4 +1,4 @@
-"""Sums whose operands a carry chain's cells compute are the same as sums of operands."""
+"""A sum whose operands are computed in the cells of a carry chain equals the sum of these operands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUMS = {
 
 
 class Sum(wiring.Component):
-    """One of the sums above; with a carry, and a flag as its last input."""
+    """One of these sums with a carry input; its last input is a flag if there are more than two."""
 
     def __init__(self, name: str, width: int) -> None:
         self.count, self.first, self.second = SUMS[name]
@@ -72,7 +72,7 @@ def test_every_sum(name: str, width: int, family: Family) -> None:
         (lambda a, b, c, d: a, lambda a, b, c, d: b & ~d, "where the last two inputs are zero"),
     ],
 )
-def test_what_a_cell_cannot_compute(first, second, message: str) -> None:
+def test_operands_that_a_cell_cannot_compute(first, second, message: str) -> None:
     inputs = [Signal(2), Signal(2), Signal(2), Signal(2)]
     m = Module()
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""The table of the frames' checksum."""
+"""The table for the checksum of frames."""
 
 import zlib
 

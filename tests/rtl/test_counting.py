@@ -1,4 +1,4 @@
-"""Comparisons and counters that units share, for every value of some widths."""
+"""Comparisons and counters shared by several units, checked for all inputs of some widths."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from openmxu.rtl.common.counting import up_down
 
 
 def evaluate(value: Value, inputs: list[Signal]) -> dict[tuple[int, ...], int]:
-    """What the value is, for all values of its inputs."""
+    """The results of an expression for all values of its inputs."""
     m = Module()
     output = Signal(len(value))
     m.d.comb += output.eq(value)

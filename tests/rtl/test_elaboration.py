@@ -1,6 +1,6 @@
 """Every component elaborates for every kind of configuration; combinational loops and double drivers are errors.
 
-``test_lint.py`` elaborates what it lints: other configurations, and the AXI shell.
+``test_lint.py`` elaborates the designs that it checks: other configurations, and the AXI shell.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ ODD = {
 
 
 def elaborate(component: wiring.Component) -> str:
-    """RTLIL; members that are constant, like ``ready`` of a stream that is always ready, are no ports."""
+    """Convert to RTLIL; constant members, such as ``ready`` of a stream that is always ready, do not become ports."""
     members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
     ports = [value for value in members if isinstance(value, Signal)]
     return rtlil.convert(component, ports=ports, emit_src=False)
 
 
-@pytest.mark.slow  # one number of lanes for each size is linted
+@pytest.mark.slow  # test_lint.py has one number of lanes for each size
 @pytest.mark.parametrize(("size", "lanes"), LANES)
 def test_lanes(size, lanes):
     assert "attribute \\top 1" in elaborate(Core(Config(size=size, activation_lanes=lanes)))
@@ -99,7 +99,7 @@ def test_unit_alone(component: type[wiring.Component]):
     unit = make(component, Config(size=2, activation_lanes=2, **ODD["one bank"], host_data_bytes=64))
     assert elaborate(unit)
     _check_members(unit)
-    if component in ON_BLOCKS:  # others are linted with such a configuration
+    if component in ON_BLOCKS:  # test_lint.py has the others with such a configuration
         assert elaborate(make(component, Config(size=8, activation_lanes=2, host_data_bytes=4)))
 
 
@@ -150,7 +150,7 @@ def test_loops_are_errors():
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__.rpartition(".")[2])
 def test_docstrings(module):
-    """What is public says what it is."""
+    """All public items have docstrings."""
     assert module.__doc__
     for name in module.__all__:
         item = getattr(module, name)
@@ -164,7 +164,7 @@ def test_ports_of_cores_are_those_of_their_signature(core):
 
 
 def _check_members(unit: wiring.Component) -> None:
-    """A component describes each of its ports."""
+    """The docstring of a component must describe exactly its ports."""
     name = type(unit).__name__
     _, heading, members = inspect.getdoc(unit).partition("Members\n-------\n")
     assert heading, f"{name} has no section Members"

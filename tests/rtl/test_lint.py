@@ -1,4 +1,4 @@
-"""The generated Verilog passes Verilator's -Wall, but for the waivers of rtl/lint.vlt."""
+"""The generated Verilog passes Verilator's -Wall, except for the waivers of rtl/lint.vlt."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_serial():
 
 
 class Folder(wiring.Component):
-    """Components side by side; to lint them in one go saves many starts of Yosys and Verilator."""
+    """Several components side by side, since linting them together saves many runs of Yosys and Verilator."""
 
     def __init__(self, components: dict[str, wiring.Component]) -> None:
         self._components = components
@@ -114,7 +114,7 @@ def test_broken_verilog_is_found():
     assert "syntax error" in lint("module openmxu(input a; endmodule\n")
 
 
-def test_waivers_say_what_and_why():
+def test_waivers_have_reasons():
     waiver = re.compile(r'lint_off -rule [A-Z]+ -file "\*openmxu\*\.v" -match ".+"')
     for block in WAIVERS.read_text().split("\n\n")[2:]:
         lines = block.splitlines()
@@ -122,7 +122,7 @@ def test_waivers_say_what_and_why():
         assert all(line.startswith("// ") or waiver.fullmatch(line) for line in lines), block
 
 
-def test_no_waiver_outlives_its_reason():
+def test_every_waiver_is_needed():
     messages = lint(to_verilog(Core(Config(size=4, activation_lanes=4, host_data_bytes=16)), TOP), waivers=())
     waived = re.findall(r"^lint_off -rule (\w+)", WAIVERS.read_text(), re.MULTILINE)
     assert set(re.findall(r"%Warning-(\w+):", messages)) == set(waived)

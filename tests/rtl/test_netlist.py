@@ -1,4 +1,4 @@
-"""Nothing in the core is without effect, but for what is named here with its reason."""
+"""All registers and inputs of the core have an effect, except for those listed here with the reason."""
 
 from __future__ import annotations
 
@@ -17,32 +17,30 @@ from tests.rtl.netlist import idle_inputs, idle_registers, netlist
 CONFIG = Config(size=4, activation_lanes=2)
 
 IDLE_REGISTERS = {
-    r"accumulators\.tag_6\[11\]": "the last tag only tells that an instruction ends, not whether it accumulated",
+    r"accumulators\.tag_6\[11\]": "the last tag only marks the end of an instruction, not whether it accumulated",
     r"array\.element_\d_3\.(swap|shift|activation)(\$\d+)?\[\d\]": "the last column has no neighbour",
-    r"activation_unit\.datapath\.multiplier_\d\.low\.product\[3[2-4]\]": "what is multiplied wraps to 32 bits",
-    r"accumulators\.tag_[56]\[1[23]\]": "the last column has shifted its sum before",
+    r"activation_unit\.datapath\.multiplier_\d\.low\.product\[3[2-4]\]": "products wrap to 32 bits",
+    r"accumulators\.tag_[56]\[1[23]\]": "the last column has already shifted its sum",
     r"dispatcher\.check\.format\.configuration\[(9|1[0-5]|2[6-9]|3[0-2])\]": (
-        "zero points of bytes: the upper bits of a legal one are all alike"
+        "zero points of bytes: the upper bits of a legal one are all equal"
     ),
     r"dispatcher\.check\.format\.word\[[0-7]\]": "the opcode is decoded beside the word",
     r"dispatcher\.check\.ranges(\$\d+)?\.products\.multiplier\.product\[3[23]\]": "no number of rows needs a sign",
-    r"[a-z_.]+\.level\[\d\]": (
-        "a queue counts what it holds for whoever asks; synthesis drops the count where nobody does"
-    ),
-    r"activation_unit\.walker\.placed\[13\]": "what lies inside the plane is found behind this register",
-    r"matrix_sequencer\.row\[15\]": "a tag counts when its row is granted, not before",
+    r"[a-z_.]+\.level\[\d\]": ("every queue has a level; synthesis removes it where it is not used"),
+    r"activation_unit\.walker\.placed\[13\]": "positions inside the plane are determined after this register",
+    r"matrix_sequencer\.row\[15\]": "a tag is only used once its row is granted",
     r"unified_buffer\.((granted|reading|arrived)_matrix|read_matrix__response__valid)\[0\]": (
         "rows for the array travel with their tags"
     ),
 }
 IDLE_INPUTS = {
     r"host_write__done__payload\[0\]": "a token without a value",
-    r"management__payload\[\d+\]": "no register that is written is wider than an address and a bit",
+    r"management__payload\[\d+\]": "no writable register is wider than an address and one bit",
 }
 
 
 class Idler(wiring.Component):
-    """Has a register bit, a chain of registers, a memory and an input that nothing comes of."""
+    """Has a register bit, a chain of registers, a memory and an input without effect."""
 
     def __init__(self) -> None:
         super().__init__({"data": In(4), "more": In(2), "result": Out(3)})
@@ -90,9 +88,9 @@ def test_idle_logic_is_found(tmp_path):
 
 
 def _check(found: set[str], known: dict[str, str]) -> None:
-    # Amaranth numbers names that occur twice in a module.
+    # Amaranth appends numbers to names that occur twice in a module.
     names = {re.sub(r"\$\d+", "", name) for name in found}
     unknown = {name for name in names if not any(re.fullmatch(pattern, name) for pattern in known)}
     assert unknown == set()
     gone = {pattern for pattern in known if not any(re.fullmatch(pattern, name) for name in names)}
-    assert gone == set(), "nothing is left of this: remove it from the list"
+    assert gone == set(), "these no longer exist: remove them from the list"

@@ -1,4 +1,4 @@
-"""The serial shell at its wires: a computer begins, reads and writes a register, bit for bit."""
+"""The serial shell, driven bit by bit at its wires: a restart of the link, and register accesses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONFIG = Config(size=2, activation_lanes=1, unified_buffer_rows=4, accumulator_r
 
 
 def exchange() -> list[Frame]:
-    """The device's frames: the answers to a beginning, to a read of each half of a register, and to a write."""
+    """The frames of the device: replies to a restart, to reads of both halves of a register, and to a write."""
     shell = UartShell(CONFIG, clock=CLOCK, baud=BAUD)
     top, bit = Clocked(shell), shell.divisor
     offset = device_register("IDENTIFICATION").offset

@@ -1,4 +1,4 @@
-"""The instruction set once more, in Python integers and loops over single elements; slow, and as plain as can be."""
+"""The arithmetic of the instruction set again, in Python integers and loops over single elements, for simplicity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Source = Callable[[int, int], int]
 
 
 def wrap(value: int) -> int:
-    """The lowest 32 bits of a number, as int32."""
+    """The lowest 32 bits of a number as a signed number."""
     return (value + 2**31) % 2**32 - 2**31
 
 
@@ -22,7 +22,7 @@ def byte(value: int, *, signed: bool, zero_point: int) -> int:
 
 
 def element(rows: np.ndarray, number: int, column: int, *, signed: bool, wide: bool, zero_point: int) -> int:
-    """Element ``number`` of bytes from the first row on."""
+    """Element number ``number`` of a column; the first element begins in the first of ``rows``."""
     if not wide:
         return byte(int(rows[number, column]), signed=signed, zero_point=zero_point)
     value = int(rows[2 * number, column]) + 256 * int(rows[2 * number + 1, column])
@@ -61,10 +61,10 @@ class Pool:
 
 
 def limited(exact: Fraction, zero_point: int, minimum: int, maximum: int) -> int:
-    """Rounded half to even, as Python rounds fractions; zero point and clamp."""
+    """Round half to even, as Python rounds fractions; then add the zero point and clamp."""
     return min(max(round(exact) + zero_point, minimum), maximum)
 
 
 def read_result(rows: np.ndarray, result: int, column: int, count: int) -> bytes:
-    """The bytes of one result, lowest first."""
+    """The bytes of a result of ``count`` bytes, lowest first."""
     return bytes(int(rows[count * result + part, column]) for part in range(count))

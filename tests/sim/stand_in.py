@@ -1,6 +1,6 @@
-"""A small component with the core's signature, to test the device apart from the core.
+"""A small component with the core's signature, for tests of the device without the core.
 
-It executes one instruction after the other, each in its own way:
+It executes one instruction after the other, in simplified ways:
 
 - Read_Host_Memory copies ``rows`` beats at ``host`` to beat number ``unified_buffer`` of host memory; the write's data
   goes before its request. Read_Weights copies ``tiles`` beats at ``weights`` to address 0; the request goes first. Beat
@@ -10,7 +10,7 @@ It executes one instruction after the other, each in its own way:
   a valid before it is taken.
 - Everything else is Nop, and unknown opcodes fault.
 
-The counters HOST_READ_BYTES, RETIRED_OTHER (all instructions) and HOST_READ_BUSY (the host window's limit) work.
+The counters HOST_READ_BYTES and RETIRED_OTHER (all instructions) work; HOST_READ_BUSY is the limit of the host window.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONFIG = Config(size=8, unified_buffer_rows=64, accumulator_rows=16)
 
 
 class StandIn(wiring.Component):
-    """See the module."""
+    """The component that the module describes."""
 
     def __init__(self, config: Config) -> None:
         assert config.size == config.host_data_bytes == config.weight_data_bytes
@@ -206,7 +206,7 @@ class StandIn(wiring.Component):
 
 
 def _write(m, name, memory, enable, row, number, banks, value) -> None:
-    """Write row ``row`` when it is one of bank ``number``."""
+    """Write row ``row`` if it belongs to bank ``number``."""
     m.submodules[name] = memory
     port = memory.write_port()
     bits = (banks - 1).bit_length()

@@ -1,4 +1,4 @@
-"""What the build cache keeps, when it builds again, and what it says when it cannot."""
+"""Contents of the build cache, conditions for a new build, and errors of builds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def builds(monkeypatch) -> list[tuple]:
-    """Replace the build by one that takes no time; the result lists what was built."""
+    """Replace the build by a quick one; the result lists the builds."""
     done = []
 
     def build_library(design, config, trace, tools, runtime, directory, progress):
@@ -60,14 +60,14 @@ def test_the_second_request_finds_what_the_first_built(builds, folder):
     assert first.read_text() == "library 1"
 
 
-def test_configuration_and_trace_have_entries_of_their_own(builds):
+def test_configurations_and_traces_have_separate_entries(builds):
     requests = [(CONFIG, None), (CONFIG.replace(accumulator_rows=32), None), (CONFIG, "vcd")]
     paths = {library_path(config, design=DESIGN, trace=trace) for config, trace in requests}
     assert builds == requests
     assert len(paths) == 3
 
 
-def test_designs_of_the_same_files_have_entries_of_their_own(builds):
+def test_designs_of_the_same_files_have_separate_entries(builds):
     paths = {library_path(CONFIG, design=design) for design in (CORE, AXI, SERIAL)}
     assert len(paths) == len(builds) == 3
 
@@ -101,7 +101,7 @@ def test_another_tool_version_is_built_again(builds, monkeypatch):
     assert len(builds) == 2
 
 
-def test_an_interrupted_build_is_no_entry(builds, monkeypatch):
+def test_an_interrupted_build_is_not_cached(builds, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 

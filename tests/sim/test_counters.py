@@ -1,4 +1,4 @@
-"""What the counters must show after a program, against numbers worked out by hand."""
+"""Expected counters of a program, compared with numbers determined by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from openmxu.assembler import assemble
 from tb.lockstep import Case, cases, configurations
 from tb.lockstep.counters import Work, counter_problem, expected_work
 
-# A row is half a beat, a tile four weight beats.
+# A row is half a host beat, and a tile is four weight beats.
 CONFIG = Config(size=4, activation_lanes=1, unified_buffer_rows=256, accumulator_rows=64, weight_data_bytes=4)
 
 
@@ -94,7 +94,7 @@ def test_work_adds_up_over_calls_and_stops_at_a_fault():
     assert (second.exact[Counter.ARRAY_ACTIVE], second.exact[Counter.RETIRED_OTHER]) == (3, 2)
 
 
-def test_there_is_work_for_every_call():
+def test_every_call_has_expected_work():
     for random in cases(1, 20, configurations(4)):
         assert len(expected_work(random)) == len(random.executions())
 
@@ -114,7 +114,7 @@ RIGHT = dict.fromkeys(Counter, 0) | {
 }
 
 
-def test_right_counters_have_no_problem():
+def test_correct_counters_are_accepted():
     assert counter_problem(RIGHT, WORK) == ""
     assert counter_problem(RIGHT | {Counter.WEIGHT_BYTES: 128}, WORK) == ""
 
@@ -132,5 +132,5 @@ def test_right_counters_have_no_problem():
         ({Counter.MATRIX_BUSY: 19}, "array_active is 20, more than matrix_busy, 19"),
     ],
 )
-def test_wrong_counters_are_named(changes, problem):
+def test_wrong_counters_are_reported(changes, problem):
     assert counter_problem(RIGHT | changes, WORK).startswith(problem)

@@ -1,6 +1,6 @@
-"""The hardware takes the cycles that are written down, and pairs of instructions that do not meet do not wait.
+"""The hardware takes the recorded cycles, and pairs of instructions without a conflict do not wait.
 
-``python -m tb.directed.cycle_counts --write`` writes them down anew.
+``python -m tb.directed.cycle_counts --write`` updates the record.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def test_pairs(config):
 
 
 @SMALL
-def test_neighbours_wait_no_longer_than_strangers(config):
+def test_adjacent_ranges_wait_no_longer_than_distant_ones(config):
     far = list(PLACES).index("far")
     for pairs in expected(config)["pairs"].values():
         for name, cycles in pairs.items():
             if "parameters" in name:
-                continue  # eight rows: they meet in every place but ``far``
+                continue  # eight rows overlap in all places but ``far``
             for place in ("behind", "before"):
                 assert abs(cycles[list(PLACES).index(place)] - cycles[far]) <= 1, (name, place)
 
 
-def test_no_other_configuration_is_written_down():
+def test_no_other_configuration_is_recorded():
     assert json.loads(EXPECTED.read_text()).keys() == {"places", *map(name_of, VERILATED)}

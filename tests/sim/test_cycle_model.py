@@ -1,4 +1,4 @@
-"""The cycle model predicts what the RTL takes."""
+"""The cycle model predicts the cycles of the RTL."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from tb.lockstep.campaign import VERILATED, configurations
 from tb.lockstep.programs.generator import generate
 
 LIMIT = 0.02
-"""How far a prediction may be from what the RTL takes."""
+"""Maximum relative error of a prediction."""
 
 SLACK = 3
-"""Cycles besides. A few rare events are not modelled, such as an operand's row whose bank is taken in just the cycle in
-which it is wanted: the longest of them takes three cycles, and programs of a hundred cycles have one at most."""
+"""Additional error in cycles. A few rare events are not modelled, such as an operand's row whose bank is busy just
+in the cycle in which the row is needed. The longest of them takes three cycles, and programs of a hundred cycles have
+at most one."""
 
 HALT = format_named("halt")()
 
@@ -35,9 +36,10 @@ def assert_close(predicted: int, measured: int) -> None:
 
 @pytest.mark.parametrize("config", VERILATED, ids=name_of)
 def test_recorded_layers(config: Config) -> None:
-    """To the cycle: every latency is right. A change of the hardware's timing changes the record and the model.
+    """The prediction is exact, so every latency is right. A change of the hardware's timing must change both.
 
-    But for the end of a program where the activation unit reads a row in each cycle, see :func:`test_recorded_pairs`.
+    The exception is the end of a program in which the activation unit reads a row in each cycle; see
+    :func:`test_recorded_pairs`.
     """
     slack = int(config.column_groups == 1)
     for name, program in layers(config):
@@ -53,10 +55,10 @@ def test_recorded_layers(config: Config) -> None:
     ("memory", "pairs"), [("unified buffer", unified_buffer_pairs), ("accumulators", accumulator_pairs)]
 )
 def test_recorded_pairs(config: Config, memory: str, pairs: object) -> None:
-    """Every instruction waits for every other where the hardware does, and as long.
+    """Every instruction waits for every other exactly as long as in the hardware.
 
-    To the cycle, but where the activation unit reads a row in each cycle: one or two of them may meet rows of the
-    matrix unit in a bank in the middle of an instruction.
+    The exception is an activation unit that reads a row in each cycle: in the middle of an instruction, one or two of
+    its rows may conflict with rows of the matrix unit in a bank.
     """
     names, programs = zip(*pairs(config), strict=True)
     instructions = [instruction for program in (setup(), *programs) for instruction in program]
@@ -71,7 +73,7 @@ def test_recorded_pairs(config: Config, memory: str, pairs: object) -> None:
 
 @pytest.mark.parametrize("latency", [4, 40])
 def test_random_programs(latency: int) -> None:
-    """Every instruction and mode, in orders that nobody would write."""
+    """Every instruction and mode, in random order."""
     config = openmxu.Config()
     total = [0, 0]
     with VerilatedDevice(config, memory_latency=latency) as device:
@@ -119,7 +121,7 @@ def test_convolutions(channels: tuple[int, int], plane: tuple[int, int], kernel:
 
 
 def test_any_configuration() -> None:
-    """Also those that no simulation would be fast enough for."""
+    """The model also works for configurations that are too large to simulate."""
     program = gemm(256, 1024, 512, Config.preset("tpu_v1"))
     fetch = program.weights.size // program.config.weight_data_bytes
     assert fetch < predict(program.instructions, program.config).cycles < 1.5 * fetch
@@ -129,7 +131,7 @@ def test_any_configuration() -> None:
             assert predict(case.instructions, config).cycles > 5 * len(case.instructions)
 
 
-def test_instructions_know_when_they_are_done() -> None:
+def test_times_of_completion() -> None:
     config = openmxu.Config()
     program: list[Instruction] = assemble(
         """
@@ -144,7 +146,7 @@ def test_instructions_know_when_they_are_done() -> None:
     )
     found = predict(program, config)
     assert (np.diff(found.accepted) >= 5).all()
-    # Each waits for the one before; the reader takes a cycle for a row, the activation unit four.
+    # Each waits for the one before; a row takes one cycle to read and four cycles to activate.
     read, multiplied, activated, written, halted = found.done[1:].tolist()
     assert read > 100
     assert multiplied > read + 100

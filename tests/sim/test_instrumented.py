@@ -1,4 +1,4 @@
-"""The Verilated device with a netlist in place of the component: planted faults, and what was executed."""
+"""The Verilated device with a modified netlist: planted faults, and coverage of executed code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.sim.stand_in import CONFIG, DESIGN
 
 HALT = format_named("halt")()
 
-pytestmark = pytest.mark.slow  # what mutation and coverage use, which are campaigns themselves
+pytestmark = pytest.mark.slow  # only used by mutation and coverage, which are campaigns
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,7 +30,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory) -> Design:
-    """The stand-in with an input ``fault`` that inverts bits of the tags of events."""
+    """The stand-in with an input ``fault`` that inverts bits in the tags of events."""
     verilog, count = re.subn(
         r"(events__payload\[38:7\] = .*);", r"\1 ^ fault;", to_verilog(DESIGN.make(CONFIG), TOP), count=1
     )
@@ -48,7 +48,7 @@ def tags(device: VerilatedDevice, *instructions: Instruction) -> list[int]:
 
 
 @pytest.mark.parametrize("fault", [0, 1, 6])
-def test_a_planted_fault_is_there_when_it_is_selected(faulty, fault):
+def test_a_planted_fault_is_active_when_selected(faulty, fault):
     with VerilatedDevice(CONFIG, design=faulty, fault=fault) as device:
         for _ in range(2):
             assert tags(device, format_named("debug_tag")(tag=8))[0] == 8 ^ fault

@@ -1,4 +1,4 @@
-"""The interpreter against what the instruction set says, computed by other means."""
+"""The interpreter against the instruction set, computed independently."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def random_bytes(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def parameter_rows(biases: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """The eight unified buffer rows of one parameter set, written out byte by byte."""
+    """The eight unified buffer rows of a parameter set, assembled byte by byte."""
     rows = np.zeros((8, SIZE), np.uint8)
     for column in range(SIZE):
         bias = int(biases[column]).to_bytes(4, "little", signed=True)
@@ -99,7 +99,7 @@ def test_alternate_reads_use_the_stride(device, rng):
     np.testing.assert_array_equal(device.unified_buffer[10:15], rows[[2] * 5])
 
 
-def test_the_later_of_overlapping_rows_stays():
+def test_the_last_of_overlapping_rows_is_kept():
     config = Config(size=8, host_data_bytes=4, unified_buffer_rows=64, accumulator_rows=32)
     device = Interpreter(config)
     host = np.arange(64, dtype=np.uint8)
@@ -182,7 +182,7 @@ def test_tiles_are_taken_in_the_order_they_were_queued_and_with_their_format(dev
         np.testing.assert_array_equal(device.accumulators[SIZE * n : SIZE * (n + 1)], expected)
 
 
-def test_parameters_lie_in_eight_rows_per_set(device, rng):
+def test_a_parameter_set_occupies_eight_rows(device, rng):
     biases = rng.integers(-(2**31), 2**31, (2, SIZE)).astype(np.int32)
     scales = np.array([[1.5, -0.25, 1e-20, 3e30], [0.0, np.inf, 7.0, -1e-40]], np.float32)
     device.unified_buffer[5:21] = np.concatenate([parameter_rows(*pair) for pair in zip(biases, scales, strict=True)])
@@ -194,7 +194,7 @@ def test_parameters_lie_in_eight_rows_per_set(device, rng):
 
 
 def activate(device: Interpreter, sums: np.ndarray, biases: list[int], scales: list[float], **output_format: int):
-    """Run Activate over ``sums`` with parameter set 1; the bytes that it writes to unified buffer row 30."""
+    """Run Activate over ``sums`` with parameter set 1; returns the unified buffer rows that it writes."""
     device.accumulators[4 : 4 + len(sums)] = sums
     device.unified_buffer[:8] = parameter_rows(np.array(biases), np.array(scales))
     program = [
@@ -296,7 +296,7 @@ def ends_without_tile(device: Interpreter, **multiply: int) -> bool:
 
 
 def use_weights(device: Interpreter, *then: Instruction) -> None:
-    """A program that leaves a tile in the array and one queued, and a changed configuration register."""
+    """Run a program that leaves a tile in the array, a queued tile, and a changed configuration register."""
     program = [
         configure(Register.INPUT_FORMAT, zero_point=5),
         instruction("Read_Weights", tiles=2),
@@ -324,7 +324,7 @@ def test_weights_do_not_outlive_a_fault_but_registers_do(device, next_tile):
     assert device.accumulators[0].tolist() == [-10 * SIZE] * SIZE
 
 
-def test_reset_forgets_registers_and_keeps_memories(device):
+def test_reset_clears_registers_and_keeps_memories(device):
     use_weights(device)
     device.reset()
     assert device.accumulators[1].tolist() == [-5 * SIZE] * SIZE

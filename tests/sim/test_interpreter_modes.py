@@ -33,7 +33,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def device(rng) -> Interpreter:
-    """An interpreter whose memories hold random numbers."""
+    """An interpreter with random contents in its memories."""
     device = Interpreter(CONFIG)
     device.unified_buffer[:] = rng.integers(0, 256, device.unified_buffer.shape, np.uint8)
     device.accumulators[:] = rng.integers(-(2**31), 2**31, device.accumulators.shape, np.int32)
@@ -88,7 +88,7 @@ def test_wide_inputs_are_int16_without_a_zero_point(device, rng, rows):
 def test_wide_weights_take_a_low_and_a_high_tile(device, rng, wide_input, split):
     weights = rng.integers(0, 256, 4 * SIZE * SIZE, np.uint8)
     tile_bytes = SIZE * SIZE
-    if split:  # low and high bytes from two Read_Weights: the second one begins with low bytes again
+    if split:  # from two Read_Weights, both of which begin with low bytes
         read = [instruction("Read_Weights", tiles=1), instruction("Read_Weights", tiles=1, weights=tile_bytes)]
     else:
         read = [instruction("Read_Weights", tiles=2)]
@@ -109,7 +109,7 @@ def test_wide_weights_take_a_low_and_a_high_tile(device, rng, wide_input, split)
         for column in range(SIZE):
             expected = product(wide if wide_input else plain, low + 256 * high, column)
             assert device.accumulators[row, column] == wrap(expected)
-            # The tile of the high bytes is the one that stays.
+            # The tile of the high bytes remains in the array.
             assert device.accumulators[6 + row, column] == product(plain, high, column)
 
 
@@ -253,10 +253,10 @@ POOLS = [
 
 @pytest.fixture
 def parameters(device) -> Interpreter:
-    """Parameter set 2 holds BIASES, and powers of two with which sums below 2**24 are scaled exactly."""
+    """A device with BIASES in parameter set 2, and powers of two as scales, which keep sums below 2**24 exact."""
     device.biases[SET] = BIASES
     device.scales[SET] = np.exp2(np.array(EXPONENTS))
-    # What is added with a scale is small enough to stay exact.
+    # Sums must be small enough to stay exact when a scaled operand is added.
     device.accumulators[:] >>= 9
     return device
 
@@ -292,10 +292,10 @@ def activate(
     table: int = 0,
     limits: tuple[int, int, int] = (7, -100, 90),
 ) -> None:
-    """Run an Activate and compare every byte that it writes, and those beside them.
+    """Run an Activate; compare every byte that it writes, and check that it changes nothing else.
 
     The source is in the accumulators from row 20 on, or in the unified buffer from row 100 on; the operand from row 180
-    on; results go to row 10 and what follows.
+    on. Results are written from row 10 on.
     """
     before = device.snapshot()
     sums, bytes_ = before.accumulators[20:], before.unified_buffer[100:]
@@ -374,7 +374,7 @@ def test_sums_of_windows_wrap(parameters):
 
 
 def test_a_window_far_larger_than_its_plane_takes_no_longer_than_the_plane(parameters):
-    """Both dimensions at their largest are 2**32 positions, which nobody could go through one by one."""
+    """The largest window has nearly 2**32 positions, too many to visit one by one."""
     parameters.unified_buffer[100:112] = 3
     program = [
         configure(Register.POOLING_WINDOW, height=65535, width=65535),
@@ -472,7 +472,7 @@ def test_a_reset_keeps_the_table(parameters):
 
 
 def test_results_of_one_activate_are_the_source_of_the_next(parameters):
-    """A chain through the unified buffer: int32 sums as 16-bit words, then words to bytes."""
+    """A chain through the unified buffer: int32 sums to 16-bit words, then words to bytes."""
     parameters.scales[0] = 2.0**-10
     parameters.scales[1] = 2.0**-8
     sums = parameters.accumulators[:5].astype(int)

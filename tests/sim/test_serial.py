@@ -1,4 +1,4 @@
-"""The simulated board at a pseudo-terminal, behind a bad cable: right results, or a clear error."""
+"""The simulated board at a pseudo-terminal, with an unreliable cable: correct results, or a clear error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _HALT = format_named("Halt")()
 
 @pytest.fixture(scope="module")
 def board() -> Iterator[SimulatedBoard]:
-    """One board for all tests: each begins anew, whatever state the last one has left."""
+    """One board for all tests, each of which restarts it from whatever state the last one left."""
     with SimulatedBoard(CONFIG) as board:
         yield board
 
@@ -51,7 +51,7 @@ def connect(port: str, **options: object) -> SerialTransport:
     return SerialTransport(open_port(port), port, **({"timeout": 0.05, "attempts": 200} | options))
 
 
-def test_tells_what_it_is(board: SimulatedBoard) -> None:
+def test_identification(board: SimulatedBoard) -> None:
     with openmxu.open_device("serial", CONFIG, port=board.port) as device:
         assert device.config == CONFIG
     transport = connect(board.port)
@@ -73,12 +73,29 @@ def test_digits_over_a_bad_cable(board: SimulatedBoard) -> None:
         damaged = wire.damages.total()
     assert np.array_equal(logits, expected)
     assert damaged > 5
-    # Which frames are damaged depends on how many there are, and that on time-outs.
+    # Which frames are damaged depends on their number, and that depends on time-outs.
     assert statistics.bad + statistics.sent_again + statistics.received_again > 0
 
 
+def test_a_program_that_stays(board: SimulatedBoard) -> None:
+    """The same results in every run, and fewer messages than in the first one."""
+    images = digits_test_split()[0][:2]
+    program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=2)
+    expected = program.run(Interpreter(CONFIG), images)["logits"]
+    sent = [0]
+    with MappedDevice(transport := connect(board.port, timeout=5.0)) as device:
+        device.load(program)
+        sent.append(transport.statistics.bytes_sent)
+        for _ in range(3):
+            assert np.array_equal(device.run(images)["logits"], expected)
+            sent.append(transport.statistics.bytes_sent)
+        assert transport.statistics.bytes_received > 0
+    first, second, third = np.diff(sent)[1:]
+    assert max(second, third) < first
+
+
 def test_random_programs() -> None:
-    """As on the interpreter, with one frame of fifty damaged; memories are 0 on both at first."""
+    """Results equal those of the interpreter, with one in fifty frames damaged; all memories start with 0."""
     reference = Interpreter(CONFIG)
     with SimulatedBoard(CONFIG) as board, NoisyWire(board.port, probability=0.02, seed=2) as wire:
         with MappedDevice(connect(wire.port), ring_bytes=256) as device:
@@ -93,13 +110,13 @@ def test_random_programs() -> None:
 
 
 def transfers(name: str, count: int) -> list:
-    """A program that goes to host memory, and takes a while."""
+    """A program that accesses host memory for some time."""
     rows = CONFIG.unified_buffer_rows
     return [format_named(name)(unified_buffer=0, rows=rows, host=0)] * count + [_HALT]
 
 
 class Limited(SerialTransport):
-    """A transport whose memories end early."""
+    """A transport whose memories can be made smaller."""
 
     limit = 1 << 30
 
@@ -111,7 +128,7 @@ class Limited(SerialTransport):
     ("name", "port"), [("Read_Host_Memory", BusPort.HOST_READ), ("Write_Host_Memory", BusPort.HOST_WRITE)]
 )
 def test_a_memory_that_ends(board: SimulatedBoard, name: str, port: BusPort) -> None:
-    """The error names the access, and the next program is right."""
+    """The error names the access, and the next program runs correctly."""
     transport = Limited(open_port(board.port), board.port)
     memory, nothing = np.zeros(CONFIG.unified_buffer_rows * CONFIG.size, np.uint8), np.zeros(0, np.uint8)
     with MappedDevice(transport, ring_bytes=4096) as device:
@@ -125,7 +142,7 @@ def test_a_memory_that_ends(board: SimulatedBoard, name: str, port: BusPort) -> 
 
 
 def test_a_driver_that_dies(board: SimulatedBoard) -> None:
-    """Whatever it leaves behind, the next one begins anew."""
+    """The next driver can start, in whatever state the last one left the device."""
     memory, nothing = np.arange(2048, dtype=np.uint16).view(np.uint8)[:2048].copy(), np.zeros(0, np.uint8)
     for accesses in (0, 3, 10, 30):
 
@@ -151,7 +168,7 @@ def test_a_driver_that_dies(board: SimulatedBoard) -> None:
 
 
 def test_the_cable_is_pulled(board: SimulatedBoard) -> None:
-    """In the middle of a program: an error, at once."""
+    """In the middle of a program this causes an error at once."""
     memory, nothing = np.zeros(2048, np.uint8), np.zeros(0, np.uint8)
     wire = NoisyWire(board.port, probability=0.0, seed=0)
     device = MappedDevice(connect(wire.port))

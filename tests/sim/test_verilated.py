@@ -1,4 +1,4 @@
-"""The Verilated device around a stand-in for the core: memories, stalls, faults, hangs and waveforms."""
+"""The Verilated device with a stand-in for the core: memories, stalls, faults, hangs and waveforms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ILLEGAL = Instruction(0xEE)
 
 
 def copy(source: int, beats: int, destination: int) -> Instruction:
-    """Copy beats of host memory; ``destination`` is a number of a beat."""
+    """Copy beats of host memory; ``destination`` is the number of a beat."""
     return format_named("read_host_memory")(host=source, rows=beats, unified_buffer=destination)
 
 
@@ -58,7 +58,7 @@ PROGRAM = (
 
 
 def run_program(device: VerilatedDevice, seed: int = 0) -> list[Event]:
-    """Run ``PROGRAM`` and check everything that it does to the memories."""
+    """Run ``PROGRAM`` and check all of its effects on the memories."""
     host, weights = memories(seed)
     expected, expected_weights = host.copy(), weights.copy()
     expected[800:872] = expected[64:136]
@@ -107,14 +107,14 @@ def cycles(**options: object) -> int:
         return device._model.status().cycle
 
 
-def test_a_seed_gives_one_run():
+def test_a_seed_determines_the_run():
     runs = [cycles(seed=seed, stall_probability=0.4) for seed in (1, 1, 2, 3)]
     assert runs[0] == runs[1]
     assert len(set(runs)) == 3
 
 
 def test_stalls_come_in_bursts():
-    """The same part of the time, but in one piece: a stream that is free stays so for longer than the program takes."""
+    """The same share of the time in one burst: a stream that does not stall then stays so until the program ends."""
     free = cycles()
     one_by_one = [cycles(seed=seed, stall_probability=0.5) for seed in range(8)]
     in_bursts = [cycles(seed=seed, stall_probability=0.5, stall_cycles=1000) for seed in range(8)]
@@ -126,7 +126,7 @@ def test_stalls_come_in_bursts():
 def test_only_the_named_streams_stall():
     free = cycles()
     assert cycles(seed=1, stall_probability=0.9, stalled_ports=[]) == free
-    # Management is not in use while the program runs.
+    # The management port is not used while the program runs.
     assert cycles(seed=1, stall_probability=0.9, stalled_ports=[Port.MANAGEMENT_RESPONSE]) - free < 200
     alone = {
         port: cycles(seed=1, stall_probability=0.9, stalled_ports=[port])
@@ -138,8 +138,8 @@ def test_only_the_named_streams_stall():
 
 
 def test_latency_delays_each_round_trip():
-    # PROGRAM makes four reads and four writes, one after the other. A cycle of latency hides behind the request of a
-    # write, hence from 2 and not from 1.
+    # PROGRAM makes four reads and four writes, one after the other. The first cycle of latency is hidden by the request
+    # of a write, so the comparison starts at 2.
     assert cycles(memory_latency=22) - cycles(memory_latency=2) == 20 * 8
 
 
@@ -164,7 +164,7 @@ def test_counters(device):
 
 def test_windows_end_with_the_memories(device):
     device.execute([HALT], *memories(host=777))
-    assert device.counters[Counter.HOST_READ_BUSY] == 777  # where the stand-in shows HOST_LIMIT
+    assert device.counters[Counter.HOST_READ_BUSY] == 777  # the stand-in shows HOST_LIMIT here
 
 
 def test_snapshot_reads_the_memories(device):
@@ -243,7 +243,7 @@ def test_broken_bus_rules_are_errors(device, instruction, message):
     run_program(device)
 
 
-def test_strobes_behind_the_end_are_errors(device):
+def test_strobes_beyond_the_end_are_errors(device):
     host, weights = memories(host=252)  # the last beat is half inside
     with pytest.raises(BusError, match="host_write_data: a strobe selects a byte behind the end"):
         device.execute([copy(0, 1, 31), HALT], host, weights)
@@ -273,12 +273,12 @@ def test_memories_must_be_vectors_of_bytes(device):
         device.execute([HALT], host, weights)
 
 
-def test_empty_memories_are_memories(device):
+def test_memories_may_be_empty(device):
     nothing = np.zeros(0, np.uint8)
     assert device.execute([NOP, HALT], nothing, nothing) == [Event(EventKind.HALT, 1)]
 
 
-def test_a_closed_device_says_so(device):
+def test_a_closed_device_raises_an_error(device):
     device.close()
     with pytest.raises(DeviceError, match="the device is closed"):
         device.execute([HALT], *memories())
@@ -321,7 +321,7 @@ def test_waveform_that_cannot_be_written(tmp_path):
     (tmp_path / "folder.vcd").mkdir()
     with pytest.raises(ValueError, match=r"the waveform file is a folder: .*folder\.vcd"):
         VerilatedDevice(CONFIG, design=DESIGN, waveform=tmp_path / "folder.vcd")
-    # A link to nowhere: even root cannot create what it points at.
+    # A dangling link: even root cannot create its target.
     (tmp_path / "wave.vcd").symlink_to(tmp_path / "missing" / "wave.vcd")
     with pytest.raises(FileNotFoundError, match=r"wave\.vcd"):
         VerilatedDevice(CONFIG, design=DESIGN, waveform=tmp_path / "wave.vcd")

@@ -1,4 +1,4 @@
-"""The AXI shell in cocotb, between cocotbext-axi's master and memories."""
+"""The AXI shell in cocotb, with master and memories of cocotbext-axi."""
 
 from __future__ import annotations
 

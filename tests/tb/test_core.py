@@ -1,4 +1,4 @@
-"""The whole core in cocotb, driven by the host driver through bus models, against the interpreter."""
+"""The whole core in cocotb, driven through bus models, against the interpreter."""
 
 from __future__ import annotations
 

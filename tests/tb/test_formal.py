@@ -1,4 +1,4 @@
-"""Every proof holds, and a unit that breaks a promise is found."""
+"""Every proof holds, and a unit that violates a claim is found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNS = plan([make() for make in PROOFS])
 
 
 class Forgetful(wiring.Component):
-    """Withdraws what it offers when its input does."""
+    """Withdraws its output when its input is withdrawn."""
 
     def __init__(self) -> None:
         super().__init__({"input": In(stream.Signature(4)), "output": Out(stream.Signature(4))})
@@ -44,7 +44,7 @@ class Unreachable(Proof):
 
 QUICK = [run for run in RUNS if run.mode == "cover" or not any(proof.takes_minutes for proof in run.proofs)]
 SLOW = ("control", "managers", "scoreboard", "windows")
-"""Modules of proofs that take the solver half a minute and more."""
+"""Modules with proofs that take the solver half a minute or more."""
 
 
 def _marked(run: Run) -> object:

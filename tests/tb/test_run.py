@@ -1,4 +1,4 @@
-"""A cocotb failure must fail the pytest test around it, and so must a bench that tests nothing."""
+"""A failure in cocotb must fail the pytest test around it, and so must a bench without tests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ CONFIG = Config(size=2, activation_lanes=1, unified_buffer_rows=64, accumulator_
         ("selftests.missing", "ended early|failed"),
     ],
 )
-def test_failures_are_told(module: str, message: str, tmp_path: Path) -> None:
+def test_failures_are_reported(module: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(TestbenchError, match=message):
         run("selftests", CONFIG, [module], tmp_path)

@@ -1,4 +1,4 @@
-"""Every unit of the RTL in cocotb, against its model, with random stalls, in several sizes."""
+"""Every unit of the RTL in cocotb against its model, with random stalls, in several sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb.run import run
 
 TB = Path(__file__).parents[2] / "tb"
 
-# Together: all ratios of row, tile and beat, of size and lanes, one bank and several, shallow queues and deep ones.
+# Together they cover all ratios of row, tile and beat, of size and lanes, one or several banks, and all queue depths.
 CONFIGS = {
     "S2": Config(
         size=2,
@@ -110,19 +110,19 @@ BENCHES = {
     for path in (TB / "units").rglob("*.py")
     if path.stem != "__init__"
 }
-"""The module of each bench, below ``tb``."""
+"""The module of each bench, relative to ``tb``."""
 
 
 def modules(names: tuple[str, ...]) -> list[str]:
     return [BENCHES[name] for name in names]
 
 
-# "S2" has beats of several rows and tiles, and "S8" rows of several beats; of the others each parameter is in one of
-# the two, but for deep or shallow queues together with their numbers of lanes.
+# "S2" has beats of several rows and tiles, and "S8" rows of several beats. Nearly all parameters of the others occur in
+# one of these two; exceptions are combinations of queue depths with numbers of lanes.
 SIZES = [pytest.param(name, marks=pytest.mark.slow if name.startswith("S4") else ()) for name in CONFIGS]
 
 
-# The group varies fastest, so that two processes seldom wait for each other's builds.
+# The group varies fastest, so that two processes seldom need the same build at the same time.
 @pytest.mark.parametrize("group", DATA)
 @pytest.mark.parametrize("config", SIZES)
 def test_data_path(config: str, group: str, tmp_path: Path) -> None:

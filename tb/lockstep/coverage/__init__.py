@@ -1,7 +1,7 @@
-"""Functional coverage of random programs: what was there to be tested, and how often it was.
+"""Functional coverage of random programs: the cases to be tested, and how often each occurred.
 
-A bin is something that a program does by itself, as its instructions say, or together with what surrounds the device;
-nothing here looks into the device. Bins that no legal program can reach are not declared.
+A bin is an event that depends only on the instructions of a program and the environment of the device; internal state
+of the device is not observed. Bins that no legal program can reach are not declared.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tb.lockstep.programs.steps import steps
 __all__ = ["Bin", "Coverage", "declare", "observe"]
 
 _CROSSED = ("multiplications", "lanes", HAZARDS)
-"""Groups of which every bin is wanted under every kind of stalls."""
+"""Groups whose bins must each be hit with every kind of stalls."""
 
 
 def declare(configs: Sequence[Config]) -> Coverage:
-    """All bins that cases of these configurations can reach, none of them hit."""
+    """All bins that cases of these configurations can reach, with no hits."""
     groups: dict[str, list[str]] = {}
     for observer in (Modes, Hazards, Tiles, Geometry, Faults):
         groups |= observer.declared(configs)
@@ -44,7 +44,7 @@ def declare(configs: Sequence[Config]) -> Coverage:
 
 
 def observe(case: Case) -> Counter[Bin]:
-    """The bins that a case hits when it runs in its environment."""
+    """The bins hit by a case in its environment."""
     observers = (
         Modes(case.config),
         Hazards(case.config),

@@ -1,4 +1,4 @@
-"""Declared bins, how often they were hit, and the report of both."""
+"""Declared bins, their hits, and reports of both."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Mapping
 __all__ = ["Bin", "Coverage"]
 
 Bin = tuple[str, str]
-"""Name of a group, name of a bin in it."""
+"""Name of a group, and name of a bin in it."""
 
 
 class Coverage:
-    """Counts hits of bins that are declared beforehand.
+    """Counts hits of bins that must be declared before.
 
     Parameters
     ----------
     groups
-        The names of the bins of each group.
+        Names of the bins in each group.
     """
 
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
@@ -30,7 +30,7 @@ class Coverage:
         Raises
         ------
         KeyError
-            A bin is not declared: the declaration forgets something that happens.
+            A bin is not declared, so the declarations are incomplete.
         """
         for (group, name), count in hits.items():
             if name not in self._hits.get(group, {}):
@@ -51,7 +51,7 @@ class Coverage:
         return [(group, name) for group, bins in self._hits.items() for name, count in bins.items() if count == 0]
 
     def summary(self) -> str:
-        """One line: how many bins were reached."""
+        """One line with the number of bins reached."""
         total = sum(len(bins) for bins in self._hits.values())
         return f"coverage: {total - len(self.unreached())} of {total} bins in {len(self._hits)} groups reached"
 
@@ -60,7 +60,7 @@ class Coverage:
         return json.dumps(self._hits, indent=1, ensure_ascii=False) + "\n"
 
     def as_markdown(self, title: str) -> str:
-        """A report to read: an overview, the bins that were not reached, and all bins with their hits."""
+        """A readable report: an overview, the bins that were not reached, and all bins with their hits."""
         lines = [
             f"# {title}",
             "",

@@ -1,4 +1,4 @@
-"""Every fault of every instruction, and what is under way when an instruction waits or faults."""
+"""Coverage of every fault of every instruction, and of units at work when an instruction waits or faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAULTS = "faults"
 UNDER_WAY = "work under way"
 
 _NEAR = 4
-"""Units that were given work by so many instructions before are likely still busy."""
+"""Number of preceding instructions whose units are assumed to be still busy."""
 
 _WAITING = (Opcode.HALT, Opcode.SYNCHRONIZE, Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST)
 
@@ -26,7 +26,7 @@ _TRANSFERS = [format.name for format in FORMATS if "Host_Memory" in format.name]
 _MULTIPLICATIONS = ["MatrixMultiply", "Convolve"]
 _PLACES: dict[FaultCode, list[str]] = {
     FaultCode.UNKNOWN_OPCODE: ["a word"],
-    # Halt marks the end of a program for the host, by its opcode alone.
+    # Not Halt: the host recognizes the end of a program by this opcode alone.
     FaultCode.RESERVED_BITS: [format.name for format in FORMATS if format.opcode is not Opcode.HALT],
     FaultCode.UNIMPLEMENTED: ["Activate"],
     FaultCode.ILLEGAL_VALUE: [
@@ -50,14 +50,14 @@ _PLACES: dict[FaultCode, list[str]] = {
 
 
 class Faults:
-    """Watches a case."""
+    """Observes faults and waiting instructions in a case."""
 
     def __init__(self) -> None:
         self._recent: deque[Unit | None] = deque(maxlen=_NEAR)
 
     @staticmethod
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
-        """The bins."""
+        """All bins."""
         return {
             FAULTS: [f"{code.name} of {place}" for code, places in _PLACES.items() for place in places],
             UNDER_WAY: [
@@ -68,7 +68,7 @@ class Faults:
         }
 
     def observe(self, step: Step) -> Iterator[Bin]:
-        """The bins that an instruction hits."""
+        """The bins hit by an instruction."""
         if step.fault is FaultCode.NONE and step.opcode not in _WAITING:
             self._recent.append(unit_of(step.instruction))
             return

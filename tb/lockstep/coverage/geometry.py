@@ -1,4 +1,4 @@
-"""Where instructions lie: ends of memories, edges of planes, strides, and the tiles that multiplications take."""
+"""Coverage of the positions of accesses: ends of memories, edges of planes, windows and strides."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DIRECTIONS = {
 
 
 class Geometry:
-    """Watches a case."""
+    """Observes the positions of accesses in a case."""
 
     def __init__(self, config: Config, host_bytes: int, weight_bytes: int) -> None:
         self._config = config
@@ -56,7 +56,7 @@ class Geometry:
 
     @staticmethod
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
-        """The bins."""
+        """All bins."""
         roles = [(memory, role) for memory, roles in _PLACES.items() for role in roles]
         if all(table_rows(config.size) > config.unified_buffer_rows for config in configs):
             roles.remove((Memory.UNIFIED_BUFFER, Role.LOAD_TABLE))
@@ -98,7 +98,7 @@ class Geometry:
         }
 
     def observe(self, step: Step) -> Iterator[Bin]:
-        """The bins that an instruction hits."""
+        """The bins hit by an instruction."""
         if step.fault is not FaultCode.NONE:
             return
         values = step.values
@@ -142,7 +142,7 @@ def _stride(stride: int) -> str:
 
 
 def _outside(y: np.ndarray, x: np.ndarray, plane: dict[str, int]) -> Iterator[str]:
-    """On which sides of a plane positions lie."""
+    """The sides on which any of the positions lie outside a plane."""
     beyond = (y < 0, y >= plane["height"], x < 0, x >= plane["width"])
     yield from (side for side, positions in zip(_SIDES, beyond, strict=True) if positions.any())
 

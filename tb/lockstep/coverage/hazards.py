@@ -1,4 +1,4 @@
-"""Instructions that meet while both may be in flight: hazards, ranges that just touch, registers between two users."""
+"""Coverage of instructions that may be in flight together: hazards, adjacent ranges, registers between two users."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ TOUCHES = "ranges that touch"
 REGISTERS_BETWEEN = "registers written between two users"
 
 _NEAR = 8
-"""Instructions that are further apart are hardly ever in flight together."""
+"""Maximum distance of two instructions that are considered as in flight together."""
 
 _BARRIERS = (Opcode.HALT, Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST)
-"""They wait for all units."""
+"""Instructions that wait for all units."""
 
 _EFFECTS = [effect for effects in (*EFFECTS.values(), *ACTION_EFFECTS.values()) for effect in effects]
 
 
 def _roles(*, writes: bool) -> dict[Memory, tuple[Role, ...]]:
-    """The parts of instructions that write each memory, or read it."""
+    """The roles of accesses that write, or read, each memory."""
     touching = [effect for effect in _EFFECTS if effect.writes == writes]
     return {memory: tuple(dict.fromkeys(e.role for e in touching if e.memory is memory)) for memory in Memory}
 
@@ -52,10 +52,10 @@ _WIDTHS = {
     Role.OPERAND: (1, 2),
     Role.RESULT: (1, 2, 4),
 }
-"""Rows of the unified buffer that an input, an element or a result has."""
+"""Numbers of unified buffer rows that an input, an element or a result may have."""
 
 _SPATIAL = (Memory.UNIFIED_BUFFER, Memory.ACCUMULATORS, Memory.HOST)
-"""Memories where ranges of different instructions may lie side by side, and be confused."""
+"""Memories in which ranges of different instructions may be adjacent, and could be confused."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class _Recent:
 
 
 class Hazards:
-    """Watches a case."""
+    """Observes hazards in a case."""
 
     def __init__(self, config: Config) -> None:
         self._depth = config.command_queue_depth
@@ -79,7 +79,7 @@ class Hazards:
 
     @staticmethod
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
-        """The bins: every kind of hazard between every two parts of instructions that meet in a memory."""
+        """All bins: every kind of hazard between every two accesses to the same memory."""
         has_table = any(table_rows(config.size) <= config.unified_buffer_rows for config in configs)
         users = [register.name for register in Register if not register.name.startswith("LOAD_")]
         return {
@@ -89,7 +89,7 @@ class Hazards:
         }
 
     def observe(self, step: Step) -> Iterator[Bin]:
-        """The bins that an instruction hits together with those before it."""
+        """The bins hit by an instruction together with those before it."""
         instruction = step.instruction
         if step.fault is not FaultCode.NONE or step.opcode in _BARRIERS:
             self._recent.clear()
@@ -106,7 +106,7 @@ class Hazards:
         self._recent.append(new)
 
     def _in_flight(self, step: Step) -> Iterator[_Recent]:
-        """Earlier instructions that may not have finished when this one is dispatched."""
+        """Preceding instructions that may not have finished when this one is dispatched."""
         behind = dict.fromkeys(Unit, 0)
         waited: set[Unit] = set()
         for older in reversed(self._recent):
@@ -129,7 +129,7 @@ class Hazards:
 
 
 def _pairs(memory: Memory, has_table: bool) -> Iterator[tuple[Memory, str, str, str]]:
-    """Everything that may happen in a memory: kind of hazard, older and younger part of an instruction."""
+    """All possible hazards in a memory: memory, kind, and names of the older and the younger access."""
 
     def parts(roles: Iterable[Role]) -> list[str]:
         known = [role for role in roles if has_table or role is not Role.LOAD_TABLE]
@@ -137,7 +137,7 @@ def _pairs(memory: Memory, has_table: bool) -> Iterator[tuple[Memory, str, str, 
         return [_part(role, each) for role in known for each in widths.get(role, (1,))]
 
     writers, readers = parts(_WRITERS[memory]), parts(_READERS[memory])
-    # An accumulating multiplication writes the rows that it reads: write after write says it.
+    # A multiplication that accumulates writes the rows that it reads, so it counts as write after write.
     first_readers = [_part(Role.SOURCE, 1)] if memory is Memory.ACCUMULATORS else readers
     yield from ((memory, "read after write", older, younger) for older in writers for younger in readers)
     yield from ((memory, "write after read", older, younger) for older in first_readers for younger in writers)

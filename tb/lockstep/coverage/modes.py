@@ -1,4 +1,4 @@
-"""Every instruction in every mode, every register, and the formats of numbers."""
+"""Coverage of every mode of every instruction, of every register, and of the number formats."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _LANES = ("one lane", "some lanes", "all lanes")
 
 
 class Modes:
-    """Watches a case."""
+    """Observes modes of instructions in a case."""
 
     def __init__(self, config: Config) -> None:
         self._lanes = _lanes(config)
 
     @staticmethod
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
-        """The bins."""
+        """All bins."""
         has_table = any(table_rows(config.size) <= config.unified_buffer_rows for config in configs)
         registers = [register.name for register in REGISTERS if register.number != Register.LOAD_TABLE or has_table]
         lanes = [name for name in _LANES if name in {_lanes(config) for config in configs}]
@@ -90,7 +90,7 @@ class Modes:
         }
 
     def observe(self, step: Step) -> Iterator[Bin]:
-        """The bins that an instruction hits."""
+        """The bins hit by an instruction."""
         if step.fault is not FaultCode.NONE:
             return
         yield "instructions", step.instruction.name
@@ -137,7 +137,7 @@ def _rows(count: int) -> str:
 
 
 def _activation(step: Step) -> tuple[str, str, str, str]:
-    """What an Activate does, part by part."""
+    """The modes of an Activate: source, pooling, operand and output."""
     values = step.values
     source = "accumulators"
     if values["from_unified_buffer"]:

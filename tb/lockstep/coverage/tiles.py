@@ -1,4 +1,4 @@
-"""What happens to weight tiles on their way from Read_Weights to the array."""
+"""Coverage of weight tiles on their way from Read_Weights to the array."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Tile:
 
 
 class Tiles:
-    """Watches a case."""
+    """Observes weight tiles in a case."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -34,7 +34,7 @@ class Tiles:
 
     @staticmethod
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
-        """The bins."""
+        """All bins."""
         names = [
             "more tiles than the FIFO holds",
             "the queue is full",
@@ -55,7 +55,7 @@ class Tiles:
         return {GROUP: names}
 
     def observe(self, step: Step) -> Iterator[Bin]:
-        """The bins that an instruction hits."""
+        """The bins hit by an instruction."""
         for name in self._names(step):
             yield GROUP, name
 

@@ -1,1 +1,1 @@
-"""Random programs: legal ones over the whole instruction set, and faulting ones."""
+"""Random programs: legal ones that cover the whole instruction set, and ones with faults."""

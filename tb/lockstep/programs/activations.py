@@ -1,4 +1,4 @@
-"""Random Activate in all of its modes."""
+"""Random Activate instructions of all modes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tb.lockstep.programs.transfers import load_parameters
 __all__ = ["activate"]
 
 _MOST_CYCLES = 1200
-"""Cycles that an instruction takes at most, unless a single result takes more: keeps programs short."""
+"""Maximum number of cycles of an instruction, unless a single result takes more; keeps programs short."""
 
 _MOST_POSITIONS = 64
-"""Positions of a window."""
+"""Maximum number of positions in a window."""
 
 _ATTEMPTS = 12
 
@@ -31,7 +31,7 @@ class _Mode:
 
 
 def activate(builder: Builder) -> None:
-    """An Activate; the registers that it uses are mostly written first."""
+    """Emit an Activate, sometimes after writing the registers that it uses."""
     mode = _mode(builder)
     if mode.from_unified_buffer and builder.probably(0.4):
         set_format(builder, Register.SOURCE_FORMAT)
@@ -63,7 +63,7 @@ def _mode(builder: Builder) -> _Mode:
 
 
 def _parameters(builder: Builder, mode: _Mode) -> int:
-    """A parameter set; mostly one with which outputs spread, loaded where there is none."""
+    """Choose a parameter set, usually one that spreads the outputs; if none does, maybe load one."""
     sets = builder.used_parameter_sets()
     if builder.probably(0.2):
         return builder.one_of(*sets)
@@ -81,7 +81,7 @@ def _parameters(builder: Builder, mode: _Mode) -> int:
 
 
 def _source_room(builder: Builder, mode: _Mode) -> int:
-    """Elements that the source may have: from the unified buffer, half of it."""
+    """Maximum number of source elements; in the unified buffer, they may take half of it."""
     if not mode.from_unified_buffer:
         return builder.config.accumulator_rows
     return builder.config.unified_buffer_rows // 2 >> builder.register(Register.SOURCE_FORMAT)["wide"]
@@ -93,13 +93,13 @@ def _plain_rows(builder: Builder, mode: _Mode) -> int:
 
 
 def _affordable(builder: Builder, mode: _Mode, positions: int) -> int:
-    """Results for which there is time."""
+    """Number of results that do not take too many cycles."""
     cycles = positions * builder.config.column_groups * OUTPUT_BYTES[mode.output]
     return max(1, _MOST_CYCLES // cycles)
 
 
 def _pooled_rows(builder: Builder, mode: _Mode) -> int:
-    """Results over a plane, for which the registers are written unless those of before will do."""
+    """Number of results over a plane; writes the registers if their values cannot be used, and sometimes anyway."""
     room = _source_room(builder, mode)
     plane, window = builder.register(Register.POOLING_PLANE), builder.register(Register.POOLING_WINDOW)
     positions = window["height"] * window["width"]
@@ -114,7 +114,7 @@ def _pooled_rows(builder: Builder, mode: _Mode) -> int:
 
 
 def _set_pooling(builder: Builder, room: int) -> int:
-    """Write both registers; the results that the plane has with its usual output size, or another number."""
+    """Write both registers; returns the number of results of the usual output size, or another number."""
     height = min(builder.between(1, 8), room)
     width = min(builder.between(1, 8), room // height)
     kind = builder.rng.random()
@@ -142,7 +142,7 @@ def _set_pooling(builder: Builder, room: int) -> int:
 
 
 def _place(builder: Builder, mode: _Mode, parameters: int, rows: int) -> bool:
-    """Emit the instruction with ranges where it reads no row that it writes; false where none were found."""
+    """Emit the instruction with ranges such that it reads no row that it writes; false if none were found."""
     ranges = builder.unified_buffer
     written = OUTPUT_BYTES[mode.output] * rows
     plane = builder.register(Register.POOLING_PLANE)
@@ -188,7 +188,7 @@ def _place(builder: Builder, mode: _Mode, parameters: int, rows: int) -> bool:
 
 
 def _target(builder: Builder, written: int, read: list[range]) -> int:
-    """Where results go; often beside what is read, so that they just do not overlap."""
+    """First row of the results, often adjacent to the rows that are read."""
     beside = [place for rows in read if rows for place in (rows.start - written, rows.stop)]
     beside = [place for place in beside if 0 <= place <= builder.unified_buffer.places - written]
     if beside and builder.probably(0.35):

@@ -1,4 +1,4 @@
-"""A random case while it is made: the instructions up to now, the state they leave, and where the next ones may go."""
+"""A random case under construction: its instructions, the resulting state, and ranges for the next instructions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Builder:
     Parameters
     ----------
     config
-        Sizes of the device.
+        Configuration of the device.
     seed
-        Decides everything.
+        Seed of all random choices.
 
     Attributes
     ----------
     checker : LegalityChecker
-        The state after the instructions up to now.
+        The state after all instructions so far.
     unified_buffer, accumulators, host, weights : Ranges
-        Where instructions of this case meet.
+        Ranges of rows or bytes for the instructions of this case.
     parameter_kinds : dict
-        Which of ``PARAMETER_KINDS`` was loaded last into each parameter set.
+        The kind of parameters, of ``PARAMETER_KINDS``, that was loaded last into each parameter set.
     """
 
     def __init__(self, config: Config, seed: int) -> None:
@@ -50,11 +50,11 @@ class Builder:
         self.parameter_kinds: dict[int, str] = {}
 
     def case(self) -> Case:
-        """Everything emitted up to now."""
+        """The case with all instructions so far."""
         return self._case.with_instructions(self._instructions)
 
     def emit(self, name: str, **fields: int) -> None:
-        """Append a legal instruction."""
+        """Append a legal instruction, given by its name and fields."""
         self.append(format_named(name)(**fields))
 
     def append(self, instruction: Instruction) -> None:
@@ -64,7 +64,7 @@ class Builder:
         self._instructions.append(instruction)
 
     def append_fault(self, instruction: Instruction, code: FaultCode) -> None:
-        """Append an instruction that faults, and something behind it that is dropped."""
+        """Append an instruction that faults, and some instructions after it that are dropped."""
         fault = self.checker.check(instruction)
         assert fault is code, f"{instruction} raises {fault.name} instead of {code.name}"
         self.checker.begin_program()
@@ -77,19 +77,19 @@ class Builder:
         self.emit("Set_Configuration", register=register, value=REGISTERS[register].pack(**fields))
 
     def has(self, opcode: Opcode, field: str | None = None) -> bool:
-        """Whether the device's profile has an instruction, and the instruction this field."""
+        """Whether the profile of the device has an instruction, and the instruction has a field."""
         return self.config.features.has(opcode, field)
 
     def has_register(self, register: Register) -> bool:
-        """Whether the device's profile has a configuration register."""
+        """Whether the profile of the device has a configuration register."""
         return self.config.features.register(register) is not None
 
     def register(self, register: Register) -> dict[str, int]:
-        """The fields of a configuration register as they are now."""
+        """The current fields of a configuration register."""
         return self.checker.register(register)
 
     def probably(self, probability: float) -> bool:
-        """True with this probability."""
+        """Return true with this probability."""
         return bool(self.rng.random() < probability)
 
     def one_of(self, *values: int, weights: tuple[float, ...] | None = None) -> int:
@@ -98,11 +98,11 @@ class Builder:
         return int(self.rng.choice(values, p=shares))
 
     def between(self, low: int, high: int) -> int:
-        """A number from ``low`` to ``high``, both included."""
+        """A random number from ``low`` to ``high``, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def count(self, most: int) -> int:
-        """A number of rows from 1 to ``most``, mostly small."""
+        """A random number of rows from 1 to ``most``, usually small."""
         limit = self.one_of(1, 3, 8, 24, _MOST_ROWS, weights=(0.2, 0.25, 0.3, 0.2, 0.05))
         return self.between(1, max(1, min(limit, most)))
 

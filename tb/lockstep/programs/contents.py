@@ -1,7 +1,7 @@
-"""What lies in the memories of a random case: data, tables, parameter sets whose outputs spread, and awkward numbers.
+"""Contents of the memories of a random case: data, tables, parameter sets that spread the outputs, and special numbers.
 
-Host memory begins with parameter sets, as LOAD_PARAMETERS wants them; behind them are tables, as LOAD_TABLE wants them,
-and random bytes.
+Host memory begins with parameter sets in the format of LOAD_PARAMETERS; tables in the format of LOAD_TABLE and random
+bytes follow.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = [
 ]
 
 TABLES = 2
-"""Tables in host memory."""
+"""Number of tables in host memory."""
 
 DATA_ROWS = 96
-"""Rows of random bytes in host memory."""
+"""Number of rows of random bytes in host memory."""
 
 PARAMETER_KINDS = ("sums", "bytes", "words", "products", "any of them", "special")
-"""What the scales of each set are for: sums of products of bytes, bytes, 16-bit words, sums of products with 16-bit
-operands; or another of them in each column; or awkward numbers."""
+"""Inputs for which the scales of each set are suitable: sums of products of bytes, bytes, 16-bit words, sums of
+products with 16-bit operands; or a random one of these in each column; or special numbers."""
 
 _TYPICAL_SCALES = {"sums": 60 / 5500, "bytes": 0.6, "words": 2.0**-8, "products": 60 / 5500 / 256}
 """A sum of S products of random bytes has a standard deviation of about 5500 · sqrt(S)."""
@@ -44,22 +44,22 @@ _SPECIAL_BIASES = np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**24 + 1, -(2**24) -
 
 
 def parameter_address(config: Config, kind: int) -> int:
-    """Where the parameter set begins that has this index in ``PARAMETER_KINDS``."""
+    """Address of the parameter set with this index in ``PARAMETER_KINDS``."""
     return kind * PARAMETER_ROWS * config.size
 
 
 def table_address(config: Config, table: int) -> int:
-    """Where a table of host memory begins; ``TABLES`` is behind the last one."""
+    """Address of a table in host memory; that of table ``TABLES`` is the end of the last one."""
     return parameter_address(config, len(PARAMETER_KINDS)) + table * TABLE_BYTES
 
 
 def data_address(config: Config) -> int:
-    """Where the random bytes of host memory begin."""
+    """Address of the random bytes in host memory."""
     return table_address(config, TABLES)
 
 
 def host_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Parameter sets, tables and random bytes; sometimes the last row, and the last beat, are not whole."""
+    """Parameter sets, tables and random bytes; sometimes with an incomplete row and an incomplete beat at the end."""
     blocks = [random_parameters(config, kind, rng).reshape(-1) for kind in PARAMETER_KINDS]
     tables = [rng.permutation(TABLE_BYTES).astype(np.uint8) for _ in range(TABLES)]
     tail = int(rng.integers(1, 2 * config.host_data_bytes)) if rng.random() < 0.3 else 0
@@ -68,14 +68,14 @@ def host_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]
 
 
 def weight_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Random tiles, a few more than the weight FIFO holds; the memory may end within a beat."""
+    """Random tiles, a few more than the weight FIFO holds; sometimes with an incomplete beat at the end."""
     tiles = config.weight_fifo_tiles + int(rng.integers(2, 8))
     tail = int(rng.integers(1, 2 * config.weight_data_bytes)) if rng.random() < 0.3 else 0
     return rng.integers(0, 256, tiles * config.tile_bytes + tail, np.uint8)
 
 
 def random_parameters(config: Config, kind: str, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """One parameter set as uint8 array of shape (8, S): biases and scales for the columns."""
+    """A parameter set as a uint8 array of shape (8, S): biases and scales of the columns."""
     biases = _biases(config.size, kind, rng).astype("<i4").view(np.uint8).reshape(config.size, 4)
     scales = _scales(config.size, kind, rng).astype("<f4").view(np.uint8).reshape(config.size, 4)
     rows = np.concatenate([biases, scales], axis=1).T

@@ -1,4 +1,4 @@
-"""What surrounds the device while it runs a case: how its streams stall, and how far away memory is."""
+"""The environment of a device that runs a case: stalls of its streams, and latency of its memories."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STREAMS = (
     "WEIGHTS_DATA",
     "EVENTS",
 )
-"""Names of the core's streams that are in use while a program runs, as :class:`openmxu.sim.verilator.library.Port`."""
+"""Core streams used while a program runs, by their names in :class:`openmxu.sim.verilator.library.Port`."""
 
 STALL_KINDS = ("none", "10 %", "30 %", "70 %", "bursts", "one stream")
-"""Kinds of stalls: all streams in each cycle with some probability; all of them for a long time and then not; one of
-them nearly always."""
+"""Kinds of stalls: all streams stall in each cycle with some probability; all of them stall in long bursts; one of them
+stalls most of the time."""
 
 LATENCIES = (1, 4, 30)
 """Cycles between a request and its first beat."""
@@ -38,11 +38,11 @@ class Environment:
     stalls
         One of ``STALL_KINDS``.
     probability, cycles
-        The part of the time that streams stall, and how long at a time.
+        Share of the time that streams stall, and number of consecutive cycles.
     streams
         Which of ``STREAMS`` stall.
     latency
-        Of the memories, in cycles.
+        Latency of the memories, in cycles.
     """
 
     stalls: str
@@ -53,7 +53,7 @@ class Environment:
 
 
 def environment(seed: int) -> Environment:
-    """The surroundings of the case with this seed."""
+    """The environment of the case with this seed."""
     rng = np.random.default_rng((seed, 1))
     latency = int(rng.choice(LATENCIES))
     kind = str(rng.choice(STALL_KINDS, p=[0.16, 0.15, 0.2, 0.15, 0.17, 0.17]))

@@ -1,4 +1,4 @@
-"""Instructions that fault: one for each fault code, in whatever state a program is."""
+"""Instructions that fault, for each fault code and any state of a program."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _MOST_TILES_TO_DRAIN = 6
 
 
 def faulting_instructions(code: FaultCode, checker: LegalityChecker, rng: np.random.Generator) -> list[Instruction]:
-    """Instructions of which the last one raises ``code`` in the state of ``checker``; those before it are legal.
+    """Instructions of which the last raises ``code`` in the state of ``checker``; those before it are legal.
 
     Parameters
     ----------
     code
         One of :data:`~openmxu.arch.faults.CORE_FAULTS`.
     checker
-        State of the program, with the windows of both memories; it is left as it is.
+        State of the program, with the windows of both memories; it is not changed.
     rng
         Chooses among the ways to raise the fault.
     """
@@ -80,8 +80,8 @@ def _random_word(rng: np.random.Generator) -> int:
 
 
 def _raises(way: list[Instruction], code: FaultCode, checker: LegalityChecker) -> bool:
-    """Whether the last instruction is the first one that faults, and how: a profile without what it needs has another
-    fault."""
+    """Whether only the last instruction faults, with ``code``; in a profile that lacks some instruction or field, the
+    fault may be another one."""
     if checker.config.features.formats == FORMATS:
         return True
     state = copy.deepcopy(checker)
@@ -90,7 +90,7 @@ def _raises(way: list[Instruction], code: FaultCode, checker: LegalityChecker) -
 
 
 def _reserved_bits(checker: LegalityChecker, rng: np.random.Generator) -> Instruction:
-    # Not Halt: devices know by its opcode where a program ends.
+    # Not Halt: devices recognize the end of a program by this opcode.
     formats = [format for format in checker.config.features.formats if format.opcode is not Opcode.HALT]
     format = formats[rng.integers(len(formats))]
     reserved = [bit for bit in range(WORD_BITS) if not format.defined_mask >> bit & 1]
@@ -278,4 +278,4 @@ _WAYS = {
     FaultCode.WEIGHT_WINDOW: _outside_the_weight_window,
     FaultCode.UNIFIED_BUFFER_OVERLAP: _overlaps,
 }
-"""For the codes that do not depend on the tiles: all ways to raise them, in every state."""
+"""Functions for the codes that do not depend on tiles; each returns all ways to raise its code in a state."""

@@ -1,4 +1,4 @@
-"""Random values of the configuration registers that say how numbers are read and written."""
+"""Random values of the configuration registers for number formats."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FORMAT_REGISTERS = (
     Register.OPERAND_SCALE,
 )
 
-_AWKWARD_SCALES = (0, 1 << 31, 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF, 0x00800000, 0x38800000, 0x387FFFFF)
-"""As bits: zeros, a subnormal number, infinities, NaN, the largest and smallest normal number; the smallest scale at
-which an operand of 1 still counts when it is added, and the largest at which it does not."""
+_SPECIAL_SCALES = (0, 1 << 31, 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF, 0x00800000, 0x38800000, 0x387FFFFF)
+"""As bits: zeros, a subnormal number, infinities, NaN, the largest and smallest normal numbers; the smallest scale at
+which an added operand of 1 has an effect, and the largest at which it has none."""
 
 
 def set_format(builder: Builder, register: Register) -> None:
-    """Write one of :data:`FORMAT_REGISTERS`, if there is that one."""
+    """Write one of :data:`FORMAT_REGISTERS`, if the profile has it."""
     if not builder.has_register(register):
         return
     match register:
@@ -54,15 +54,15 @@ def _word_format(builder: Builder) -> dict[str, int]:
 def _operand_format(builder: Builder, half: int) -> dict[str, int]:
     signed = builder.between(0, 1)
     low = -half if signed else 0
-    # The middle keeps sums small enough for outputs that do not saturate; the ends need the operand's last bit.
+    # The middle keeps sums so small that outputs are not saturated; the ends need the most significant operand bits.
     places = (low + half, low, low + 2 * half - 1, builder.between(low, low + 2 * half - 1))
     return {"signed": signed, "zero_point": builder.one_of(*places, weights=(0.6, 0.1, 0.1, 0.2))}
 
 
 def _scale(builder: Builder) -> int:
-    """Bits of a float32 with which bytes, 16-bit words or sums become bytes or words."""
+    """Bits of a float32 scale that converts bytes, 16-bit words or sums to bytes or words."""
     if builder.probably(0.1):
-        return builder.one_of(*_AWKWARD_SCALES)
+        return builder.one_of(*_SPECIAL_SCALES)
     if builder.probably(0.1):
         return builder.between(0, 2**32 - 1)
     scale = builder.one_of(1, 1, 1, -1) * 10 ** builder.rng.uniform(-3, 0.5)
@@ -83,7 +83,7 @@ def _output_format(builder: Builder) -> dict[str, int]:
             minimum, maximum = sorted(rng.integers(low, high + 1, 2).tolist())
         near_zero = builder.between(max(low, -128), min(high, 255))
         return {"zero_point": near_zero, "minimum": minimum, "maximum": maximum}
-    # Anything, a lower limit above the upper one included.
+    # Random limits; the lower one may be above the upper one.
     field = REGISTERS[Register.OUTPUT_FORMAT].field("zero_point")
     places = (field.minimum, field.maximum, -300, 300, builder.between(field.minimum, field.maximum))
     return {name: builder.one_of(*places) for name in ("zero_point", "minimum", "maximum")}

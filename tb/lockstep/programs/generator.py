@@ -1,8 +1,8 @@
-"""Random legal programs, biased towards what overlapping hardware gets wrong.
+"""Random legal programs, biased towards errors of hardware that overlaps instructions.
 
-The units meet in few, small, overlapping ranges of rows, so that nearly every instruction waits for, or must not
-overtake, an earlier one. Ranges touch both ends of the memories, counts are mostly tiny, and each case prefers other
-instructions.
+The units use few, small, overlapping ranges of rows, so that nearly every instruction must wait for an earlier one, or
+must not overtake it. Ranges are often at the ends of the memories, counts are mostly small, and each case has other
+probabilities of instructions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tb.lockstep.programs.transfers import load_parameters, load_table, transfer
 __all__ = ["generate"]
 
 _FAULT_WEIGHTS = {FaultCode.RESERVED_BITS: 3, FaultCode.ILLEGAL_VALUE: 5, FaultCode.UNIFIED_BUFFER_RANGE: 2}
-"""Codes that many instructions raise come more often than the others."""
+"""Codes that many instructions can raise get more weight."""
 
 _EVENTS = ("Host_Synchronize", "Interrupt_Host", "Debug_Tag", "Debug_Tag")
 
@@ -36,17 +36,17 @@ def generate(config: Config, seed: int, length: int, *, fault_probability: float
     Parameters
     ----------
     config
-        Sizes of the device; a unified buffer of at least 40 rows.
+        Configuration of the device; the unified buffer must have at least 40 rows.
     seed
-        The same arguments give the same case.
+        Seed; equal arguments give equal cases.
     length
-        How many steps the case has, each of a few instructions.
+        Number of steps, each of a few instructions.
     fault_probability
-        How probable it is that a program, in the middle of the case or at its end, runs into a fault.
+        Probability that the case contains a fault, in its middle or at its end.
 
     Returns
     -------
-    A case without faults but for those asked for; it ends with Halt.
+    A case that ends with Halt and has no other faults.
     """
     builder = Builder(config, seed)
     chances = np.array(list(_STEPS.values())) * builder.rng.exponential(1, len(_STEPS))
@@ -67,7 +67,7 @@ def generate(config: Config, seed: int, length: int, *, fault_probability: float
 
 
 def _begin(builder: Builder) -> None:
-    """What most programs begin with: formats, parameters and a table, and memories that are not all zeros."""
+    """Initialize formats, parameters, a table and memories, as most programs do."""
     for register in FORMAT_REGISTERS:
         if builder.probably(0.9):
             set_format(builder, register)
@@ -81,7 +81,7 @@ def _begin(builder: Builder) -> None:
 
 
 def _fill(builder: Builder) -> None:
-    """Data in the first unified buffer rows, and sums in every accumulator."""
+    """Read data into the first unified buffer rows, and write sums to every accumulator row."""
     config = builder.config
     rows = min(DATA_ROWS, config.unified_buffer_rows)
     builder.emit("Read_Host_Memory", rows=rows, host=data_address(config))
@@ -105,14 +105,14 @@ def _set_format(builder: Builder) -> None:
     set_format(builder, FORMAT_REGISTERS[builder.between(0, len(FORMAT_REGISTERS) - 1)])
 
 
-def _use_at_once(builder: Builder) -> None:
-    """Parameters or a table, and an Activate while they are loaded."""
+def _load_and_activate(builder: Builder) -> None:
+    """Load parameters or a table, followed at once by an Activate."""
     (load_parameters, load_table)[builder.between(0, 1)](builder)
     activate(builder)
 
 
 def _chain(builder: Builder) -> None:
-    """Several Activate in a row: what one writes, the next ones read."""
+    """Several Activate instructions, which often read rows that earlier ones wrote."""
     for _ in range(builder.between(2, 4)):
         activate(builder)
 
@@ -121,7 +121,7 @@ def _synchronize(builder: Builder) -> None:
     builder.emit("Synchronize", units=builder.between(0, 31))
 
 
-def _tell(builder: Builder) -> None:
+def _event(builder: Builder) -> None:
     builder.emit(_EVENTS[builder.between(0, len(_EVENTS) - 1)], tag=builder.between(0, 2**32 - 1))
 
 
@@ -141,11 +141,11 @@ _STEPS: dict[Callable[[Builder], None], float] = {
     _chain: 0.8,
     load_parameters: 0.6,
     load_table: 0.3,
-    _use_at_once: 0.5,
+    _load_and_activate: 0.5,
     _set_format: 1.5,
     _synchronize: 0.5,
-    _tell: 0.8,
+    _event: 0.8,
     _nop: 0.3,
     _halt: 0.4,
 }
-"""Steps and how often they are taken in the long run; each case weights them anew."""
+"""Steps with their average frequencies; each case scales these at random."""

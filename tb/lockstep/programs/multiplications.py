@@ -1,4 +1,4 @@
-"""Random Read_Weights, MatrixMultiply and Convolve."""
+"""Random Read_Weights, MatrixMultiply and Convolve instructions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tb.lockstep.programs.builder import Builder
 __all__ = ["multiply", "read_weights"]
 
 _MOST_ROWS = 200
-"""Rows that enter the array in one instruction, all passes together: keeps programs short."""
+"""Maximum number of rows that enter the array in one instruction, over all passes; keeps programs short."""
 
 _SIDES = (1, 2, 3, 4, 5, 7, 8)
 
 
 def read_weights(builder: Builder) -> None:
-    """Queue tiles; take one first where the queue is full."""
+    """Queue tiles; if the queue is full, emit a multiplication instead."""
     config = builder.config
     if len(builder.checker.outstanding) == config.weight_queue_depth:
         multiply(builder)
@@ -26,7 +26,7 @@ def read_weights(builder: Builder) -> None:
 
 
 def multiply(builder: Builder) -> None:
-    """A MatrixMultiply or a Convolve with operands of any width."""
+    """Emit a MatrixMultiply or a Convolve with operands of any width."""
     if not builder.checker.outstanding and not builder.checker.tile_in_array:
         read_weights(builder)
     flags = _flags(builder)
@@ -96,7 +96,7 @@ def _set_plane(builder: Builder, room: int) -> dict[str, int]:
 
 
 def _offset(builder: Builder, length: int, outputs: int, stride: int) -> int:
-    """Where the first output reads: padding on either side or on both, all inside, or far away."""
+    """Position of the first output: with padding on either side or both, without padding, or far away."""
     field = format_named("Convolve").field("dy")
     kind = builder.rng.random()
     if kind < 0.5:

@@ -1,4 +1,4 @@
-"""Random ranges of a memory, biased towards those that overlapping hardware gets wrong."""
+"""Random ranges of a memory, biased towards errors of hardware that overlaps instructions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _REMEMBERED = 6
 
 
 class Ranges:
-    """Ranges of a memory's places: on, beside and across recent ones, at both ends, around few fixed places.
+    """Ranges of a memory: equal to, adjacent to or overlapping recent ones, at both ends, or near a few fixed places.
 
     Parameters
     ----------
     places
-        Size of the memory.
+        Number of rows or bytes in the memory.
     rng
-        Where the choices come from.
+        Generator for the choices.
     """
 
     def __init__(self, places: int, rng: np.random.Generator) -> None:
@@ -29,13 +29,13 @@ class Ranges:
         self._recent: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
 
     def choose(self, count: int, alignment: int = 1) -> int:
-        """The first of ``count`` places, a multiple of ``alignment``; remembers the range."""
+        """Draw a range of ``count`` places and remember it; returns its first place, a multiple of ``alignment``."""
         first = self.draw(count, alignment)
         self.remember(first, count)
         return first
 
     def draw(self, count: int, alignment: int = 1) -> int:
-        """The same, but it remembers nothing."""
+        """Like :meth:`choose`, but without remembering the range."""
         rng = self._rng
         last = self.places - count
         jitter = int(rng.integers(-3, 4)) * alignment
@@ -52,5 +52,5 @@ class Ranges:
         return min(max(first, 0), last) // alignment * alignment
 
     def remember(self, first: int, count: int) -> None:
-        """Take a range as one of the recent ones."""
+        """Add a range to the recent ones."""
         self._recent.append((first, count))

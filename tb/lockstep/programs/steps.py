@@ -1,4 +1,4 @@
-"""A case instruction by instruction, each in the state that it finds."""
+"""The instructions of a case, each with the state before it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Step", "steps"]
 
 @dataclass(frozen=True)
 class Step:
-    """An instruction that is executed, or faults.
+    """An instruction that is executed or faults.
 
     Attributes
     ----------
     state
-        The state before the instruction. It changes when the next step is asked for.
+        The state before the instruction. It is only valid until the next step.
     fault
         ``NONE`` if the instruction is legal.
     execution
-        Number of the call of ``execute``, see :meth:`Case.executions`.
+        Number of the call of ``execute``; see :meth:`Case.executions`.
     """
 
     instruction: Instruction
@@ -35,21 +35,21 @@ class Step:
 
     @cached_property
     def opcode(self) -> Opcode | None:
-        """``None`` for unknown ones."""
+        """The opcode; ``None`` if it is unknown."""
         return self.instruction.opcode
 
     @cached_property
     def values(self) -> dict[str, int]:
-        """The instruction's fields."""
+        """The fields of the instruction."""
         return self.instruction.values
 
     def register(self, register: Register) -> dict[str, int]:
-        """Fields of a configuration register before the instruction."""
+        """The fields of a configuration register before the instruction."""
         return self.state.register(register)
 
 
 def steps(case: Case) -> Iterator[Step]:
-    """Every instruction of a case but those that a fault drops."""
+    """Every instruction of a case except those that a fault drops."""
     state = case.checker()
     faulted = False
     execution = 0

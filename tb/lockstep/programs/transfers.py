@@ -11,7 +11,7 @@ __all__ = ["load_parameters", "load_table", "transfer"]
 
 
 def transfer(builder: Builder) -> None:
-    """Read or write host memory, with or without a stride."""
+    """Emit a read or write of host memory, with or without a stride."""
     name = ("Read_Host_Memory", "Write_Host_Memory")[builder.between(0, 1)]
     stride = size = builder.config.size
     rows = builder.count(builder.config.unified_buffer_rows)
@@ -35,16 +35,16 @@ def _set_stride(builder: Builder) -> None:
 
 
 def load_parameters(builder: Builder, first: int | None = None, kind: str | None = None) -> None:
-    """Mostly bring prepared sets from host memory first; sometimes load whatever lies in the unified buffer.
+    """Emit a load of parameters, usually after reading prepared sets from host memory.
 
     Parameters
     ----------
     builder
-        Collects the instructions.
+        Gets the instructions.
     first
-        The first set; by default any.
+        The first set; random by default.
     kind
-        One of ``PARAMETER_KINDS``, which the first set is then; by default any.
+        One of ``PARAMETER_KINDS`` for the first set; random by default.
     """
     config = builder.config
     if first is None:
@@ -66,7 +66,7 @@ def load_parameters(builder: Builder, first: int | None = None, kind: str | None
 
 
 def load_table(builder: Builder) -> None:
-    """The same for the table; nothing where there is none, or the unified buffer is too small for one."""
+    """Emit a load of a table, likewise; does nothing if the profile has no table or the unified buffer is too small."""
     config = builder.config
     rows = table_rows(config.size)
     if rows > config.unified_buffer_rows or not builder.has_register(Register.LOAD_TABLE):

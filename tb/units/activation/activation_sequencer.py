@@ -1,4 +1,4 @@
-"""Activation sequencer: passes become beats as soon as everything is there, and never before."""
+"""Activation sequencer: passes become beats as soon as all inputs are available, and never before."""
 
 import random
 
@@ -16,7 +16,7 @@ WALKS = 50
 
 
 class Beats(Agent):
-    """What leaves, cycle by cycle, while results are written in any time; no more of them than there is room for."""
+    """Records the beats, and writes results after random times; checks that there is room for all results in flight."""
 
     def __init__(self, bench, idle):
         self.bench, self.idle = bench, idle
@@ -45,7 +45,7 @@ def random_format(rng):
 
 
 def random_walk(rng):
-    """A walk's sequence and passes, as dictionaries."""
+    """Sequence and passes of a random walk, as dictionaries."""
     sequence = {
         "parameters": int(rng.integers(0, CONFIG.parameter_sets)),
         "maximum": int(rng.integers(2)),
@@ -130,7 +130,7 @@ async def passes_become_beats(dut, idle, backpressure):
     for beat, want in zip(beats.seen, expected, strict=True):
         got = {name: getattr(beat, name) for name in want}
         assert got | {"format": vars(beat.format)} == want
-    # A row is read in the cycle of its first beat, and the beats of a pass follow each other.
+    # A row is read in the cycle of its first beat, and the beats of a pass are consecutive.
     assert reads.received == rows
     assert reads.times == [beats.cycles[start] for start in starts]
     for place in range(0, len(expected), CONFIG.column_groups):

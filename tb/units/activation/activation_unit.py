@@ -1,4 +1,4 @@
-"""Activation unit: rows become rows as the numerics say, in every mode, in order and without gaps."""
+"""Activation unit: results equal those of the numerics, in every mode, in order and without gaps."""
 
 import random
 
@@ -22,13 +22,13 @@ COMMANDS = 60
 COPIES = 6
 
 _QUEUED, _STEPS = 4, 6
-"""Cycles of a command at its port: until it is queued, and all."""
+"""Cycle in which a command at its port is queued, and number of cycles that it takes in total."""
 
 _EARLY = sum(
     (1 << field.width) - 1 << field.offset
     for field in (activation_command(CONFIG)[name] for name in ("operand_scale", "output", "output_format", "table"))
 )
-"""Those of its bits that are there a cycle before the others."""
+"""Bits of a command that are valid one cycle before the others."""
 
 
 class AccumulatorRows(Agent):
@@ -55,7 +55,7 @@ class AccumulatorRows(Agent):
 
 
 class Results(RowWriter):
-    """Rows that are written, with their content."""
+    """Records the rows that are written, with their contents."""
 
     def __init__(self, bench, rows, stall):
         self.content = []
@@ -67,7 +67,7 @@ class Results(RowWriter):
 
 
 class Issue(Agent):
-    """Queues work and lets it start in order, as the dispatcher does: nothing that has to wait for older work."""
+    """Queues and starts commands in order, like the dispatcher; none starts before older ones that it waits for."""
 
     def __init__(self, bench, work, idle, waits):
         self.work, self.idle, self.waits = work, idle, waits
@@ -78,7 +78,7 @@ class Issue(Agent):
         bench.add(self)
 
     def drive(self):
-        """A command is queued in the fourth of six cycles; it may start two cycles later."""
+        """Queue a command in the fourth of six cycles; it may start two cycles later."""
         if self.sent < self.queued - (self.step == _QUEUED) and all(
             not self.waits(self.work[self.sent], older) for older in self.work[self.finished : self.sent]
         ):
@@ -101,7 +101,7 @@ class Issue(Agent):
 
 
 def reads(item, older):
-    """Whether an item reads rows that an older one writes."""
+    """Whether an instruction reads rows that an older one writes."""
     written = range(older.unified_buffer, older.unified_buffer + older.output_rows)
     return any(max(read.start, written.start) < min(read.stop, written.stop) for read in item.unified_buffer_reads)
 
@@ -114,7 +114,7 @@ def make_accumulators(rng):
 
 
 def make_rows(rng):
-    """Parameter sets, which are as good as any other elements."""
+    """Valid parameter sets, which also serve as elements."""
     sets = -(-CONFIG.unified_buffer_rows // PARAMETER_ROWS)
     shape = (sets, CONFIG.size)
     ordinary = rng.random(sets) < 0.8
@@ -126,7 +126,7 @@ def make_rows(rng):
 
 
 def first_loads():
-    """Loads that fill all memories, which keep their contents from test to test."""
+    """Loads that initialize parameters and table, since these keep their contents from test to test."""
     return [Load(0, 0, CONFIG.parameter_sets), Load(0)]
 
 
@@ -167,13 +167,13 @@ async def rows_are_activated(dut, idle, backpressure):
     operand=[isa.Operand.NONE, isa.Operand.ADD, isa.Operand.MULTIPLY],
 )
 async def rows_follow_without_a_gap(dut, source, operand):
-    """Passes of S/L cycles, instruction after instruction; but no more than a row of the unified buffer per cycle."""
+    """Instructions take S/L cycles per pass without gaps, or one cycle per unified buffer row if that takes longer."""
     bench = await Bench.start(dut, "activation_unit")
     rng = random_generator()
     AccumulatorRows(bench, make_accumulators(rng), 0.0)
     RowReader(bench, "rows", make_rows(rng), UnifiedBuffer.read_latency, 0.0)
     results = Results(bench, np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8), 0.0)
-    # Results of several rows, so that as few as two commands fill the unit.
+    # Results have several rows, so that two commands are enough to fill the unit.
     output_format = isa.OutputFormat.WORD if operand is isa.Operand.ADD else isa.OutputFormat.INT32
     rows = min(16, CONFIG.accumulator_rows)
     item = Activation(

@@ -1,4 +1,4 @@
-"""Element fetcher: every step becomes its passes, with the right rows, in order and ahead of their use."""
+"""Element fetcher: every step becomes its passes, with the right rows, in order and fetched ahead of their use."""
 
 import cocotb
 import numpy as np
@@ -34,7 +34,7 @@ def fetch(item):
 
 
 def random_steps(item, rng):
-    """Steps of a walk; which positions a window really has is the walker's business."""
+    """Random steps of a walk; realistic window positions are left to the test of the walker."""
     positions = int(rng.integers(1, 6))
     count = CONFIG.unified_buffer_rows if item.from_unified_buffer else CONFIG.accumulator_rows
     steps = []
@@ -57,7 +57,7 @@ def random_steps(item, rng):
 
 
 def expected_passes(item, steps, rows):
-    """Each pass as a dictionary of what matters."""
+    """Each pass as a dictionary of the fields that matter."""
     passes = []
     for step in steps:
         has_operand = step["ends"] and item.operand != isa.Operand.NONE
@@ -96,14 +96,14 @@ def element(format, place, rows):
 
 
 class Passes:
-    """Passes taken, as dictionaries with their rows.
+    """Records accepted passes, as dictionaries with their rows.
 
     Attributes
     ----------
     received
-        They.
+        The passes.
     takes
-        Whether any is taken.
+        Whether passes are accepted.
     """
 
     def __init__(self, bench, backpressure=0.0):
@@ -140,14 +140,14 @@ async def steps_become_passes(dut, idle, backpressure):
     assert len(passes.received) == len(expected)
     for got, want in zip(passes.received, expected, strict=True):
         assert {name: got[name] for name in want} == want
-    # Only rows that are needed are read.
+    # No other rows are read.
     assert len(reader.requests.received) == sum(("low" in want) + ("high" in want) for want in expected)
 
 
 @cocotb.test()
 @cocotb.parametrize(wide=[False, True], from_unified_buffer=[False, True])
 async def passes_follow_without_a_gap(dut, wide, from_unified_buffer):
-    """A row of the unified buffer in every cycle, or a pass in every cycle where none is needed."""
+    """One unified buffer row per cycle, or one pass per cycle if it needs no row."""
     bench = await Bench.start(dut, "element_fetcher")
     rows = np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
     commands, steps = bench.source("commands"), bench.source("steps")
@@ -168,7 +168,7 @@ async def passes_follow_without_a_gap(dut, wide, from_unified_buffer):
 
 @cocotb.test()
 async def rows_are_read_ahead(dut):
-    """Passes that nobody takes do not keep the rows of later ones waiting, up to as many as there is room for."""
+    """Passes that are not accepted do not delay reading the rows of later ones, as long as there is room."""
     bench = await Bench.start(dut, "element_fetcher")
     rng = random_generator()
     rows = rng.integers(0, 256, (CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
@@ -181,7 +181,7 @@ async def rows_are_read_ahead(dut):
     places = list(range(0, 2 * 30, 2))
     steps.send(*(pack(_STEP, {"address": place, "inside": 1, "last": int(place == places[-1])}) for place in places))
     await bench.steps(60)
-    # One more is offered.
+    # One more pass is at the output.
     assert reader.requests.received == list(range(2 * (ElementFetcher.passes_ahead(CONFIG) + 1)))
     passes.takes = True
     await bench.until(lambda: len(passes.received) == len(places))

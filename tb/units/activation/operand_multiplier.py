@@ -1,4 +1,4 @@
-"""Element multiplier: products wrap to 32 bits."""
+"""Operand multiplier: products wrap to 32 bits."""
 
 import cocotb
 import numpy as np

@@ -1,4 +1,4 @@
-"""Parameter memory: bytes in, biases and scales out."""
+"""Parameter memory: bytes are written, biases and scales are read."""
 
 import cocotb
 import numpy as np
@@ -24,7 +24,7 @@ async def bytes_become_parameters(dut):
     idle = [0] * len(writes)
     await bench.play({"write": writes, "bias_address": idle, "scale_address": idle}, [])
     bias_reads, scale_reads = rng.integers(0, depth, (2, READS))
-    # Writes that are not enabled change nothing.
+    # Writes without `enable` change nothing.
     disabled = [
         pack(layout, {"address": int(rng.integers(0, depth)), "byte": int(rng.integers(0, 8))}) for _ in range(READS)
     ]

@@ -1,4 +1,4 @@
-"""Pooler: windows of columns that come in turn become maxima and sums."""
+"""Pooler: interleaved windows of several columns become maxima and sums."""
 
 import cocotb
 import numpy as np
@@ -13,7 +13,7 @@ _EDGES = np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**30, -(2**30)], np.int32)
 
 
 def random_window(rng):
-    """Values (positions, columns), ordinary ones and those of the largest magnitude."""
+    """Values (positions, columns): random ones and those of the largest magnitudes."""
     shape = (int(rng.choice([1, 1, 2, rng.integers(1, 10)])), CONFIG.column_groups)
     values = rng.integers(-(2**31), 2**31, shape, np.int64).astype(np.int32)
     return np.where(rng.random(shape) < 0.3, rng.choice(_EDGES, shape), values).astype(np.int32)
@@ -47,7 +47,7 @@ async def windows_are_pooled(dut, form, idle):
                 pause()
                 first = PoolOperation.FIRST if position == 0 else operation
                 drive(1, first, int(window[position, group]), int(pooled[group]))
-        # What was pooled stays, and may be seen again.
+        # The result is kept and can be read again.
         for group in list(range(groups)) * int(rng.integers(0, 3)):
             pause()
             drive(1, PoolOperation.HOLD, int(rng.choice(_EDGES)), int(pooled[group]))

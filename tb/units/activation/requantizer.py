@@ -1,4 +1,4 @@
-"""Requantizer against the numerics: random values, the corners of float32, and sums next to ties."""
+"""Requantizer against the numerics: random values, corner cases of float32, and sums next to ties."""
 
 import cocotb
 import numpy as np
@@ -14,7 +14,7 @@ PASSES = 3000 // CONFIG.column_groups
 
 
 def tie_completing(totals, scales, rng):
-    """Totals and scales for second operands that bring most sums to a tie, or one step away from it."""
+    """Totals and scales of second operands that move most sums to a tie, or one step away from it."""
     fixed = fixed_point(totals, scales)
     half = 1 << (FRACTION_BITS - 1)
     step = rng.integers(-1, 2, len(totals))
@@ -28,7 +28,7 @@ async def every_value_is_exact(dut, form, adds):
     bench = await Bench.start(dut, form)
     rng = random_generator()
     groups = CONFIG.column_groups
-    # Two passes for each result; of one that is not added, only the second one counts.
+    # Two passes for each result. If they are not added, only the second one counts.
     is_sum = np.repeat(rng.random(PASSES) < adds, groups)
     count = len(is_sum)
     first, first_scale = random_totals(rng, count), random_scales(rng, count)
@@ -48,7 +48,7 @@ async def every_value_is_exact(dut, form, adds):
     }
 
     def passes(before, after):
-        """The values of both passes in turn, S/L of each."""
+        """Interleave the values of both passes, S/L at a time."""
         return np.stack([np.asarray(values).reshape(PASSES, groups) for values in (before, after)], axis=1).reshape(-1)
 
     def delayed(values, cycles):
@@ -91,7 +91,7 @@ async def every_value_is_exact(dut, form, adds):
 
 @cocotb.test()
 async def pauses_keep_the_first_operand(dut):
-    """Only totals that are there replace what the next addition adds to."""
+    """Only enabled totals replace the first operand of the next addition."""
     bench = await Bench.start(dut, "requantizer")
     rng = random_generator()
     groups = CONFIG.column_groups

@@ -14,7 +14,7 @@ WALKS = 60
 
 
 class Lanes(Agent):
-    """Bytes of rows, a group after the other, while there is room for their row; pauses between any two beats."""
+    """Drives the bytes of rows group by group, once there is room for the row; with random pauses between beats."""
 
     def __init__(self, bench, walks, idle, rng):
         self.bench, self.idle, self.rng = bench, idle, rng
@@ -61,7 +61,7 @@ async def rows_are_written(dut, idle, backpressure):
         addresses.send(first)
         expected += [(first + index, row.tobytes()) for index, row in enumerate(rows)]
     ends = np.cumsum([len(rows) for rows in walks])
-    # The address of a walk is there when its first byte comes.
+    # The address of a walk must arrive before its first byte.
     await bench.steps(2)
     lanes = Lanes(bench, walks, idle, rng)
     memory = np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)

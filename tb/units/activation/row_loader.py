@@ -1,4 +1,4 @@
-"""Row loader: every byte of the rows goes to its place in the parameter memory or in the table."""
+"""Row loader: every byte of the rows is written to the right place in the parameter memory or the table."""
 
 import cocotb
 import numpy as np
@@ -16,7 +16,7 @@ LOADS = 16
 
 
 class Memories(Agent):
-    """The parameter memory, by set, column and byte, and the table."""
+    """Models of the parameter memory (set, column, byte) and the table."""
 
     def __init__(self, bench):
         self.parameters_port, self.table_port = bench.port("parameters"), bench.port("table")

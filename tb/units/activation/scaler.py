@@ -1,4 +1,4 @@
-"""Scaler against ``numerics.fixed_point``: random values and the corners of float32."""
+"""Scaler against ``numerics.fixed_point``: random values and corner cases of float32."""
 
 import cocotb
 import numpy as np
@@ -13,7 +13,7 @@ CYCLES = 4000
 
 
 def corners():
-    """Products at the limits of fixed point: every exponent around 2**-14 and 2**18, with mantissas that truncate."""
+    """Products at the limits of fixed point: exponents around 2**-14 and 2**18, with products that are truncated."""
     totals, scales = [], []
     for mantissa in (1.0, 1.5, 2.0 - 2.0**-23, 1.0 + 2.0**-23):
         for exponent in (*range(-18, -10), *range(14, 22)):
@@ -45,5 +45,5 @@ async def every_product_is_exact(dut, form):
     expected = Scaler.compute(totals, bits.view(np.float32))[: len(got)]
     wrong = np.flatnonzero(got != expected)
     assert wrong.size == 0, [(totals[i], bits[i], got[i], expected[i]) for i in wrong[:3]]
-    # The corners reach both ends.
+    # The corner cases reach both limits.
     assert {0, REQUANTIZED_LIMIT << FRACTION_BITS, 1 << (FRACTION_BITS - 14)} <= set(expected.tolist())

@@ -1,4 +1,4 @@
-"""Table memory: words in, bytes out."""
+"""Table memory: words are written, bytes are read."""
 
 import cocotb
 import numpy as np
@@ -16,7 +16,7 @@ async def entries_are_looked_up(dut):
     bench = await Bench.start(dut, "table_memory")
     rng = random_generator()
     word, layout = table_word_bytes(CONFIG), table_write_layout(CONFIG)
-    # After power-on: no test of this unit has run before.
+    # Contents after power-on; no test of this unit has run before.
     await read_all(bench, rng, np.zeros(TABLE_BYTES, np.uint8), [0] * READS)
     table = rng.integers(0, 256, TABLE_BYTES)
     writes = [
@@ -34,7 +34,7 @@ async def entries_are_looked_up(dut):
 
 
 async def read_all(bench, rng, table, writes):
-    """Every entry, in any order, while other ports show ``writes``."""
+    """Check every entry in random order, with ``writes`` at the write port."""
     indices = np.concatenate([rng.permutation(TABLE_BYTES), rng.integers(0, TABLE_BYTES, READS - TABLE_BYTES)])
     seen = await bench.play({"write": writes, "index": indices.tolist()}, ["value"])
     latency = TableMemory.read_latency

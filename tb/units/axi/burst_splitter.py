@@ -1,4 +1,4 @@
-"""Burst splitter: the bursts of every request are those of its model, and AXI allows them."""
+"""Burst splitter: the bursts of every request equal those of the model, and are legal in AXI."""
 
 import random
 
@@ -15,7 +15,7 @@ REQUESTS = 60
 
 
 def random_request(data_bytes: int) -> tuple[int, int]:
-    """Address and beats; many begin or end at a boundary."""
+    """Address and beats of a request; many begin or end at a boundary."""
     top = 1 << AXI_ADDRESS_WIDTH
     address = random.randrange(0, top, random.choice([data_bytes, 1024, PAGE_BYTES]))
     beats = random.choice([1, 2, random.randrange(1, 20), random.randrange(1, 900), BURST_BEATS, 2 * BURST_BEATS])
@@ -24,7 +24,7 @@ def random_request(data_bytes: int) -> tuple[int, int]:
 
 
 def request(address: int, beats: int) -> int:
-    """The payload."""
+    """The payload of a request."""
     return pack(burst_layout(AXI_ADDRESS_WIDTH), {"address": address, "beats": beats})
 
 
@@ -55,7 +55,7 @@ async def bursts_of_requests(dut, data_bytes, idle, backpressure):
 
 @cocotb.test()
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
-async def flush_forgets_the_rest(dut, data_bytes):
+async def flush_discards_the_rest(dut, data_bytes):
     bench = await Bench.start(dut, f"burst_splitter_{data_bytes}")
     bench.port("flush").value = 0
     bench.port("offset").value = 0
@@ -67,7 +67,7 @@ async def flush_forgets_the_rest(dut, data_bytes):
     await bench.steps(3)
     bench.port("flush").value = 1
     await bench.steps(3)
-    allowed += 5  # the one that is offered, but none after it
+    allowed += 5  # only the one that is already offered may follow
     await bench.steps(5)
     assert len(bursts.received) == 4
     assert requests.is_empty

@@ -1,4 +1,4 @@
-"""AXI4-Lite subordinate: each access once, in the order of its kind, answered with what was asked."""
+"""AXI4-Lite subordinate: each access is made once, in the order of its kind, and answered with its result."""
 
 import random
 
@@ -54,6 +54,6 @@ async def accesses(dut, idle, backpressure):
     assert [unpack(_CHANNELS["b"], payload).resp for payload in b.received] == replies
     beats = [unpack(_CHANNELS["r"], payload) for payload in r.received]
     assert [(beat.data, beat.resp) for beat in beats] == [(value, OKAY) for value in answers]
-    # Neither kind waits until the other has ended.
+    # Neither kind of access has to wait until all of the other kind are done.
     kinds = [access.write for access in got[: ACCESSES // 2]]
     assert 0.2 < sum(kinds) / len(kinds) < 0.8

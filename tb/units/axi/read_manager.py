@@ -1,4 +1,4 @@
-"""Read manager: every client gets the beats of its own requests, in order, whatever the bus does."""
+"""Read manager: every client gets the beats of its own requests, in order, with any timing of the bus."""
 
 import random
 from collections import Counter
@@ -20,7 +20,7 @@ _TOP = 1 << AXI_ADDRESS_WIDTH
 
 
 class Client:
-    """One client: its requests, and the data that must come. Requests without an offset are whole bursts."""
+    """A client: its requests and the expected data. A client without an offset requests whole bursts."""
 
     def __init__(self, bench, name, memory, data_bytes, offset, idle, backpressure) -> None:
         self._is_whole = offset is None
@@ -51,7 +51,7 @@ class Client:
 
     @property
     def is_served(self) -> bool:
-        """Whether all data has come."""
+        """Whether all data has arrived."""
         return self.requests.is_empty and len(self.data.received) >= len(self.expected)
 
 
@@ -72,7 +72,7 @@ async def start(dut, data_bytes, idle, backpressure, latency=1):
 @cocotb.test()
 @STALLS
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
-async def everyone_gets_their_own(dut, data_bytes, idle, backpressure):
+async def clients_get_their_own_data(dut, data_bytes, idle, backpressure):
     bench, channels, clients = await start(dut, data_bytes, idle, backpressure)
     channels.error_probability = 0.2
     errors = bench.sink("errors")
@@ -85,15 +85,15 @@ async def everyone_gets_their_own(dut, data_bytes, idle, backpressure):
         assert client.data.received == client.expected
     assert channels.is_idle
     assert int(bench.port("idle").value)
-    told = [unpack(read_error_layout(AXI_ADDRESS_WIDTH, len(AXI_CLIENTS)), payload) for payload in errors.received]
-    assert [(error.addr, error.resp) for error in told] == channels.errors
-    assert Counter(error.client for error in told).keys() <= {0, 1}
+    reported = [unpack(read_error_layout(AXI_ADDRESS_WIDTH, len(AXI_CLIENTS)), payload) for payload in errors.received]
+    assert [(error.addr, error.resp) for error in reported] == channels.errors
+    assert Counter(error.client for error in reported).keys() <= {0, 1}
 
 
 @cocotb.test()
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
-async def the_first_client_does_not_wait_long(dut, data_bytes):
-    """Behind a request of any length, another client waits for the beats on their way only."""
+async def another_client_does_not_wait_long(dut, data_bytes):
+    """However long a request is, another client waits only for the beats already requested from the bus."""
     bench, _, (first, second) = await start(dut, data_bytes, 0.0, 0.0)
     second.ask(0, 3000 if data_bytes < 64 else 2000)
     await bench.steps(50)
@@ -108,7 +108,7 @@ async def the_first_client_does_not_wait_long(dut, data_bytes):
 @cocotb.test()
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
 async def sequential_reads_fill_the_bus(dut, data_bytes):
-    """95 % of a beat per cycle from a memory of 100 cycles of latency."""
+    """At least 95 % of a beat per cycle, from a memory with a latency of 100 cycles."""
     bench, _, (_, client) = await start(dut, data_bytes, 0.0, 0.0, LATENCY)
     beats = 4000 if data_bytes < 64 else 2000
     client.ask(0, beats)
@@ -123,7 +123,7 @@ async def sequential_reads_fill_the_bus(dut, data_bytes):
 @STALLS
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
 async def flush(dut, data_bytes, idle, backpressure):
-    """What is on its way when flushed is dropped, and what comes after it is right."""
+    """Data in flight at a flush is dropped, and later requests are served correctly."""
     bench, channels, clients = await start(dut, data_bytes, idle, backpressure, 5)
     for _ in range(3):
         for client in clients:

@@ -1,4 +1,4 @@
-"""Write manager: the bytes arrive that the strobes select, no others, and every request is answered."""
+"""Write manager: exactly the bytes selected by the strobes are written, and every request is answered."""
 
 import random
 
@@ -19,7 +19,7 @@ _TOP = 1 << AXI_ADDRESS_WIDTH
 
 
 class Writer:
-    """What writes, and what must come of it."""
+    """The unit's client, and the expected contents of the memory."""
 
     def __init__(self, bench, data_bytes, memory, offset, idle, backpressure) -> None:
         bench.port("offset").value = offset
@@ -31,7 +31,7 @@ class Writer:
         self.done = bench.sink("port__done", backpressure)
 
     def write(self, first: int, beats: int) -> None:
-        """Write random bytes from ``first`` on; first and last beat in part, some others as well."""
+        """Write random bytes from ``first`` on; about a third of the beats have random strobes."""
         size = self._data_bytes
         address = (first - self._offset) % _TOP
         self.requests.send(pack(burst_layout(AXI_ADDRESS_WIDTH), {"address": address, "beats": beats}))
@@ -48,7 +48,7 @@ class Writer:
         self.sent += 1
 
     def write_anything(self) -> None:
-        """Write somewhere."""
+        """Write random beats at a random address."""
         first = random.randrange(0, _TOP, self._data_bytes)
         beats = random.choice([1, 2, random.randrange(1, 40), random.randrange(1, 500)])
         self.write(first, min(beats, (_TOP - first) // self._data_bytes))
@@ -79,14 +79,14 @@ async def bytes_arrive(dut, data_bytes, idle, backpressure):
     assert channels.is_idle
     assert int(bench.port("idle").value)
     assert len(writer.done.received) == REQUESTS
-    told = [unpack(write_error_layout(AXI_ADDRESS_WIDTH), payload) for payload in errors.received]
-    assert [(error.addr, error.resp) for error in told] == channels.errors
+    reported = [unpack(write_error_layout(AXI_ADDRESS_WIDTH), payload) for payload in errors.received]
+    assert [(error.addr, error.resp) for error in reported] == channels.errors
 
 
 @cocotb.test()
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
 async def data_does_not_wait_for_addresses(dut, data_bytes):
-    """A bus that takes no address before it has seen data, and one that takes no data before an address."""
+    """A bus may accept addresses only after data, or data only after addresses."""
     bench, channels, writer = await start(dut, data_bytes, 0.0, 0.0)
     beats, addresses = channels.beats, channels.addresses
     writer.write(0, 700)
@@ -103,7 +103,7 @@ async def data_does_not_wait_for_addresses(dut, data_bytes):
 @cocotb.test()
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
 async def sequential_writes_fill_the_bus(dut, data_bytes):
-    """95 % of a beat per cycle into a memory of 100 cycles of latency."""
+    """At least 95 % of a beat per cycle, to a memory with a latency of 100 cycles."""
     bench, channels, writer = await start(dut, data_bytes, 0.0, 0.0, LATENCY)
     beats = 4000 if data_bytes < 64 else 2000
     writer.write(0, beats)
@@ -118,7 +118,7 @@ async def sequential_writes_fill_the_bus(dut, data_bytes):
 @STALLS
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
 async def flush(dut, data_bytes, idle, backpressure):
-    """Bursts on their way end without writing anything more, and what comes after that is right."""
+    """Bursts in flight at a flush end without writing further bytes, and later requests are written correctly."""
     bench, channels, writer = await start(dut, data_bytes, idle, backpressure, 5)
     for _ in range(3):
         for _ in range(3):
@@ -132,7 +132,7 @@ async def flush(dut, data_bytes, idle, backpressure):
         await bench.steps(3)
         await bench.until(lambda: int(bench.port("idle").value) == 1)
         assert channels.is_idle
-        # Two beats may have been queued before.
+        # Two beats may have been queued before the flush.
         rest = [unpack(write_beat_layout(data_bytes), payload) for payload in channels.beats.received[first + 2 :]]
         assert all(beat.strobe == 0 for beat in rest)
         bench.port("flush").value = 0

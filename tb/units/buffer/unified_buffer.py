@@ -1,4 +1,4 @@
-"""Unified buffer: arbitration never loses or reorders a row, and latency and priority are as promised."""
+"""Unified buffer: arbitration never loses or reorders a row, and latency and priority are as documented."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ LATENCIES = {
     "unified_buffer_small": UnifiedBuffer.small_read_latency,
     "unified_buffer_small_ice40": UnifiedBuffer.small_read_latency,
 }
-"""Of each unit under test."""
+"""Read latency of each unit under test."""
 
 
 def write_payload(address, row):
@@ -31,9 +31,10 @@ def write_payload(address, row):
 @STALLS
 @cocotb.parametrize(unit=list(LATENCIES))
 async def every_row_comes_back(dut, idle, backpressure, unit):
-    """``backpressure``: how rare reads are; the unified buffer's own consumers never wait.
+    """Here ``backpressure`` is the probability that a reader pauses, since responses are always accepted.
 
-    Where memories have one port, no row is read in a cycle in which it is written: any of both is right.
+    If a row is read in the cycle in which it is written, the old and the new content are both accepted. (Memories with
+    one port avoid this case.)
     """
     bench = await Bench.start(dut, unit)
     rng = random_generator()
@@ -70,8 +71,8 @@ async def every_row_comes_back(dut, idle, backpressure, unit):
 
 
 @cocotb.test()
-async def the_first_never_waits_and_streams_share(dut):
-    """Two streams of consecutive rows: the second one loses a cycle at most, if there are banks to share."""
+async def the_first_reader_never_waits_and_streams_share_banks(dut):
+    """Two streams of consecutive rows: the second one loses at most one cycle if there is more than one bank."""
     bench = await Bench.start(dut, "unified_buffer")
     length = CONFIG.unified_buffer_rows // 2
     first, second = bench.source("read_matrix__request"), bench.source("read_host__request")

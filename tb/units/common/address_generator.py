@@ -57,7 +57,7 @@ async def walks_over_planes_and_ranges(dut, unit, idle, backpressure):
 
 @cocotb.test()
 @UNITS
-async def the_first_position_comes_two_cycles_later(dut, unit):
+async def the_first_position_comes_after_the_latency(dut, unit):
     bench = await Bench.start(dut, unit)
     rng = random_generator()
     layout = LAYOUTS[unit]
@@ -78,7 +78,7 @@ async def the_first_position_comes_two_cycles_later(dut, unit):
 @cocotb.test()
 @cocotb.parametrize(unit=list(FAR_WALKS), start=[0, -(1 << 16), (1 << 16) - 1])
 async def outputs_far_beyond_the_plane_stay_outside(dut, unit, start):
-    """However many there are, in both directions: positions do not wrap."""
+    """Positions do not wrap around, however many outputs there are in either direction."""
     bench = await Bench.start(dut, unit)
     layout = FAR_WALKS[unit]
     source, steps = bench.source("walks"), bench.sink("steps")

@@ -1,4 +1,4 @@
-"""Registers in streams: everything comes out in order, as fast as promised if both sides allow it."""
+"""Stream registers: payloads come out in order, at the documented rate if neither side stalls."""
 
 import cocotb
 
@@ -7,7 +7,7 @@ from tb.bench import STALLS, Bench, random_generator
 COUNT = 200
 
 CYCLES = {"register_slice": 1, "stream_register": 1, "register_slice_half": 2}
-"""For a payload."""
+"""Cycles per payload."""
 
 PLACES = {"register_slice": 2, "stream_register": 1, "register_slice_half": 1}
 

@@ -1,4 +1,4 @@
-"""Skew: lane i comes i cycles later."""
+"""Skew: lane i is delayed by i cycles."""
 
 import cocotb
 import numpy as np

@@ -1,4 +1,4 @@
-"""Stream FIFO: everything comes out in order, and the level tells how much is held."""
+"""Stream FIFO: payloads come out in order, and the level is the number of payloads held."""
 
 import cocotb
 
@@ -18,7 +18,7 @@ async def order_and_level(dut, depth, idle, backpressure):
     level = bench.port("level")
     source.send(*payloads)
     while len(sink.received) < COUNT:
-        held = len(source.sent) - len(sink.received)  # up to the edge before
+        held = len(source.sent) - len(sink.received)  # before this cycle
         await bench.step()
         assert int(level.value) == held <= depth
         assert bench.cycle < 20 * COUNT

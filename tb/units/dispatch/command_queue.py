@@ -1,4 +1,4 @@
-"""Command queue: what is pushed comes out in order, whatever stands at its input between pushes."""
+"""Command queue: commands come out in order, whatever is at its input between pushes."""
 
 import random
 
@@ -11,7 +11,7 @@ WIDTH = 8
 
 
 class Taker(Agent):
-    """Takes the oldest command, two cycles after its push or later."""
+    """Takes the oldest command, at the earliest two cycles after its push."""
 
     def __init__(self, bench, backpressure):
         self._bench, self._backpressure = bench, backpressure
@@ -33,7 +33,7 @@ class Taker(Agent):
 
 @cocotb.test()
 @cocotb.parametrize(backpressure=[0.0, 0.5, 0.95])
-async def keeps_what_is_pushed(dut, backpressure):
+async def commands_keep_their_order(dut, backpressure):
     bench = await Bench.start(dut, "command_queue")
     command, push = bench.port("command"), bench.port("push")
     push.value = 0

@@ -1,4 +1,4 @@
-"""Command queues: every command reaches its unit, in order, and not before what it has to wait for has finished."""
+"""Command queues: commands reach their unit in order, and only after older ones that they conflict with finished."""
 
 import random
 
@@ -35,7 +35,7 @@ async def order_and_hazards(dut, stall):
         name = PORTS[access.unit]
         payload = random.getrandbits(len(ports[name]))
         ports["unit"].value = access.unit.value
-        # Of what it touches, single bits come with the unit.
+        # The single-bit members of the access come together with the unit.
         ports["access"].value = access.payload & SINGLE_BITS
         await bench.step()
         ports["access"].value = access.payload
@@ -43,7 +43,7 @@ async def order_and_hazards(dut, stall):
         ports["compare"].value = 1
         await bench.step()
         ports["compare"].value = 0
-        # Once `full` falls, nothing but the next push makes it rise. It is used two cycles later.
+        # Once `full` falls, only the next push can make it rise again. It is used two cycles later.
         while int(full.value) >> access.unit.value & 1:
             waited += 1
             await bench.step()

@@ -1,4 +1,4 @@
-"""Dispatcher: random programs become the commands, events and faults that the instruction set says."""
+"""Dispatcher: random programs become the commands, events and faults that the instruction set specifies."""
 
 import random
 from dataclasses import dataclass, field
@@ -40,18 +40,18 @@ _ALTERNATE = (Opcode.READ_HOST_MEMORY_ALTERNATE, Opcode.WRITE_HOST_MEMORY_ALTERN
 
 @dataclass
 class Expected:
-    """What comes out of a case."""
+    """Expected outputs for a case."""
 
     commands: dict = field(default_factory=lambda: {unit: [] for unit in QueuedUnit})
     accesses: list = field(default_factory=list)
     weights: list = field(default_factory=list)
     events: list = field(default_factory=list)
-    finished: list = field(default_factory=list)  # commands before each event, which must have finished
+    finished: list = field(default_factory=list)  # number of commands that must have finished before each event
     retired_other: int = 0
 
 
 def command_of(instruction, checker):
-    """The fields of the command of an instruction that goes to a unit with a queue, as far as they mean something."""
+    """The meaningful fields of the command of an instruction, which must be for a unit with a queue."""
     opcode, values = instruction.format.opcode, instruction.values
     if opcode in (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE):
         return multiplication(opcode, values, checker)
@@ -74,7 +74,7 @@ def command_of(instruction, checker):
 
 
 def multiplication(opcode, values, checker):
-    """A MatrixMultiply or a Convolve."""
+    """The command of a MatrixMultiply or a Convolve."""
     flags = {name: values[name] for name in ("accumulate", "next_tile", "wide_weights")}
     wide = values["wide_input"]
     if opcode is Opcode.MATRIX_MULTIPLY:
@@ -90,7 +90,7 @@ def multiplication(opcode, values, checker):
 
 
 def plane_walk(address, wide, strides, plane, address_width):
-    """What a walk over a plane has, whatever its outputs; ``address`` is (first row, y, x)."""
+    """Fields of a walk over a plane that do not depend on its outputs; ``address`` is (first row, y, x)."""
     first, y, x = address
     return {
         "address": (first + ((y * plane["width"] + x) << wide)) % (1 << address_width),
@@ -107,7 +107,7 @@ def plane_walk(address, wide, strides, plane, address_width):
 
 
 def activation(values, checker):
-    """An Activate; the second operand's fields only if there is one."""
+    """The command of an Activate; the second operand's fields only if there is one."""
     names = ("unified_buffer", "from_unified_buffer", "pooling", "operand", "parameters", "table")
     command = {name: values[name] for name in names}
     source, second = checker.register(Register.SOURCE_FORMAT), checker.register(Register.OPERAND_FORMAT)
@@ -154,7 +154,7 @@ _LAYOUTS = {
 
 
 def assert_equal(layout, payload, command, path):
-    """Every field of ``command`` has its value in the payload."""
+    """Check that the payload has every field of ``command`` with the same value."""
 
     def compare(got, expected, path):
         for name, value in expected.items():
@@ -167,7 +167,7 @@ def assert_equal(layout, payload, command, path):
 
 
 def expect(case):
-    """Follow a case instruction by instruction."""
+    """Determine the expected outputs of a case, one instruction after the other."""
     expected, index, dropping = Expected(), 0, False
     checker = case.checker()
     for instruction in case.instructions:
@@ -202,7 +202,7 @@ def expect(case):
 
 
 class Host(Agent):
-    """The host, and the weight path: answers events, and empties itself when it is told to."""
+    """The host and the weight path: acknowledges events, clears faults, and empties the weights when flushed."""
 
     def __init__(self, bench, stall, units, expected):
         self.bench, self.stall, self.units, self.expected = bench, stall, units, expected
@@ -226,7 +226,7 @@ class Host(Agent):
     def sample(self):
         value = {name: int(port.value) for name, port in self.outputs.items()}
         self.retired_other += value["retired_other"]
-        # Weights need some cycles of flushing to be gone.
+        # Emptying the weight path takes some cycles of flushing.
         self.flushing = self.flushing + 1 if value["flush_weights"] else 0
         eager = random.random() >= self.stall
         self.acknowledges = bool(value["waiting"]) and not self.acknowledges and eager
@@ -240,7 +240,7 @@ class Host(Agent):
 
 
 class ActivationWork(Agent):
-    """Collects what is queued for the parts of the activation unit."""
+    """Collects the commands queued for the parts of the activation unit."""
 
     def __init__(self, bench):
         self.work, self.queued = bench.port("activation_work"), bench.port("activation_queued")
@@ -253,7 +253,7 @@ class ActivationWork(Agent):
 
 
 def set_windows(bench, case):
-    """Let programs touch all of the case's memories."""
+    """Set the windows to the whole memories of the case."""
     host, weights = Window(0, case.host_memory.size), Window(0, case.weight_memory.size)
     bench.port("windows").value = pack(
         MemoryWindows(CONFIG),
@@ -286,15 +286,15 @@ async def run_case(dut, case, stall):
     host = Host(bench, stall, units, expected)
     work = ActivationWork(bench)
     instructions, weights = bench.source("instructions", stall), bench.sink("weights", stall)
-    running, faulted, telling = bench.port("running"), bench.port("faulted"), bench.port("events__valid")
+    running, faulted, event_valid = bench.port("running"), bench.port("faulted"), bench.port("events__valid")
     for execution in case.executions():
         instructions.send(*(instruction.word for instruction in execution))
         await bench.until(lambda: instructions.is_empty, 60_000)
-        await bench.steps(2)  # until the last instruction shows as running
-        # The counters stand still before the event is told.
+        await bench.steps(2)  # until `running` is set for the last instruction
+        # The counters stop before the event is sent.
         await bench.until(lambda: not int(running.value))
-        await bench.until(lambda: not int(telling.value))
-        # A fault is cleared when all that it drops has been taken.
+        await bench.until(lambda: not int(event_valid.value))
+        # A fault may only be cleared after all instructions that it drops have been taken.
         host.may_clear = True
         await bench.until(lambda: not int(faulted.value))
         host.may_clear = False

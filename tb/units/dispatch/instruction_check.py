@@ -1,4 +1,4 @@
-"""Instruction check against ``LegalityChecker``: the same fault for every word, and the right ranges without one."""
+"""Instruction check against ``LegalityChecker``: equal faults for all words, and the right ranges of legal ones."""
 
 import random
 from collections import deque
@@ -21,7 +21,7 @@ CASES = 12
 
 
 def words(rng):
-    """Instructions with the checker that they meet: legal ones, faults of every kind, and words with bits flipped."""
+    """Instructions, each with the checker before it: legal ones, faults of every kind, and words with inverted bits."""
     for case in cases(int(rng.integers(1 << 30)), CASES, [CONFIG]):
         checker = case.checker()
         for instruction in case.instructions:
@@ -40,7 +40,7 @@ def words(rng):
 
 
 def copy(checker):
-    """A checker in the same state, for ``check`` changes it."""
+    """A copy of a checker, because ``check`` changes its state."""
     return LegalityChecker(
         checker.config,
         checker.host,

@@ -1,4 +1,4 @@
-"""Management: registers are read as written, counters count, commands act once."""
+"""Management: registers read back as written, counters count, and each command acts once."""
 
 import cocotb
 import numpy as np
@@ -13,7 +13,7 @@ from tb.models.payloads import pack, unpack
 from tb.pulses import Pulses
 
 UNITS = ["management", "management_small"]
-"""Under test."""
+"""The units under test."""
 
 FLAGS = [flag.name.lower() for flag in CoreStatus]
 
@@ -31,7 +31,7 @@ BEATS = {
     Counter.WEIGHT_BYTES: CONFIG.weight_data_bytes,
 }
 BYTES = np.array([BEATS.get(counter, 1) for counter in Counter])
-"""What one increment counts."""
+"""Amount by which an increment raises each counter."""
 
 
 def request(address, data=None):
@@ -135,7 +135,7 @@ async def counters_are_read_while_they_count(dut, idle, backpressure):
     totals = [np.zeros(len(Counter), np.int64)]
     number, asked_at, last = None, 0, dict.fromkeys(Counter, 0)
     for cycle in range(6000):
-        # Long runs carry from one part of a total into the next one.
+        # Long runs of increments carry from one part of a total into the next one.
         steps = (rng.random(len(Counter)) < (1.0 if cycle // 500 % 2 else 0.3)).astype(int)
         port.value = pack(increments_layout(), dict(zip(names, steps.tolist(), strict=True)))
         totals.append(totals[-1] + steps * BYTES)
@@ -144,7 +144,7 @@ async def counters_are_read_while_they_count(dut, idle, backpressure):
             requests.send(request(Address.COUNTERS + number))
         elif responses.received:
             value = responses.received.pop()
-            # What was counted when it was asked for is in it, and nothing that was not yet counted.
+            # The value includes all increments before the request, and none after the response.
             assert totals[max(0, asked_at - 2)][number] <= value <= totals[cycle][number]
             assert value >= last[number]
             last[number], number = value, None
@@ -152,13 +152,13 @@ async def counters_are_read_while_they_count(dut, idle, backpressure):
 
 
 @cocotb.test()
-async def counters_are_clear_when_the_memories_are(dut):
+async def counters_are_clear_after_a_scrub(dut):
     bench, requests, responses = await make_bench(dut)
     scrubbing, increments = bench.port("scrubbing"), bench.port("increments")
     scrubbing.value = 1
     increments.value = pack(increments_layout(), {counter.name.lower(): 1 for counter in Counter})
     await bench.steps(20)
-    # The Halt of the scrubber's program counts in the last cycle.
+    # The Halt of the scrubber's program is counted in the last cycle.
     await bench.step()
     increments.value, scrubbing.value = 0, 0
     await bench.steps(4)
@@ -169,7 +169,7 @@ async def counters_are_clear_when_the_memories_are(dut):
 
 @cocotb.test()
 @STALLS
-async def the_small_one_counts_cycles(dut, idle, backpressure):
+async def the_small_management_counts_cycles(dut, idle, backpressure):
     bench, requests, responses = await make_bench(dut, idle, backpressure, "management_small")
     rng = random_generator()
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Memory range: words of random sizes near the ends of their window, of the address space and of the fields."""
+"""Memory range: random accesses near the ends of their window, of the address space and of the fields."""
 
 import random
 
@@ -21,7 +21,7 @@ def some(width):
 
 
 def near(value, step, limit):
-    """A value some steps before or behind another one, but not outside ``limit``."""
+    """A value up to two steps below or above another one, clipped to 0 and ``limit``."""
     return max(0, min(limit, value + random.randrange(-2, 3) * step))
 
 
@@ -31,7 +31,7 @@ def word_of(opcode, **values):
 
 @cocotb.test()
 @cocotb.parametrize(form=["memory_range", "memory_range_ecp5"])
-async def finds_what_is_outside(dut, form):
+async def ranges_outside_the_window_are_found(dut, form):
     bench = await Bench.start(dut, form)
     load, start = bench.port("load"), bench.port("start")
     new_word, stride_input = bench.port("new_word"), bench.port("stride")
@@ -47,7 +47,7 @@ async def finds_what_is_outside(dut, form):
             length = count * CONFIG.tile_bytes
         else:
             opcode, field = random.choice(TRANSFERS), "rows"
-            # More rows than the unified buffer has are another fault.
+            # More rows than the unified buffer has would be another fault.
             count = random.randint(1, CONFIG.unified_buffer_rows) if random.random() < 0.8 else 1
             length = host_extent(count, CONFIG.size, stride if opcode in ALTERNATES else CONFIG.size)
         base, limit = sorted([some(width), random.choice([some(width), 1 << width])])

@@ -14,12 +14,12 @@ RUNS = 300
 
 
 def some(width):
-    """A number of ``width`` bits: often an end of the range, often small."""
+    """A number of ``width`` bits, often one of the limits or a small one."""
     return random.choice([0, 1, (1 << width) - 1, random.getrandbits(width), random.getrandbits(5)])
 
 
 def some_factors():
-    """Sizes of a plane, and where and how it is walked over."""
+    """Size of a plane, and start and stride of a walk over it."""
     y = random.choice([-(1 << 15), (1 << 15) - 1, random.randrange(-300, 300)])
     return {"height": some(16), "width": some(16), "y": y, "stride_y": some(8)}
 

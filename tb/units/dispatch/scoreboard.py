@@ -1,4 +1,4 @@
-"""Scoreboard against a list of instructions that each wait for a set of older ones."""
+"""Scoreboard against a model in which each instruction waits for a set of older ones."""
 
 import random
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ from tb.models.hazards import SINGLE_BITS, Access, conflict, random_access
 CYCLES = 6000
 
 MOST_STEPS = 4 * CONFIG.command_queue_depth
-"""Cycles that a comparison takes at the most."""
+"""Maximum number of cycles of a comparison."""
 
 SETTLED = 4
-"""Cycles after ``allocate`` in which the next instruction may be compared, and the one before is in its slot."""
+"""Cycles after ``allocate`` until the instruction is in its slot and the next one may be compared."""
 
 
 @dataclass(eq=False)
-class Flying:
-    """An instruction that is queued or runs."""
+class InFlight:
+    """An instruction that is queued or running."""
 
     access: Access
     waits: set = field(default_factory=set)
@@ -29,41 +29,41 @@ class Flying:
 
 
 class Model:
-    """What the scoreboard has to know."""
+    """Reference model of the scoreboard."""
 
     def __init__(self):
-        self.flying = {unit: [] for unit in QueuedUnit}
+        self.in_flight = {unit: [] for unit in QueuedUnit}
         self.new = None
 
     def next_of(self, unit):
-        """The instruction of ``unit`` that starts next."""
-        return next((item for item in self.flying[unit] if not item.started), None)
+        """The next instruction of ``unit`` to start."""
+        return next((item for item in self.in_flight[unit] if not item.started), None)
 
     def has_room(self):
-        return len(self.flying[self.new.access.unit]) < CONFIG.command_queue_depth
+        return len(self.in_flight[self.new.access.unit]) < CONFIG.command_queue_depth
 
     def outputs(self):
         waiting = {unit: self.next_of(unit) for unit in QueuedUnit}
         matrix = waiting[QueuedUnit.MATRIX]
         return {
-            "busy": _bits(bool(self.flying[unit]) for unit in QueuedUnit),
+            "busy": _bits(bool(self.in_flight[unit]) for unit in QueuedUnit),
             "startable": _bits(item is not None and not item.waits for item in waiting.values()),
             "matrix_waits": _bits(
-                matrix is not None and any(item in matrix.waits for item in self.flying[unit]) for unit in QueuedUnit
+                matrix is not None and any(item in matrix.waits for item in self.in_flight[unit]) for unit in QueuedUnit
             ),
         }
 
     def compare(self, access):
-        everything = [item for items in self.flying.values() for item in items]
-        self.new = Flying(access, {item for item in everything if conflict(item.access, access)})
+        everything = [item for items in self.in_flight.values() for item in items]
+        self.new = InFlight(access, {item for item in everything if conflict(item.access, access)})
 
     def advance(self, allocates, started, done):
         for unit in started:
             self.next_of(unit).started = True
-        gone = {self.flying[unit].pop(0) for unit in done}
+        gone = {self.in_flight[unit].pop(0) for unit in done}
         if allocates:
-            self.flying[self.new.access.unit].append(self.new)
-        for item in [self.new, *(item for items in self.flying.values() for item in items)]:
+            self.in_flight[self.new.access.unit].append(self.new)
+        for item in [self.new, *(item for items in self.in_flight.values() for item in items)]:
             if item is not None:
                 item.waits -= gone
 
@@ -74,22 +74,22 @@ def _bits(flags):
 
 @cocotb.test()
 @cocotb.parametrize(eagerness=[0.05, 0.3, 0.9])
-async def waits_for_what_it_must(dut, eagerness):
-    """``eagerness``: how probably a unit starts or finishes what it can in a cycle."""
+async def conflicting_instructions_wait(dut, eagerness):
+    """``eagerness``: probability in each cycle that a unit starts or finishes an instruction that it may."""
     bench = await Bench.start(dut, "scoreboard")
     rng = random_generator()
     ports = {name: bench.port(name) for name in ("compare", "allocate", "unit", "access", "started", "done")}
     outputs = {name: bench.port(name) for name in ("busy", "startable", "matrix_waits")}
     full = bench.port("full")
     model, units = Model(), list(QueuedUnit)
-    # The cycles of the last `allocate` and of the last `compare`, and since when there may be the next `allocate`.
+    # Cycles of the last `allocate` and the last `compare`, and the cycle from which the next `allocate` is possible.
     last, compared, free = -SETTLED, None, None
     late = stalls = allocated = 0
-    # The next instruction, and whether its unit and single bits were there in the cycle before.
+    # The next instruction, and whether its unit and single bits were valid in the last cycle.
     coming, announced = random_access(rng), False
     for cycle in range(CYCLES):
         expected = model.outputs()
-        done = [u for u in units if any(i.started for i in model.flying[u]) and random.random() < eagerness / 2]
+        done = [u for u in units if any(i.started for i in model.in_flight[u]) and random.random() < eagerness / 2]
         allocates = free is not None and cycle >= max(free, compared) + 2 and random.random() < 0.7
         compares = compared is None and cycle >= last + SETTLED and announced and random.random() < 0.6
         if compares:
@@ -99,11 +99,11 @@ async def waits_for_what_it_must(dut, eagerness):
             unit = coming.unit if random.random() < 0.8 else random.choice(units)
             announced = unit is coming.unit
             ports["unit"].value = unit.value
-            # Of what it touches, single bits come with the unit and all others later.
+            # The single-bit members come with the unit, all others later.
             others = random.getrandbits(len(ports["access"])) & ~SINGLE_BITS
             ports["access"].value = (coming.payload & SINGLE_BITS) | others
         elif compared is None and cycle == last + 2:
-            # All but single bits is the next instruction's already.
+            # Only the single bits are still held; the others already belong to the next instruction.
             ports["access"].value = (model.new.access.payload & SINGLE_BITS) | (
                 random.getrandbits(len(ports["access"])) & ~SINGLE_BITS
             )

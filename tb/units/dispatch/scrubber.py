@@ -1,4 +1,4 @@
-"""Scrubber: instructions and events go through, except while it clears the memories, and none is lost."""
+"""Scrubber: instructions and events pass through except during a scrub, and none is lost."""
 
 import cocotb
 
@@ -15,15 +15,15 @@ HALT = Opcode.HALT.value
 
 
 class Dispatcher(Agent):
-    """Takes words, and tells of each Halt some cycles later, with its number as the tag."""
+    """Takes words, and reports each Halt some cycles later, with its number as the tag."""
 
     def __init__(self, bench, idle):
         self.bench = bench
         self.idle, self.scrubs, self.pending = (bench.port(name) for name in ("idle", "scrubs", "pending"))
         self.own, self.host, self.halts, self.host_halts = [], [], 0, []
-        self.tell = None
+        self.reports_at = None
         self.events = bench.source("happened", idle)
-        bench.sink("dispatched", on_transfer=self.on_word, may_take=lambda: self.tell is None)
+        bench.sink("dispatched", on_transfer=self.on_word, may_take=lambda: self.reports_at is None)
         bench.add(self)
 
     def on_word(self, word):
@@ -32,25 +32,25 @@ class Dispatcher(Agent):
         (self.own if scrubs else self.host).append(word)
         self.running = word != HALT
         if word == HALT:
-            self.tell = self.bench.cycle + 5
+            self.reports_at = self.bench.cycle + 5
             if not scrubs:
                 self.host_halts.append(self.halts)
 
     running = False
 
     def sample(self):
-        if self.tell == self.bench.cycle:
+        if self.reports_at == self.bench.cycle:
             self.events.send(pack(EventLayout, {"kind": EventKind.HALT, "tag": self.halts}))
             self.halts += 1
-        elif self.tell is not None and self.bench.cycle > self.tell and self.events.is_empty:
-            self.tell = None
+        elif self.reports_at is not None and self.bench.cycle > self.reports_at and self.events.is_empty:
+            self.reports_at = None
 
     def drive(self):
-        self.idle.value = int(not self.running and self.tell is None)
+        self.idle.value = int(not self.running and self.reports_at is None)
 
 
 class Requests(Agent):
-    """Asks at random; counts what is asked for while nothing is pending."""
+    """Requests scrubs at random, and counts the requests made while none is pending."""
 
     def __init__(self, bench, rng, probability):
         self.rng, self.probability = rng, probability

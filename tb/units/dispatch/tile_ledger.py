@@ -1,4 +1,4 @@
-"""Tile ledger against a list of numbers of tiles."""
+"""Tile ledger against a list of tile counts."""
 
 import random
 from collections import deque
@@ -11,7 +11,7 @@ from tb.bench import CONFIG, Bench
 CYCLES = 3000
 MANY = 3001
 SETTLES = 2
-"""Cycles from a Read_Weights to its first tile; instructions are further apart."""
+"""Cycles after a Read_Weights until its tiles are available; instructions are further apart."""
 
 
 @cocotb.test()
@@ -23,7 +23,7 @@ async def counts_tiles(dut):
     outstanding, has_tile, clears = deque(), False, False
     most, settles = 0, 0
     for cycle in range(CYCLES):
-        # A program that clears does nothing else until all is clear.
+        # While `clear` is set, nothing else happens until the ledger is clear.
         clears = (clears and bool(outstanding)) or (not clears and not settles and random.random() < 0.02)
         expected = {
             "has_queued_tile": bool(outstanding),

@@ -1,4 +1,4 @@
-"""Burst generator: the bursts of every transfer, and the rows in each."""
+"""Burst generator: the bursts of every transfer, and the rows in each of them."""
 
 import cocotb
 import numpy as np

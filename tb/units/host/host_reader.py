@@ -11,7 +11,7 @@ from tb.pulses import Pulses
 TRANSFERS = 50
 
 ALTERNATE = {"host_reader": 0.5, "host_reader_small": 0.0}
-"""For each unit under test, how many of its transfers are alternate ones."""
+"""Share of alternate transfers for each unit under test; the small one supports none."""
 
 
 @cocotb.test()
@@ -27,7 +27,7 @@ async def rows_arrive(dut, unit, idle, backpressure):
     commands = bench.source("commands", idle)
     transfers = random_transfers(rng, TRANSFERS, memory, ALTERNATE[unit])
     written = np.cumsum([transfer.rows for transfer in transfers])
-    # A transfer is done in the very cycle in which its last row is written.
+    # A transfer is done in the cycle in which its last row is written.
     done = Pulses(bench, "done", lambda count: len(buffer.written) == written[count - 1])
     commands.send(*(transfer.payload for transfer in transfers))
     await bench.until(lambda: done.count == TRANSFERS)
@@ -46,7 +46,7 @@ async def rows_arrive(dut, unit, idle, backpressure):
 
 @cocotb.test()
 async def no_cycle_is_lost(dut):
-    """Transfers follow each other so closely that the bus, or the unified buffer, is busy in every cycle."""
+    """Consecutive transfers keep either the bus or the unified buffer busy in every cycle."""
     bench = await Bench.start(dut, "host_reader")
     memory = random_generator().integers(0, 256, 2048, np.uint8)
     ReadMemory(bench, "memory", memory, CONFIG.host_address_width, CONFIG.host_data_bytes, 0.0)

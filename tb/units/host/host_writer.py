@@ -12,7 +12,7 @@ from tb.pulses import Pulses
 TRANSFERS = 50
 
 ALTERNATE = {"host_writer": 0.5, "host_writer_small": 0.0}
-"""For each unit under test, how many of its transfers are alternate ones."""
+"""Share of alternate transfers for each unit under test; the small one supports none."""
 
 
 @cocotb.test()
@@ -33,7 +33,7 @@ async def rows_arrive(dut, unit, idle, backpressure):
     host = WriteMemory(bench, "memory", memory, CONFIG.host_address_width, CONFIG.host_data_bytes, backpressure)
     commands = bench.source("commands", idle)
     acknowledged = np.cumsum([len(transfer.bursts) for transfer in transfers])
-    # A transfer is done in the cycle after its last burst is acknowledged, or in that very cycle.
+    # The host writer is done one cycle after its last burst is acknowledged, the small one in the same cycle.
     late = int(unit == "host_writer")
     done = Pulses(bench, "done", lambda count: host.done.times[acknowledged[count - 1] - 1] == bench.cycle - late)
     commands.send(*(transfer.payload for transfer in transfers))

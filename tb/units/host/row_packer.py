@@ -41,7 +41,7 @@ async def beats_of_runs(dut, beat_bytes, idle, backpressure):
     for payload in beats.received:
         beat = unpack(write_beat_layout(beat_bytes), payload)
         strobes = [bool(beat.strobe >> index & 1) for index in range(beat_bytes)]
-        # Bytes that are not written may be anything.
+        # The values of bytes that are not written do not matter.
         got.append(
             ([beat.data >> 8 * index & 0xFF if s else 0 for index, s in enumerate(strobes)], strobes, bool(beat.last))
         )

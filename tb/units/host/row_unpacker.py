@@ -12,7 +12,7 @@ RUNS = 60
 
 
 def lane_width(beat_bytes: int) -> int:
-    """Bits of a row's place within a beat."""
+    """Width in bits of a row's lane within a beat."""
     return max(0, (beat_bytes // CONFIG.size).bit_length() - 1)
 
 
@@ -25,7 +25,7 @@ def random_run(rng: np.random.Generator, beat_bytes: int) -> tuple[int, int, int
 
 
 def places_of(rows: int, lane: int, beat_bytes: int) -> list[dict[str, int]]:
-    """The places of a run's rows."""
+    """Lane of each row of a run."""
     lanes = max(1, beat_bytes // CONFIG.size)
     return [{"lane": (lane + row) % lanes, "last": row == rows - 1} for row in range(rows)]
 
@@ -51,5 +51,5 @@ async def rows_of_runs(dut, beat_bytes, idle, backpressure):
     await bench.steps(5)
     assert rows.received == expected
     if idle == backpressure == 0:
-        # A beat or a row in every cycle.
+        # One beat or one row per cycle.
         assert bench.cycle <= max(len(beats.sent), len(expected)) + 8

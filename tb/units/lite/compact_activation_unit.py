@@ -1,4 +1,4 @@
-"""Compact activation unit: the Activate of the lite profile, as the numerics say, with stalls at every port."""
+"""Compact activation unit: the Activate of the lite profile against the numerics, with stalls at every port."""
 
 import cocotb
 import numpy as np
@@ -15,7 +15,7 @@ COMMANDS = 25
 
 
 class Sums(Agent):
-    """The accumulators: column n of a row from n + 1 cycles after it is asked for."""
+    """The accumulators: column n of a row follows n + 1 cycles after its request."""
 
     def __init__(self, bench, content):
         self._content = content
@@ -31,7 +31,7 @@ class Sums(Agent):
 
 
 class Issue(Agent):
-    """Hands out commands in order: none that reads rows which are not written yet."""
+    """Issues commands in order; none that reads rows before they are written."""
 
     def __init__(self, bench, work, idle):
         self.work, self.sent, self.finished = work, 0, 0
@@ -47,7 +47,7 @@ class Issue(Agent):
 
 
 def random_load(rng):
-    """Parameters from anywhere."""
+    """A load of parameters from a random address."""
     count = int(rng.integers(1, min(CONFIG.parameter_sets, CONFIG.unified_buffer_rows // 8) + 1))
     return Load(
         8 * int(rng.integers(0, CONFIG.unified_buffer_rows // 8 - count + 1)),
@@ -57,7 +57,7 @@ def random_load(rng):
 
 
 def random_activation(rng):
-    """Rows of accumulators to bytes."""
+    """An Activate that converts accumulator rows to bytes."""
     rows = int(rng.choice([1, 2, rng.integers(1, 9)]))
     low = int(rng.choice([-128, 0]))
     output = {"zero_point": int(rng.integers(low, low + 256)), "minimum": low, "maximum": low + 255}

@@ -1,4 +1,4 @@
-"""Accumulators of the lite profile against numpy: one instruction after the other, with pauses between rows."""
+"""Accumulators of the lite profile against numpy: instructions one after the other, with pauses between rows."""
 
 import cocotb
 import numpy as np

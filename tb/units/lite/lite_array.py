@@ -13,7 +13,7 @@ ROWS = 12
 
 
 def as_stored(operands: np.ndarray, unit: str) -> np.ndarray:
-    """Operands as the elements take them: on iCE40 a magnitude with the sign above."""
+    """Operands in the encoding of the elements: sign and magnitude on iCE40."""
     if unit == "lite_array":
         return operands
     return abs(operands) | (operands < 0).astype(int) << OPERAND_WIDTH - 1
@@ -22,7 +22,7 @@ def as_stored(operands: np.ndarray, unit: str) -> np.ndarray:
 @cocotb.test()
 @cocotb.parametrize(unit=["lite_array", "lite_array_ice40"], bubble=[0.0, 0.5])
 async def products(dut, unit, bubble):
-    """``bubble``: how probably no row enters in a cycle."""
+    """``bubble``: probability that no row enters in a cycle."""
     bench = await Bench.start(dut, unit)
     rng = random_generator()
     size = CONFIG.size
@@ -38,7 +38,7 @@ async def products(dut, unit, bubble):
             row = rng.integers(-255, 256, size)
             row[rng.random(size) < 0.1] = 255
             enters = rng.random() >= bubble
-            # A row may enter in the cycle in which the last of the tile is loaded.
+            # A row may enter in the cycle in which the last rows of the tile are loaded.
             if index or not enters:
                 activations.append(row)
                 weights.append(as_stored(rng.integers(-255, 256, 2 * size), unit))

@@ -1,4 +1,4 @@
-"""Weights of the lite profile: every tile of every Read_Weights, in order, and never more than there is room for."""
+"""Weights of the lite profile: all tiles of every Read_Weights in order, and never more than there is room for."""
 
 import random
 
@@ -41,7 +41,7 @@ async def send(bench, commands, address, tiles, zero_point, is_signed):
 
 
 async def read_tile(bench):
-    """All rows of the oldest tile, which leaves with the last ones."""
+    """Read all rows of the oldest tile; reading the last ones removes it."""
     rows = []
     for pair in range(CONFIG.size // 2):
         bench.port("pair").value = pair
@@ -56,7 +56,7 @@ async def read_tile(bench):
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.6], stall=[0, 40])
 async def tiles_arrive(dut, idle, stall):
-    """``stall``: for how many cycles a tile is not taken at most."""
+    """``stall``: maximum number of cycles before a tile is taken."""
     bench, memory, reads, commands = await start(dut, idle)
     ready, settled = bench.port("ready"), bench.port("settled")
     assert not int(bench.port("has_tile").value)
@@ -93,8 +93,8 @@ async def waits_for_room(dut, idle):
 
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.6])
-async def flush_forgets_all(dut, idle):
-    """Whenever it comes; what was asked for still comes, and afterwards all is as before."""
+async def flush_discards_everything(dut, idle):
+    """A flush may come at any time; outstanding reads are completed, and later commands work as before."""
     bench, memory, _, commands = await start(dut, idle)
     empty = bench.port("empty")
     for _ in range(25):

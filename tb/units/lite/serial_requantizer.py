@@ -1,4 +1,4 @@
-"""Serial requantizer against the numerics: random values, the corners of float32, ties, every range of the result."""
+"""Serial requantizer against the numerics: random values, corner cases of float32, ties, every range of results."""
 
 import cocotb
 import numpy as np
@@ -13,7 +13,7 @@ VALUES = 1500
 
 
 class Biases(Agent):
-    """The memory that the bias is read from, byte after byte."""
+    """The bias memory, which is read byte by byte."""
 
     def __init__(self, bench):
         self.bias = 0
@@ -29,7 +29,7 @@ class Biases(Agent):
 
 
 def aimed_scales(rng, sums):
-    """Scales that bring sums to where they count, a third of them exactly to a tie or next to one."""
+    """Scales with which sums lead to results in and around the range of the output, many of them next to a tie."""
     wanted = 10.0 ** rng.uniform(-1, 5.5, len(sums))
     wanted = np.where(rng.random(len(sums)) < 0.3, np.floor(rng.integers(0, 300, len(sums))) + 0.5, wanted)
     wanted = np.where(rng.random(len(sums)) < 0.1, 2.0**18 * rng.choice([0.5, 1, 2], len(sums)), wanted)

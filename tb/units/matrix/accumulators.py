@@ -1,4 +1,4 @@
-"""Accumulators: sums are added or written while other rows are read, and both come out right."""
+"""Accumulators: sums are written or added while other rows are read, with correct results of both."""
 
 import random
 
@@ -14,7 +14,7 @@ UPDATES = 80
 
 
 class Matrix(Agent):
-    """Tags, and the partial sums that follow them through the columns."""
+    """Drives tags, and the partial sums that follow them through the columns."""
 
     def __init__(self, bench, memory):
         self.bench, self.memory = bench, memory
@@ -23,7 +23,7 @@ class Matrix(Agent):
         self.rows, self.pause, self.consecutive = [], 1.0, False
         self.left = 0
         self.recent = {}  # row: cycle of its last tag
-        self.flying = {}  # cycle: sums of the tag of that cycle
+        self.in_flight = {}  # cycle: sums of the tag of that cycle
         self.done_times, self.expected_done = [], []
         self.place = 0
         bench.add(self)
@@ -43,10 +43,10 @@ class Matrix(Agent):
         limit = 1 << (CONFIG.partial_sum_width - 1)
         lanes = self.rng.integers(-limit, limit, size)
         for column in range(size):
-            sums = self.flying.get(cycle - Accumulators.tag_lead - column)
+            sums = self.in_flight.get(cycle - Accumulators.tag_lead - column)
             if sums is not None:
                 lanes[column] = sums[column]
-        self.flying.pop(cycle - Accumulators.tag_lead - size, None)
+        self.in_flight.pop(cycle - Accumulators.tag_lead - size, None)
         self.sums.value = pack_lanes(lanes[np.newaxis], CONFIG.partial_sum_width)[0]
 
     def _next_tag(self, cycle):
@@ -72,7 +72,7 @@ class Matrix(Agent):
         limit = 1 << (CONFIG.partial_sum_width - 1)
         sums = self.rng.integers(-limit, limit, CONFIG.size)
         shift = random.randrange(3)
-        self.flying[cycle] = sums
+        self.in_flight[cycle] = sums
         self.memory[row] = Accumulators.compute(self.memory[row], sums, accumulate, shift)
         last = self.left == 0 or random.random() < 0.3
         if last:
@@ -81,7 +81,7 @@ class Matrix(Agent):
 
 
 class Values(Agent):
-    """Records what the activation unit would get."""
+    """Records the values that go to the activation unit."""
 
     def __init__(self, bench):
         self.port = bench.port("values")
@@ -111,7 +111,7 @@ async def updates_beside_reads(dut, idle, pause):
         expected += [memory[row].copy() for row in asked]
         reads.send(*asked)
         matrix.left = UPDATES
-        # The first time every row is written whatever is in it.
+        # In the first round, every row is overwritten, because its contents are unknown.
         if number == 0:
             matrix.rows = list(range(CONFIG.accumulator_rows))
             await _overwrite(bench, matrix)
@@ -132,7 +132,7 @@ async def _overwrite(bench, matrix):
         row = rows.pop()
         matrix.left = len(rows)
         sums = matrix.rng.integers(-1000, 1000, CONFIG.size)
-        matrix.flying[cycle], matrix.recent[row] = sums, cycle
+        matrix.in_flight[cycle], matrix.recent[row] = sums, cycle
         matrix.memory[row] = sums
         return pack(tag_layout(CONFIG), {"valid": 1, "row": row})
 
@@ -152,7 +152,7 @@ def _check_reads(reads, values, expected):
 
 @cocotb.test()
 async def reading_keeps_up_with_a_stream(dut):
-    """Under consecutive rows that add, a read waits one cycle at most."""
+    """While sums are added to consecutive rows, a read waits at most one cycle."""
     bench = await Bench.start(dut, "accumulators")
     memory = np.zeros((CONFIG.accumulator_rows, CONFIG.size), np.int32)
     matrix, values = Matrix(bench, memory), Values(bench)

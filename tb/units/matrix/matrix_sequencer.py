@@ -1,4 +1,4 @@
-"""Matrix sequencer: every row of every pass once, in order, with its tag, its format and its bits, and no hazard."""
+"""Matrix sequencer: every row of every pass once, in order, with the right tag, format and flags, and no hazard."""
 
 import random
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ HIGH_BYTES = SimpleNamespace(zero_point=0, is_signed=1)
 
 @dataclass(frozen=True)
 class Row:
-    """What must happen to one row of one pass."""
+    """Expected outputs for one row of one pass."""
 
     address: int | None
     accumulator: int
@@ -67,7 +67,7 @@ class Multiply:
 
 def random_command(rng, *, most_rows=12, walk=None, target=None, **chosen):
     walk = walk or random_walk(rng, matrix_walk(CONFIG), min(most_rows, CONFIG.accumulator_rows))
-    # Few accumulators, so that rows meet.
+    # Few accumulators, so that rows of different commands conflict.
     most = min(4, CONFIG.accumulator_rows - walk["rows"] + 1)
     walk |= {"target": int(rng.integers(0, most)) if target is None else target}
     wide_weights = int(rng.random() < 0.3)
@@ -81,7 +81,7 @@ def random_command(rng, *, most_rows=12, walk=None, target=None, **chosen):
 
 
 def long_passes(rng, count):
-    """Commands whose passes do not come back to an accumulator row before it has been written."""
+    """Commands with so many rows per pass that no row has to wait for the update of its accumulator row."""
     program = []
     while len(program) < count:
         command = random_command(rng, target=0)
@@ -91,7 +91,7 @@ def long_passes(rng, count):
 
 
 class Surroundings(Agent):
-    """Weight shifter and accumulators: offers tiles, and records what happens in every cycle."""
+    """Weight shifter and accumulators: offers tiles, and records the outputs of every cycle."""
 
     def __init__(self, bench, request, scarcity):
         self.bench, self.request, self.scarcity = bench, request, scarcity
@@ -125,7 +125,7 @@ class Surroundings(Agent):
         self.tile_coming.value = int(self.coming)
 
     def check(self, program):
-        """All rows of ``program`` have had their turn, and nothing else."""
+        """Check that exactly the rows of ``program`` were processed, in order."""
         rows = [row for command in program for row in command.rows]
         for row, (cycle, tag, taken, address) in zip(rows, self.granted, strict=True):
             assert address == row.address
@@ -174,8 +174,8 @@ async def rows_in_order(dut, idle, backpressure, scarcity):
 
 
 @cocotb.test()
-async def short_passes_wait_no_longer_than_they_must(dut):
-    """Rows that add to what a row before them changes follow it in exactly ``update_latency`` cycles."""
+async def short_passes_wait_no_longer_than_necessary(dut):
+    """A row that adds to an accumulator row being updated follows in exactly ``update_latency`` cycles."""
     bench, commands, _, around = await make_bench(dut)
     rng = random_generator()
     program = []
@@ -203,7 +203,7 @@ async def passes_and_instructions_follow_without_a_gap(dut):
 
 
 @cocotb.test()
-async def only_tiles_hold_long_passes_up(dut):
+async def long_passes_wait_only_for_tiles(dut):
     bench, commands, _, around = await make_bench(dut, scarcity=0.9)
     program = long_passes(random_generator(), 60)
     await run(bench, commands, around, program)

@@ -18,16 +18,16 @@ FORMS = [
 
 
 def lane(values, bits):
-    """One port's values."""
+    """The payloads of one port."""
     return pack_lanes(values[:, np.newaxis], bits)
 
 
-if CONFIG.size == 2:  # once, for no size is part of it
+if CONFIG.size == 2:  # once, because an element does not depend on the size
 
     @cocotb.test()
     @cocotb.parametrize(form=FORMS[1:])
     async def every_product(dut, form):
-        """Every weight times every activation, weight after weight without a pause."""
+        """Every product of a weight and an activation, without a pause between weights."""
         bench = await Bench.start(dut, form)
         width = CONFIG.partial_sum_width
         operands = np.arange(-(1 << (OPERAND_WIDTH - 1)), 1 << (OPERAND_WIDTH - 1))
@@ -36,7 +36,7 @@ if CONFIG.size == 2:  # once, for no size is part of it
         idle = np.zeros(8, np.int64)
         seen = await bench.play(
             {
-                # Each weight comes in the cycle in which its predecessor is swapped in.
+                # Each weight enters in the cycle in which its predecessor is swapped in.
                 "weight_in": lane(np.concatenate([[operands[0]], np.roll(weight, -1), idle]), OPERAND_WIDTH),
                 "shift_in": lane(np.concatenate([[1], np.roll(first, -1), idle]), 1),
                 "swap_in": lane(np.concatenate([[0], first, idle]), 1),
@@ -62,7 +62,7 @@ async def random_vectors(dut, form):
     activation, weight = np.where(rng.random((2, CYCLES)) < 0.2, extremes, (activation, weight))
     partial_sum = rng.integers(-(1 << (width - 1)), 1 << (width - 1), CYCLES)
     swap, shift = rng.random((2, CYCLES)) < 0.3
-    swap[0] = shift[0] = shift[1] = swap[1] = True  # from then on no register holds what nobody wrote
+    swap[0] = shift[0] = shift[1] = swap[1] = True  # from then on all registers are initialized
 
     seen = await bench.play(
         {

@@ -1,4 +1,4 @@
-"""Systolic array against a matrix product, with tiles that come as fast and as late as they may."""
+"""Systolic array against a matrix product, with tiles that arrive as early and as late as allowed."""
 
 import cocotb
 import numpy as np
@@ -14,14 +14,14 @@ TILES = 40
 @cocotb.test()
 @cocotb.parametrize(unit=["systolic_array", "systolic_array_ice40"], pause=[0, 7], bubble=[0.0, 0.5])
 async def products_with_tiles_on_the_fly(dut, unit, pause, bubble):
-    """``pause``: cycles by which a tile comes late at most; ``bubble``: how probably no row enters in a cycle."""
+    """``pause``: maximum delay of a tile in cycles; ``bubble``: probability that no row enters in a cycle."""
     bench = await Bench.start(dut, unit)
     rng = random_generator()
     size = CONFIG.size
     tiles = rng.integers(-255, 256, (TILES, size, size))
     tiles[0], tiles[1], tiles[2] = 255, -255, 0
 
-    # When each tile begins to enter, and when the row that swaps it in does.
+    # The cycles in which each tile begins to enter, and in which the row enters that swaps it in.
     begins, swaps = [0], []
     for _ in range(TILES):
         swaps.append(begins[-1] + size + int(rng.integers(0, pause + 1)))
@@ -34,7 +34,7 @@ async def products_with_tiles_on_the_fly(dut, unit, pause, bubble):
     enters = rng.random(cycles) >= bubble
     enters[swaps] = True
     enters[: swaps[0]] = enters[last_row:] = False
-    activations, weights = rng.integers(-256, 256, (2, cycles, size))  # whatever is not meant to be looked at
+    activations, weights = rng.integers(-256, 256, (2, cycles, size))  # random where unused
     shift = np.zeros((cycles, size), int)
     for cycle in np.flatnonzero(enters):
         activations[cycle + np.arange(size), np.arange(size)] = rows[cycle]

@@ -1,4 +1,4 @@
-"""Deframer: finds the frames that the driver's deframer finds, whatever happened on the wire."""
+"""Deframer: finds the same frames as the deframer of the driver, with any damage on the wire."""
 
 import random
 
@@ -15,7 +15,7 @@ FRAMES = 300
 
 
 class Frames(Agent):
-    """The frames that come out: contents, and whether they are good."""
+    """Records frames: their contents, and whether they are good."""
 
     def __init__(self, bench: Bench) -> None:
         self._ports = [bench.port(name) for name in ("contents__valid", "contents__payload", "end", "good")]

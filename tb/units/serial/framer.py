@@ -1,4 +1,4 @@
-"""Framer: the same bytes as the driver makes of a frame."""
+"""Framer: sends frames as the same bytes as the driver does."""
 
 import random
 
@@ -13,7 +13,7 @@ FRAMES = 40
 
 
 def anything(length: int) -> bytes:
-    """Bytes among which those that need an escape are not rare."""
+    """Random bytes, many of which need an escape."""
     return bytes(random.choice([FLAG, ESCAPE, random.randrange(256)]) for _ in range(length))
 
 
@@ -32,5 +32,5 @@ async def frames(dut, idle, backpressure):
     await bench.steps(10)
     assert bytes(sink.received) == expected
     if idle == backpressure == 0:
-        # The bytes of a checksum take two cycles each.
+        # Sending the checksum takes two cycles per byte.
         assert bench.cycle < len(expected) + CRC_BYTES * expected.count(FLAG) // 2 + 20

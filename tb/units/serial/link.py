@@ -1,4 +1,4 @@
-"""Link: every message once, in order, in both directions, whatever the wire does to frames."""
+"""Link: every message is delivered once, in order, in both directions, with any damage to frames."""
 
 import random
 from collections import deque
@@ -19,23 +19,23 @@ MESSAGES = 40
 
 
 def request(nonce: int) -> Frame:
-    """Asks to begin anew."""
+    """A frame that requests a restart of the link."""
     return Frame(FrameKind.SYNCHRONIZE, contents=nonce.to_bytes(NONCE_BYTES, "little"))
 
 
 class Peer(Agent):
-    """The other end of the wire, in cycles of the clock, with its damages.
+    """The other end of the wire, which may damage frames in both directions.
 
     Attributes
     ----------
     to_send
-        Messages that wait.
+        Messages that have not been sent yet.
     received
-        Messages that have come.
+        Messages received from the device.
     frames
-        How many frames of each kind have come.
+        Number of frames received, by kind.
     is_silent
-        It acknowledges nothing by itself.
+        Whether messages are not acknowledged automatically.
     """
 
     def __init__(self, bench: Bench, idle: float, backpressure: float, damaged: float) -> None:
@@ -58,7 +58,7 @@ class Peer(Agent):
         bench.add(self)
 
     def begin(self, nonce: int) -> None:
-        """Ask to begin anew: count from 0, and forget what was under way, here and on the wire."""
+        """Request a restart: count from 0, and discard the messages of this side."""
         self._number = self._dealt_with = 0
         self._under_way = None
         self.to_send.clear()
@@ -68,7 +68,7 @@ class Peer(Agent):
 
     @property
     def has_begun(self) -> bool:
-        """Whether the answer has come."""
+        """Whether the restart has been answered."""
         return self._awaited is None
 
     def send(self, frame: Frame) -> None:
@@ -77,11 +77,11 @@ class Peer(Agent):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all messages have arrived."""
+        """Whether all messages have been delivered."""
         return self._under_way is None and not self.to_send
 
     def has_all_of(self, count: int) -> Callable[[], bool]:
-        """Asks whether all messages have arrived, and so many from the device."""
+        """A condition: all messages have been delivered, and ``count`` messages have been received."""
         return lambda: self.is_settled and len(self.received) == count
 
     def drive(self) -> None:
@@ -124,17 +124,17 @@ class Peer(Agent):
                 self.acknowledge()
 
     def acknowledge(self) -> None:
-        """Acknowledge the last message."""
+        """Acknowledge the last message that was received."""
         self.send(Frame(FrameKind.ACKNOWLEDGE, 0, self._dealt_with))
 
 
 def messages(count: int) -> list[bytes]:
-    """Messages of different lengths, the longest among them."""
+    """Messages of different lengths, including the maximum."""
     return [anything(random.choice([1, 2, MESSAGE_BYTES, random.randrange(1, 40)])) for _ in range(count)]
 
 
 async def synchronize(bench: Bench, peer: Peer, nonce: int) -> None:
-    """Begin anew."""
+    """Restart the link, with retries."""
     for _ in range(50):
         peer.begin(nonce)
         end = bench.cycle + RETRANSMIT_CYCLES
@@ -163,7 +163,7 @@ async def both_directions(dut, idle, backpressure, damaged):
     assert arrived == to_device
     assert peer.received == to_peer
     if not damaged:
-        # An answer that comes soon carries the acknowledgement, and nothing is sent twice.
+        # If an answer follows soon it carries the acknowledgement, and nothing is sent twice.
         assert peer.frames[FrameKind.MESSAGE] == len(to_peer)
 
 
@@ -185,7 +185,7 @@ async def numbers_wrap(dut):
 
 @cocotb.test()
 async def acknowledgements_come_at_any_time(dut):
-    """Again and again while a message is sent once more, so that one comes in each cycle before and after its end."""
+    """Acknowledgements arrive in different cycles of a retransmission, including those around its end."""
     bench = await Bench.start(dut, "link")
     outgoing = bench.source("outgoing")
     peer = Peer(bench, 0.0, 0.0, 0.0)
@@ -207,8 +207,8 @@ async def acknowledgements_come_at_any_time(dut):
 
 
 @cocotb.test()
-async def nothing_before_it_has_begun(dut):
-    """Messages and acknowledgements of someone who has not begun change nothing."""
+async def nothing_happens_before_synchronization(dut):
+    """Messages and acknowledgements before the link is synchronized have no effect."""
     bench = await Bench.start(dut, "link")
     _, arrived = collect(bench, "incoming", 0.0)
     peer = Peer(bench, 0.0, 0.0, 0.0)
@@ -225,8 +225,8 @@ async def nothing_before_it_has_begun(dut):
 
 @cocotb.test()
 @cocotb.parametrize(backpressure=[0.0, 0.6])
-async def begins_anew(dut, backpressure):
-    """In the middle of anything; a repeated request with the same number changes nothing."""
+async def the_link_restarts(dut, backpressure):
+    """The link can be restarted at any time; a repeated request with the same nonce changes nothing."""
     bench = await Bench.start(dut, "link")
     outgoing = bench.source("outgoing")
     peer = Peer(bench, 0.0, backpressure, 0.0)
@@ -238,7 +238,7 @@ async def begins_anew(dut, backpressure):
             assert bench.cycle < 200_000
             incoming.release()
             await bench.step()
-        # What depends on messages is reset in this cycle.
+        # State that depends on messages is reset in this cycle.
         outgoing.clear()
         incoming.received.clear()
         incoming.release()

@@ -1,4 +1,4 @@
-"""Memory reader: the beats of every request, asked for in messages that are short enough; all errors told."""
+"""Memory reader: delivers the beats of every request, with messages of limited length, and reports all errors."""
 
 import random
 from collections import deque
@@ -21,7 +21,7 @@ FAILURES = ("no memory", "error", "status only", "kind only", "too short", "too 
 
 
 class Server:
-    """The other end: answers each message, sometimes not as it should."""
+    """The other end: answers each message, sometimes incorrectly."""
 
     def __init__(self, bench, memory, data_bytes, idle, backpressure, failing) -> None:
         self._memory, self._failing, self._data_bytes = memory, failing, data_bytes
@@ -57,7 +57,7 @@ class Server:
             else:
                 reply += bytes(random.randrange(1, 100))
             self.errors.append((address, status))
-            # Of data that is too short the beats that came are right; what is too much is told when it comes.
+            # If data is too short, the beats that came are right; excess data is reported when it comes.
             right = 0 if len(reply) < 2 or reply[1] else min((len(reply) - 2) // self._data_bytes, length)
             self.first_missing.append(len(self.wrong) + right)
         self.wrong.extend([fails] * (length // self._data_bytes))
@@ -89,17 +89,17 @@ async def reads(dut, data_bytes, failing, idle, backpressure):
     await bench.steps(3)
     got = zip(beats.received, expected, server.wrong, strict=True)
     assert all(beat == right for beat, right, wrong in got if not wrong)
-    told = [unpack(memory_error_layout(AXI_ADDRESS_WIDTH), payload) for payload in errors.received]
-    assert [(error.addr, error.resp) for error in told] == server.errors
+    reported = [unpack(memory_error_layout(AXI_ADDRESS_WIDTH), payload) for payload in errors.received]
+    assert [(error.addr, error.resp) for error in reported] == server.errors
     assert bool(server.errors) == bool(failing)
     for time, missing in zip(errors.times, server.first_missing, strict=True):
-        assert missing >= len(beats.times) or time <= beats.times[missing], "told with the first missing beat"
+        assert missing >= len(beats.times) or time <= beats.times[missing], "reported after the first missing beat"
 
 
 @cocotb.test()
 @STALLS
 async def flush(dut, idle, backpressure):
-    """What is under way when flushed is dropped, and what comes after it is right."""
+    """Data in flight at a flush is dropped, and later requests are served correctly."""
     bench = await Bench.start(dut, "memory_reader_16")
     memory = random_generator().integers(0, 256, TOP, "uint8")
     bench.port("flush").value = 0

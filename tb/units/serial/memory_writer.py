@@ -1,4 +1,4 @@
-"""Memory writer: exactly the bytes whose strobes are set, each request done once, errors told."""
+"""Memory writer: writes exactly the bytes selected by strobes, completes each request once, and reports errors."""
 
 import random
 
@@ -24,11 +24,11 @@ REPLIES = {
     encode_message(MessageKind.HOST_WRITTEN, b"\0", status=ReplyStatus.OKAY): ReplyStatus.ERROR,
     bytes([MessageKind.HOST_WRITTEN]): ReplyStatus.ERROR,
 }
-"""Replies that are none of success, and what is told of them."""
+"""Replies that do not mean success, and the status reported for each."""
 
 
 class Server:
-    """The other end: writes what messages say."""
+    """The other end: executes the writes that messages request."""
 
     def __init__(self, bench, memory, idle, backpressure, failing) -> None:
         self._memory, self._failing = memory, failing
@@ -102,8 +102,8 @@ async def writes(dut, data_bytes, failing, idle, backpressure):
     await bench.steps(3)
     assert np.array_equal(got, expected)
     assert len(server.messages) >= runs
-    told = [unpack(memory_error_layout(AXI_ADDRESS_WIDTH), payload) for payload in errors.received]
-    assert [(error.addr, error.resp) for error in told] == server.errors
+    reported = [unpack(memory_error_layout(AXI_ADDRESS_WIDTH), payload) for payload in errors.received]
+    assert [(error.addr, error.resp) for error in reported] == server.errors
     assert bool(server.errors) == bool(failing)
 
 
@@ -129,7 +129,7 @@ async def long_runs_fill_messages(dut, idle, backpressure):
 @cocotb.test()
 @STALLS
 async def flush(dut, idle, backpressure):
-    """Flushed at any time it becomes idle, and what comes after it is right."""
+    """After a flush at any time the unit becomes idle, and later requests are served correctly."""
     bench = await Bench.start(dut, "memory_writer_16")
     got = np.zeros(TOP, np.uint8)
     bench.port("flush").value = 0

@@ -1,4 +1,4 @@
-"""Message arbiter: whole messages, in the order of each sender, nobody left out."""
+"""Message arbiter: messages stay whole and in the order of their sender, and none is lost."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Message router: each message to the one who wants its kind, the others to nobody."""
+"""Message router: each message goes to the output for its kind; messages of other kinds are dropped."""
 
 import random
 
@@ -14,7 +14,7 @@ COUNT = 120
 
 @cocotb.test()
 @STALLS
-async def everyone_gets_what_they_want(dut, idle, backpressure):
+async def messages_are_routed_by_kind(dut, idle, backpressure):
     bench = await Bench.start(dut, "message_router")
     source = bench.source("input", idle)
     got = {name: collect(bench, f"output_{name}", backpressure)[1] for name in ROUTES}

@@ -1,4 +1,4 @@
-"""Register port: well-formed messages become accesses, in order; reads are answered."""
+"""Register port: well-formed messages become accesses, in order, and reads are answered."""
 
 import random
 

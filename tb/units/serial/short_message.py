@@ -1,4 +1,4 @@
-"""Short message: the bytes of each struct, in order."""
+"""Short message: sends the bytes of each struct, in order."""
 
 import random
 

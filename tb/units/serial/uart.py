@@ -1,4 +1,4 @@
-"""UART: bytes as waveforms and waveforms as bytes, at clocks that are not quite the same."""
+"""UART: bytes become waveforms and waveforms become bytes, also if the clocks differ slightly."""
 
 import random
 
@@ -11,7 +11,7 @@ BYTES = 60
 
 
 def levels(byte: int, cycles_per_bit: float) -> list[int]:
-    """The wire, cycle by cycle, while a byte is sent; ``cycles_per_bit`` need not be whole."""
+    """Levels of the wire, cycle by cycle, while a byte is sent; ``cycles_per_bit`` may be fractional."""
     bits = [0, *(byte >> bit & 1 for bit in range(8)), 1]
     edges = [round(index * cycles_per_bit) for index in range(len(bits) + 1)]
     return [bit for bit, first, end in zip(bits, edges, edges[1:], strict=False) for _ in range(end - first)]
@@ -61,8 +61,8 @@ async def receiver(dut, divisor, drift, pauses):
 
 
 @cocotb.test()
-async def what_is_no_byte_is_dropped(dut):
-    """A glitch is no start bit; a byte without stop bit is none, and the next one is found."""
+async def invalid_bytes_are_dropped(dut):
+    """A glitch is not a start bit; a byte without a stop bit is dropped, and the next one is received."""
     divisor = UART_DIVISORS[-1]
     bench = await Bench.start(dut, f"uart_receiver_{divisor}")
     wire, sink = bench.port("rx"), bench.sink("bytes")

@@ -1,4 +1,4 @@
-"""Bus errors: the first of all, with the port that it came from."""
+"""Bus errors: keeps the first error, with the port where it occurred."""
 
 import random
 
@@ -15,7 +15,7 @@ ROUNDS = 40
 
 @cocotb.test()
 @cocotb.parametrize(unit=["bus_errors", "bus_errors_small"])
-async def the_first_is_kept(dut, unit):
+async def the_first_error_is_kept(dut, unit):
     bench = await Bench.start(dut, unit)
     host, weights = CONFIG.host_address_width, CONFIG.weight_address_width
     sources = {
@@ -44,12 +44,12 @@ async def the_first_is_kept(dut, unit):
                 bench.port(f"{name}__payload").value = payload
                 if valid and first is None:
                     first = (ports[client], fields["resp"], fields["addr"])
-            await bench.step()  # the registers take it at the end of this cycle
+            await bench.step()  # it is registered at the end of this cycle
             expected = expected or first
             for name in sources:
                 bench.port(f"{name}__valid").value = 0
             await bench.step()
-            await bench.step()  # `pending` may be told a cycle after the error is there
+            await bench.step()  # `pending` may be set one cycle after the error is kept
             assert bool(int(bench.port("pending").value)) == (expected is not None)
             if expected is not None:
                 got = unpack(bus_error_layout(CONFIG), int(bench.port("first").value))

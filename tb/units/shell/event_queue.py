@@ -1,4 +1,4 @@
-"""Event queue: events in order, none lost when it is full, the last fault kept."""
+"""Event queue: keeps events in order, loses none when it is full, and keeps the last fault."""
 
 import random
 
@@ -35,14 +35,14 @@ async def order(dut, depth, idle, backpressure):
         before = sum(counts.values())
         await bench.step()
         assert bench.cycle < 40 * EVENTS
-        # What is seen in this cycle: the registers of the last edge.
+        # The values after this cycle's edge are those of the registers before it.
         assert (int(fault.value), int(fault_index.value)) == last
         for kind in EventKind:
             counts[kind] += int(happened.value) >> kind & 1
         come = sum(counts.values())
         if come > before and sent[before][0] is EventKind.FAULT:
             last = sent[before][1], sent[before][3]
-        # An event is in the queue from the next cycle on; without a queue it is there when it comes.
+        # An event is in the queue from the next cycle on; without a queue, it is visible in its own cycle.
         held = (before if depth else come) - len(got)
         assert int(level.value) == held <= max(1, depth)
         assert int(valid.value) == (held > 0)

@@ -1,4 +1,4 @@
-"""Program fetcher: every instruction of the ring once, in order, wherever the ring ends and however it is filled."""
+"""Program fetcher: every instruction of the ring once, in order, for any size of the ring and any rate of filling."""
 
 import random
 
@@ -16,11 +16,11 @@ UNITS = [
     *(("program_fetcher", data_bytes) for data_bytes in AXI_DATA_BYTES),
     *(("small_program_fetcher", data_bytes) for data_bytes in SMALL_FETCHER_BYTES),
 ]
-"""Names and widths of the units under test."""
+"""Names and bus widths of the units under test."""
 
 
 class Driver(Agent):
-    """Puts instructions into the ring whenever there is room, some at a time."""
+    """Puts random numbers of instructions into the ring whenever there is room."""
 
     def __init__(self, bench, memory, base, size, idle) -> None:
         self._memory, self._base, self._size = memory, base, size
@@ -51,14 +51,14 @@ class Driver(Agent):
         self._head_port.value = self._head
 
     def stop(self) -> None:
-        """Forget what has not been put into the ring, and go back to its beginning."""
+        """Discard the instructions not yet in the ring, and return to its beginning."""
         self.rest.clear()
         self._head = self._room = 0
         self._head_port.value = 0
 
 
 def make(bench, data_bytes, base, size, idle, backpressure):
-    """Driver, memory and sink for instructions."""
+    """A driver, a memory and a sink for instructions."""
     memory = np.zeros(1 << AXI_ADDRESS_WIDTH, np.uint8)
     driver = Driver(bench, memory, base, size, idle)
     reads = ReadMemory(bench, "memory", memory, AXI_ADDRESS_WIDTH, data_bytes, max(idle, backpressure))
@@ -86,7 +86,7 @@ async def instructions_in_order(dut, kind, size, idle, backpressure):
     assert not int(bench.port("fetching").value)
     assert int(bench.port("tail").value) == INSTRUCTIONS % size
     for address, beats in reads.bursts:
-        # Beats with a byte of the ring, no others.
+        # All beats contain a byte of the ring.
         assert address + data_bytes > base * WORD_BYTES
         assert address + (beats - 1) * data_bytes < (base + size) * WORD_BYTES
 
@@ -95,7 +95,7 @@ async def instructions_in_order(dut, kind, size, idle, backpressure):
 @STALLS
 @cocotb.parametrize(kind=UNITS)
 async def stop_and_go(dut, kind, idle, backpressure):
-    """Stopped at any time, it gives out what it has asked for, and begins anew at the ring's beginning."""
+    """Disabled at any time, it delivers what has been requested already, and restarts at the beginning of the ring."""
     name, data_bytes = kind
     bench = await Bench.start(dut, f"{name}_{data_bytes}")
     driver, reads, instructions = make(bench, data_bytes, 5, 20, idle, backpressure)
@@ -124,7 +124,7 @@ async def stop_and_go(dut, kind, idle, backpressure):
 @STALLS
 @cocotb.parametrize(name=["program_fetcher", "small_program_fetcher"])
 async def hold(dut, name, idle, backpressure):
-    """While held, nothing but what is offered already is given out."""
+    """While held, it delivers at most the few instructions that are already on their way to the output."""
     bench = await Bench.start(dut, f"{name}_16")
     driver, _, instructions = make(bench, 16, 0, 50, idle, backpressure)
     expected = words(INSTRUCTIONS)
@@ -156,8 +156,8 @@ async def a_head_outside_the_ring_fetches_nothing(dut, name):
 @cocotb.test()
 @cocotb.parametrize(data_bytes=AXI_DATA_BYTES)
 async def a_late_hold_is_in_time(dut, data_bytes):
-    """Held from the fourth cycle on after a beat came, it gives out nothing of it: so long does an error reply take to
-    stop it."""
+    """A hold from the fourth cycle after a beat keeps back all instructions of that beat: an error reply takes that
+    long to cause a hold."""
     bench = await Bench.start(dut, f"program_fetcher_{data_bytes}")
     driver, reads, instructions = make(bench, data_bytes, 0, 8, 0.0, 0.0)
     expected = words(1)

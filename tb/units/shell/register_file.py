@@ -1,4 +1,4 @@
-"""Register file: everything that is written and read is where the register map says."""
+"""Register file: everything that is written and read is at the address given by the register map."""
 
 import random
 
@@ -23,12 +23,12 @@ _OWN = [register for register in DEVICE_REGISTERS if not register.is_in_core]
 
 
 class Registers:
-    """The unit with a core's management port behind it.
+    """The unit, connected to a model of a core's management port.
 
     Attributes
     ----------
     core
-        Its registers, by address.
+        Registers of the core, by address.
     """
 
     def __init__(self, bench: Bench, idle: float, backpressure: float) -> None:
@@ -73,7 +73,7 @@ class Registers:
 
 
 async def start(dut, idle=0.0, backpressure=0.0, unit="register_file"):
-    """A bench with everything at rest."""
+    """A bench with all inputs idle."""
     return Registers(await Bench.start(dut, unit), idle, backpressure)
 
 
@@ -83,7 +83,7 @@ BOTH = cocotb.parametrize(unit=["register_file", "small_register_file"])
 @cocotb.test()
 @STALLS
 @BOTH
-async def what_is_written_is_read(dut, idle, backpressure, unit):
+async def registers_read_back(dut, idle, backpressure, unit):
     registers = await start(dut, idle, backpressure, unit)
     bench = registers.bench
     held = [register for register in _OWN if register.access is Access.READ_WRITE and register.name != "RING_HEAD"]
@@ -114,12 +114,12 @@ async def inputs_are_read(dut, idle, backpressure, unit):
     assert len(readable) == 9
     for _ in range(ACCESSES // 4):
         register, port = random.choice(readable)
-        # Behind a lite one no address has more than a word.
+        # In the small register file, no address has more than one word.
         value = random.getrandbits(len(port) if unit == "register_file" else min(32, len(port)))
         port.value = value
         assert await registers.read(register) == value * register.alignment
         if register.is_wide:
-            # The high word is that of the low word read last.
+            # The high word belongs to the low word that was read last.
             low = await registers.read_word(register.offset)
             port.value = 0
             high = await registers.read_word(register.offset + 4)
@@ -128,7 +128,7 @@ async def inputs_are_read(dut, idle, backpressure, unit):
 
 @cocotb.test()
 @STALLS
-async def the_core_is_asked(dut, idle, backpressure):
+async def core_registers_are_forwarded(dut, idle, backpressure):
     registers = await start(dut, idle, backpressure)
     expected: dict[int, int] = {}
     for _ in range(ACCESSES // 4):
@@ -137,7 +137,7 @@ async def the_core_is_asked(dut, idle, backpressure):
         if random.random() < 0.5:
             value = random.getrandbits(64)
             await registers.write_word(offset, value & 0xFFFFFFFF)
-            assert registers.core == expected  # not before the high word comes
+            assert registers.core == expected  # only the high word completes the write
             await registers.write_word(offset + 4, value >> 32)
             await registers.bench.until(lambda: registers.requests.is_empty)
             expected[address] = value
@@ -152,8 +152,8 @@ async def the_core_is_asked(dut, idle, backpressure):
 
 @cocotb.test()
 @STALLS
-async def the_core_is_asked_for_one_word(dut, idle, backpressure):
-    """In the lite profile a low word is all of a register."""
+async def small_core_registers_have_one_word(dut, idle, backpressure):
+    """In the lite profile, the low word is the whole register."""
     registers = await start(dut, idle, backpressure, "small_register_file")
     expected: dict[int, int] = {}
     for _ in range(ACCESSES // 4):
@@ -198,7 +198,7 @@ async def without_an_answer_a_core_in_reset_reads_as_zero(dut):
 
 @cocotb.test()
 async def a_core_in_reset_reads_as_zero(dut):
-    """Whether the reset begins before the read, or while the core is asked and does not answer."""
+    """The reset begins before the read, or while a request to the core is not answered."""
     registers = await start(dut)
     bench = registers.bench
     registers.core = {1: (1 << 64) - 1}
@@ -258,7 +258,7 @@ async def interrupts_are_kept_until_cleared(dut, unit):
         await registers.write(status, cleared)
         expected &= ~cleared
         assert await registers.read(status) == expected
-    # What happens while it is cleared is not lost.
+    # Interrupts that occur while they are being cleared are not lost.
     happens.value = 0xFF
     await registers.write(status, 0xFF)
     happens.value = 0

@@ -1,4 +1,4 @@
-"""Watchdog: expires when nothing has gone on for more cycles than the limit, never before, and stays so."""
+"""Watchdog: expires after more cycles without progress than the limit, never earlier, and stays expired."""
 
 import cocotb
 
@@ -7,7 +7,7 @@ from tb.rack import WATCHDOG_GRAIN
 
 CYCLES = 2_000
 LATENCY = 3
-"""Cycles from one that is too many until this shows."""
+"""Cycles from the first cycle beyond the limit until `expired` is set."""
 
 
 @cocotb.test()
@@ -15,7 +15,7 @@ LATENCY = 3
 async def expires_in_time(dut, limit):
     rng = random_generator()
     works = (rng.random(CYCLES) < 0.98).astype(int).tolist()
-    # About one in some hundred cycles ends a run of too many.
+    # Roughly one cycle in some hundreds completes a run that is longer than the limit.
     goes_on = (rng.random(CYCLES) < 4 / (4 + limit)).astype(int).tolist()
     bench = await Bench.start(dut, "watchdog")
     inputs = {"works": works, "goes_on": goes_on, "limit": [limit] * CYCLES}
@@ -31,7 +31,7 @@ async def expires_in_time(dut, limit):
 
 @cocotb.test()
 @cocotb.parametrize(limit=[1, 7, 30])
-async def expires_soon_after_with_a_grain(dut, limit):
+async def a_coarse_watchdog_expires_within_a_grain(dut, limit):
     bench = await Bench.start(dut, "coarse_watchdog")
     cycles = limit + WATCHDOG_GRAIN + 1 + LATENCY
     for runs in range(3):
@@ -44,7 +44,7 @@ async def expires_soon_after_with_a_grain(dut, limit):
 
 
 @cocotb.test()
-async def begins_anew_after_a_reset(dut):
+async def restarts_after_a_reset(dut):
     bench = await Bench.start(dut, "watchdog")
     for _ in range(3):
         await bench.reset()

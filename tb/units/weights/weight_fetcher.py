@@ -1,4 +1,4 @@
-"""Weight fetcher: tiles of weight memory become rows of operands, never more than the weight FIFO has room for."""
+"""Weight fetcher: reads tiles of weight memory as rows of operands, never more than the weight FIFO has room for."""
 
 import random
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ COMMANDS = 40
 
 @dataclass(frozen=True)
 class Fetch:
-    """A Read_Weights."""
+    """A Read_Weights command."""
 
     address: int
     tiles: int
@@ -33,7 +33,7 @@ class Fetch:
         return pack(weight_command(CONFIG), values)
 
     def rows(self, memory):
-        """The rows that must come."""
+        """The rows that the command must deliver."""
         content = memory[self.address : self.address + self.tiles * CONFIG.tile_bytes]
         tiles = content.reshape(self.tiles, CONFIG.size, CONFIG.size)
         if self.wide:
@@ -44,7 +44,7 @@ class Fetch:
 
 
 def random_fetches(rng, memory, count):
-    """Legal commands."""
+    """Random legal commands."""
     fetches = []
     for _ in range(count):
         tiles = int(rng.integers(1, 6))
@@ -57,7 +57,7 @@ def random_fetches(rng, memory, count):
 
 
 class Consumer(Agent):
-    """Takes whole tiles out of the weight FIFO that it stands for, after some time."""
+    """Stands for the weight FIFO: removes whole tiles after some time."""
 
     def __init__(self, bench, rows, host, stall):
         self.rows, self.host, self.stall = rows, host, stall
@@ -110,7 +110,7 @@ async def tiles_arrive(dut, idle, backpressure):
 
 @cocotb.test()
 async def commands_queue_up_and_settle(dut):
-    """Without room, the queue fills to its depth, and what is asked for settles."""
+    """Without room for tiles, the command queue fills up, and the fetcher settles once the tiles have come."""
     bench, rng, memory, _, rows, consumer, commands = await make_bench(dut, 0.0, 0.0)
     consumer.enabled = False
     fetches = random_fetches(rng, memory, CONFIG.weight_fifo_tiles + 2 * CONFIG.weight_queue_depth + 4)
@@ -120,7 +120,7 @@ async def commands_queue_up_and_settle(dut):
     assert rows.received == expected[: CONFIG.weight_fifo_tiles * CONFIG.size]
     # The tiles in the FIFO belong to the first commands, of which the last may still have tiles to come.
     whole = np.cumsum([fetch.tiles for fetch in fetches]) <= CONFIG.weight_fifo_tiles
-    # More than the queue holds: the command that is executed, and one between it and the queue.
+    # In addition to the queue: the command being executed, and one between it and the queue.
     assert len(commands.sent) == whole.sum() + 2 + CONFIG.weight_queue_depth
     assert int(bench.port("settled").value) == 1
     assert int(bench.port("busy").value) == 1
@@ -132,7 +132,7 @@ async def commands_queue_up_and_settle(dut):
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.6])
 async def flush_drops_what_is_queued(dut, stall):
-    """Tiles asked for still come, whole; queued commands do not; afterwards all is as before."""
+    """Tiles already requested still arrive whole, queued commands are dropped, and later commands work as before."""
     bench, rng, memory, host, rows, consumer, commands = await make_bench(dut, stall, stall)
     flush, busy = bench.port("flush"), bench.port("busy")
     for _ in range(12):

@@ -1,4 +1,4 @@
-"""Weight FIFO: whole tiles in, rows of the oldest tile out."""
+"""Weight FIFO: whole tiles are written, rows of the oldest tile are read."""
 
 import random
 from collections import deque
@@ -12,7 +12,7 @@ TILES = 80
 
 
 class Writer:
-    """Writes tiles while there is room for all of them."""
+    """Writes tiles row by row."""
 
     def __init__(self, bench, idle):
         self.source = bench.source("rows", idle)
@@ -21,7 +21,7 @@ class Writer:
         self.arrived = 0
 
     def arrivals(self):
-        """Tiles of which the last row was taken in this cycle."""
+        """Tiles whose last row was written in this cycle."""
         while self.arrived < len(self.source.sent) // CONFIG.size:
             self.arrived += 1
             yield self.whole.popleft()
@@ -34,7 +34,7 @@ class Writer:
 
 
 class Reader(Agent):
-    """Reads rows of the oldest tile in any order, and drops it with its last row."""
+    """Reads rows of the oldest tile in random order, and drops the tile with the last one."""
 
     def __init__(self, bench, writer, pause):
         self.writer, self.pause = writer, pause

@@ -1,4 +1,4 @@
-"""Weight shifter: weights reach the array's edge with the timing that the systolic array asks for."""
+"""Weight shifter: weights reach the edge of the array with the timing that the systolic array requires."""
 
 import random
 
@@ -12,11 +12,11 @@ from tb.models.payloads import pack_lanes, unpack_lanes
 
 TILES = 30
 LEAD = WeightShifter.latency
-"""Cycles from a row's grant to its lane 0 at the array's edge: unified buffer and systolic data setup."""
+"""Cycles from the grant of a row until its lane 0 is at the edge of the array: unified buffer and data setup."""
 
 
 class FIFO(Agent):
-    """The read side of a weight FIFO that fills slowly, and the matrix unit, which takes tiles."""
+    """The read side of a weight FIFO that fills slowly, and a monitor of the shifter's outputs."""
 
     def __init__(self, bench, tiles, scarcity, laziness):
         self.bench, self.tiles = bench, [pack_lanes(tile, OPERAND_WIDTH) for tile in tiles]
@@ -68,7 +68,7 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
     swaps = []
     while len(swaps) < TILES:
         await bench.step()
-        # `loaded` does not depend on `take`: what it is in this cycle is known once registers have settled.
+        # `loaded` does not depend on `take`, so its value in this cycle is known once the registers have settled.
         await cocotb.triggers.ReadOnly()
         ready = fifo.value("loaded")
         await cocotb.triggers.FallingEdge(dut.clk)
@@ -84,12 +84,12 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
     assert fifo.left == TILES
     weights = unpack_lanes(fifo.weights, size, OPERAND_WIDTH, signed=True)
     shift = unpack_lanes(fifo.shift, size, 1, signed=False)
-    # Row 0 of the array takes part in all S cycles of a tile: where they begin, the tile begins to enter.
+    # Row 0 of the array shifts in all S cycles of a tile, so each tile begins to enter where these cycles begin.
     (begins,) = np.nonzero(np.diff(np.concatenate([[0], shift[:, 0]])) == 1)
     entered = shift[:, 0].sum()
     assert entered == TILES * size
     if scarcity == laziness == 0:
-        # Without a bubble from tile to tile, the whole of it is one run; cut it into tiles.
+        # Tiles follow each other without a gap, so all of them are one run, which is cut into tiles below.
         assert np.diff(swaps).max() == size
     starts = [cycle for run in begins for cycle in _tile_starts(shift[:, 0], run, size)]
     assert len(starts) == TILES
@@ -100,7 +100,7 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
             expected = np.zeros(size, int)
             expected[index:] = 1
             assert np.array_equal(shift[start : start + size, index], expected), (number, index)
-        # The array's rules: a tile is in place when its swapping row enters, and its successor comes no earlier.
+        # Rules of the array: a tile is complete when its swapping row enters, and its successor begins no earlier.
         assert swaps[number] + LEAD >= start + size
         if number + 1 < TILES:
             assert starts[number + 1] >= swaps[number] + LEAD
@@ -108,7 +108,7 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
 
 
 def _tile_starts(shift, run, size):
-    """The beginnings of the tiles in a run of cycles in which row 0 shifts."""
+    """First cycles of the tiles in a run of cycles in which row 0 shifts."""
     end = run
     while end < len(shift) and shift[end]:
         end += 1
@@ -117,7 +117,7 @@ def _tile_starts(shift, run, size):
 
 
 @cocotb.test()
-async def discard_forgets_a_loaded_tile(dut):
+async def discard_drops_a_loaded_tile(dut):
     bench = await Bench.start(dut, "weight_shifter")
     size = CONFIG.size
     tiles = random_generator().integers(-256, 256, (3, size, size))

@@ -1,4 +1,4 @@
-"""Chunks of the activation unit between the bands of a convolution."""
+"""Chunks of work for the activation unit are placed between the bands of a convolution."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROWS = 100
 
 
 def touch(reads: tuple[int, int] | None, writes: tuple[int, int] | None) -> Touch:
-    """Two ranges of rows as first row and count."""
+    """A touch of two ranges of rows, each given by first row and count."""
     return Touch(*((Rows(*pair),) if pair else () for pair in (reads, writes)))
 
 
 def emitted(chunks: list[Touch], *steps: list[Touch]) -> list[list[int]]:
-    """The numbers of the chunks that each step emits, a step being what is still ahead."""
+    """The numbers of the chunks emitted at each step; a step is given by the work still ahead."""
     order: list[int] = []
     deferred = DeferredActivations(
         [Chunk(item, functools.partial(order.append, n)) for n, item in enumerate(chunks)], ROWS
@@ -54,13 +54,13 @@ def test_rows_of_bands(band: Touch, waits: bool) -> None:
 
 
 def test_chunks_wait_for_chunks() -> None:
-    """The second one reads what the first one makes; the third one has nothing to do with them."""
+    """The second chunk reads results of the first one; the third one is independent of both."""
     chunks = [touch((0, 10), (10, 10)), touch((10, 10), (20, 10)), touch((40, 10), (50, 10))]
     assert emitted(chunks, [touch(None, (5, 1))], []) == [[2], [0, 1]]
 
 
 def layers_of_activations(config: Config, batch: int) -> list[int]:
-    """The operations of a residual block that its Activates are part of, in their order."""
+    """For each Activate of a residual block, in order, the number of its operation."""
     program = compile_network(residual_block(), config, batch=batch)
     pairs = zip(program.instructions, program.layer_numbers, strict=True)
     return [int(layer) for item, layer in pairs if item.word & 0xFF == Opcode.ACTIVATE]
@@ -70,7 +70,7 @@ CONFIG = Config(size=4, activation_lanes=1, accumulator_rows=256)
 
 
 def test_sums_of_one_image_while_the_array_works_on_the_next() -> None:
-    """Numbers: 1 is the second convolution, 2 the sum of its result and the input."""
+    """Operation 1 is the second convolution, operation 2 the sum of its result and the input."""
     order = layers_of_activations(CONFIG, batch=3)
     assert order.index(2) < len(order) - 1 - order[::-1].index(1)
     assert order.count(2) >= 3
@@ -79,12 +79,12 @@ def test_sums_of_one_image_while_the_array_works_on_the_next() -> None:
 @pytest.mark.parametrize("rows", [1100, 1600, 2200, 3200, 8192])
 @pytest.mark.parametrize("sets", [1, 2, 64])
 def test_results_are_the_same(rows: int, sets: int) -> None:
-    """With all rows of the unified buffer in use, and where the parameters of one operation displace others."""
+    """With all rows of the unified buffer in use, and also if the parameter sets of one operation replace others."""
     config = CONFIG.replace(unified_buffer_rows=rows, parameter_sets=sets)
     assert differing_planes(residual_block(), config, np.random.default_rng(rows), batch=3) == 0
 
 
 def test_parameters_are_loaded_once() -> None:
-    """Where there is no room for those of two operations, they do not alternate."""
+    """Without room for the parameters of two operations, these do not alternate."""
     order = layers_of_activations(CONFIG.replace(parameter_sets=1), batch=3)
     assert order == sorted(order)

@@ -1,4 +1,4 @@
-"""Reads move ahead of other instructions, but never past one that they would disturb."""
+"""Reads move ahead of other instructions, but never past one that they conflict with."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_reads_come_early() -> None:
 
 
 def test_reads_leave_room_in_their_queue() -> None:
-    """Otherwise the dispatcher would wait for the queue while the array has nothing to do."""
+    """Otherwise the dispatcher would wait for the queue while the array is idle."""
     tasks = TaskList(CONFIG)
     for index in range(20):
         tasks.read(64 * index, 0, 64)
@@ -64,7 +64,7 @@ def test_rows_that_are_used(overlap: bool) -> None:
 
 @pytest.mark.parametrize("overlap", [True, False])
 def test_host_memory_that_is_written(overlap: bool) -> None:
-    """What one group leaves for the next one."""
+    """Reads wait for writes of the same host memory, through which one group passes tensors to the next."""
     tasks = TaskList(CONFIG)
     multiply(tasks, 0, 0)
     tasks.write(0, 640, 9)
@@ -98,13 +98,13 @@ def activate(tasks: TaskList, source: int, target: int, rows: int = 64) -> None:
 
 
 def order_of_work(tasks: TaskList) -> str:
-    """A for each Activate, M for each MatrixMultiply."""
+    """The order of instructions: A for each Activate, M for each MatrixMultiply."""
     letters = {Opcode.ACTIVATE: "A", Opcode.MATRIX_MULTIPLY: "M"}
     return "".join(letters.get(opcode, "") for opcode in opcodes(tasks))
 
 
 def test_activations_leave_room_in_their_queue() -> None:
-    """The array's instructions do not wait for those that the activation unit cannot begin yet."""
+    """Instructions of the array do not wait for those that the activation unit cannot begin yet."""
     tasks = TaskList(CONFIG)
     for index in range(10):
         activate(tasks, 64 * index, 1000)
@@ -114,7 +114,7 @@ def test_activations_leave_room_in_their_queue() -> None:
 
 
 @pytest.mark.parametrize(("source", "passes"), [(1000 + 63, False), (1000 + 64, True)])
-def test_what_the_array_reads_comes_first(source: int, passes: bool) -> None:
+def test_activations_of_the_arrays_inputs_come_first(source: int, passes: bool) -> None:
     tasks = TaskList(CONFIG)
     for index in range(6):
         activate(tasks, 64 * index, 1000)

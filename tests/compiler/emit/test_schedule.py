@@ -1,4 +1,4 @@
-"""Programs compute what their networks define, whatever the shapes and however small the machine."""
+"""Programs compute what their networks define, with any shapes and on machines of any size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AWKWARD = (1, 2, 3, 7, 8, 9, 16, 31, 64, 100)
 @pytest.mark.parametrize("size", [2, 4, 8, 16, 32])
 @pytest.mark.parametrize("rows", [1, 5, 122])
 def test_awkward_shapes(size: int, rows: int) -> None:
-    """One layer: single values, less than a tile, a little more than one, tapered and started in parts."""
+    """One layer: single values, less than a tile, slightly more than a tile, tapered, and started in parts."""
     random = np.random.default_rng((size, rows))
     for inputs, outputs in ((1, 1), (3, 1), (1, size + 1), (size - 1, size), (2 * size + 1, 3 * size - 1)):
         network = random_network(random, (inputs, outputs))
@@ -29,7 +29,7 @@ def test_awkward_shapes(size: int, rows: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_networks_on_random_machines(seed: int) -> None:
-    """Chains of layers through buffers that hold everything, blocks, single planes, or hardly a row."""
+    """Chains of layers with buffers that hold everything, blocks, single planes, or hardly a row."""
     random = np.random.default_rng(seed)
     size = int(random.choice([2, 4, 8, 16, 32]))
     config = Config.for_size(
@@ -54,7 +54,7 @@ def test_input_larger_than_the_unified_buffer(unified_buffer_rows: int) -> None:
     assert differing(network, config, random_rows(random, network, 30)) == 0
 
 
-def test_weights_that_no_byte_holds() -> None:
+def test_weights_that_do_not_fit_a_byte() -> None:
     """The extremes of uint8 weights with zero points 0 and 255 in different columns need three tiles each."""
     random = np.random.default_rng(0)
     network = random_network(random, (20, 12))
@@ -86,7 +86,7 @@ def test_gemm_dimensions_must_be_positive() -> None:
 
 
 def test_intermediate_tensors_stay_in_the_unified_buffer() -> None:
-    """Host transfers of a chain: the input, the parameters, the output, and nothing in between."""
+    """The host transfers of a chain are the input, the parameters and the output, but no intermediate tensors."""
     network = random_network(np.random.default_rng(1), (16, 64, 64, 8))
     program = compile_network(network, Config(), 40)
     moved = {
@@ -99,7 +99,7 @@ def test_intermediate_tensors_stay_in_the_unified_buffer() -> None:
 
 
 def test_input_is_read_while_it_is_multiplied() -> None:
-    """No run of host reads longer than the queue: it would hold back the multiplications behind it."""
+    """No run of host reads is longer than the queue, because it would delay the multiplications behind it."""
     program = gemm(512, 512, 512, Config.for_size(16))
     transfers = [item.word & 0xFF for item in program.instructions if item.word & 0xFF != Opcode.SET_CONFIGURATION]
     runs = [len(list(run)) for opcode, run in itertools.groupby(transfers) if opcode == Opcode.READ_HOST_MEMORY]

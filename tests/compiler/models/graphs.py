@@ -1,4 +1,4 @@
-"""Small ONNX graphs of quantized layers, with every constant at hand."""
+"""Small ONNX graphs of quantized layers, and their constants."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ INPUTS, OUTPUTS = 50, 30
 
 
 def node(operator: str, inputs: str, output: str, **attributes: object) -> onnx.NodeProto:
-    """A node named after its output; ``-`` stands for an input that is left out."""
+    """A node named after its output; the input ``-`` is omitted."""
     names = ["" if name == "-" else name for name in inputs.split()]
     return helper.make_node(operator, names, [output], name=output, **attributes)
 
 
 def dequantize(name: str, parameters: str = "", **attributes: object) -> onnx.NodeProto:
-    """``name`` with the scale and zero point of ``parameters`` to ``name_real``."""
+    """Dequantize ``name`` to ``name_real``, with the scale and zero point of ``parameters``."""
     parameters = parameters or name
     return node("DequantizeLinear", f"{name} {parameters}_scale {parameters}_zero_point", f"{name}_real", **attributes)
 
 
 def quantize(source: str, output: str, parameters: str) -> onnx.NodeProto:
-    """``source`` with the scale and zero point of ``parameters`` to ``output``."""
+    """Quantize ``source`` to ``output``, with the scale and zero point of ``parameters``."""
     return node("QuantizeLinear", f"{source} {parameters}_scale {parameters}_zero_point", output)
 
 
 def constants(random: np.random.Generator, dtype: str = "uint8", per_column: bool = False) -> dict[str, np.ndarray]:
-    """Weights ``w``, ``v`` and bias ``b`` with the quantization of everything around them."""
+    """Weights ``w`` and ``v``, bias ``b``, and the quantization parameters of all tensors."""
     channels = (OUTPUTS,) if per_column else ()
     x_scale = np.float32(0.013)
     w_scale = np.asarray(random.uniform(0.004, 0.02, channels), np.float32)
@@ -55,13 +55,13 @@ def constants(random: np.random.Generator, dtype: str = "uint8", per_column: boo
 
 
 def layer(*middle: onnx.NodeProto, last: str = "sums", output: str = "y") -> list[onnx.NodeProto]:
-    """x × w to ``sums`` by MatMul, ``middle``, and QuantizeLinear of tensor ``last`` by the scale of h."""
+    """MatMul of x and w to ``sums``, then ``middle``, and QuantizeLinear of tensor ``last`` with the scale of h."""
     product = node("MatMul", "x_real w_real", "sums")
     return [dequantize("x"), dequantize("w"), product, *middle, quantize(last, output, "h")]
 
 
 def followed(nodes: Sequence[onnx.NodeProto], name: str = "z") -> list[onnx.NodeProto]:
-    """``nodes``, which make the bytes ``name``, and a layer behind them: the host computes nothing before a layer."""
+    """``nodes``, whose quantized output is ``name``, followed by a layer, so that the host cannot compute ``nodes``."""
     return [
         *nodes,
         node("QLinearMatMul", f"{name} h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y"),
@@ -75,7 +75,7 @@ def model(
     columns: tuple[int, int] = (INPUTS, OUTPUTS),
     opset: int = 21,
 ) -> onnx.ModelProto:
-    """A model with an open batch and those constants that its nodes use."""
+    """A model with an open batch, and those constants that its nodes use."""
     used = {name for item in nodes for name in item.input}
     constants_ = {name: array for name, array in values.items() if name in used}
     ports = [(name, dtype, (count,)) for name, dtype, count in zip("xy", types, columns, strict=True)]

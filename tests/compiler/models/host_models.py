@@ -1,4 +1,4 @@
-"""Models of which the host computes the first and the last part."""
+"""Models whose first and last parts are computed by the host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKENS, WORDS, WIDTH, CLASSES = 5, 30, 6, 4
 
 
 def constants(random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Everything that the models below name."""
+    """All constants of the models below."""
     return {
         "x_scale": np.float32(0.02),
         "x_zero_point": np.uint8(130),
@@ -36,7 +36,7 @@ def constants(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def layer(source: str, target: str) -> list[onnx.NodeProto]:
-    """Real ``source`` through QuantizeLinear, MatMul by ``w`` and QuantizeLinear to real ``target``."""
+    """Real ``source`` through QuantizeLinear, MatMul with ``w`` and QuantizeLinear to real ``target``."""
     return [
         quantize(source, "q", "x"),
         dequantize("q", "x"),
@@ -68,7 +68,7 @@ def host_model(
 
 
 def embedding(opset: int = 21) -> onnx.ModelProto:
-    """Tokens, looked up, through a layer; probabilities and the most probable class of each."""
+    """An embedding of tokens, a layer, and the probabilities and the most probable class of each token."""
     nodes = [
         node("Gather", "table tokens", "words"),
         node("Mul", "words factor", "scaled"),
@@ -81,7 +81,7 @@ def embedding(opset: int = 21) -> onnx.ModelProto:
 
 
 def bytes_embedding() -> onnx.ModelProto:
-    """The table is quantized: the device is given bytes."""
+    """An embedding with a quantized table, so that the input of the device is bytes."""
     nodes = [
         node("Gather", "bytes tokens", "q"),
         *layer("none", "real")[1:],
@@ -92,7 +92,7 @@ def bytes_embedding() -> onnx.ModelProto:
 
 
 def preprocessing(batch: int | None = None) -> onnx.ModelProto:
-    """Bytes to real numbers, which are normalized, and back to bytes; the sums of the layer through Sigmoid."""
+    """Bytes are converted to real numbers, normalized, and quantized; the sums of the layer go through Sigmoid."""
     nodes = [
         node("Cast", "image", "c", to=TensorProto.FLOAT),
         node("Transpose", "c", "t", perm=[0, 2, 1]),
@@ -107,7 +107,7 @@ def preprocessing(batch: int | None = None) -> onnx.ModelProto:
 
 
 def bypass() -> onnx.ModelProto:
-    """The last part uses an input, and what the first part has made of it."""
+    """The last part uses an input of the model, and a result of the first part."""
     nodes = [
         node("Abs", "x", "a"),
         *layer("a", "real"),
@@ -124,7 +124,7 @@ def bypass() -> onnx.ModelProto:
 
 
 def quantized_softmax() -> onnx.ModelProto:
-    """As quantizers write it: the probabilities are quantized, too."""
+    """A model in the form that quantizers write, with quantized probabilities."""
     nodes = [
         *layer("x", "real"),
         node("Softmax", "real", "s"),
@@ -145,7 +145,7 @@ MODELS = {
 
 
 def random_inputs(model: onnx.ModelProto, batch: int) -> dict[str, np.ndarray]:
-    """Arrays for the inputs of one of the models."""
+    """Random inputs for one of the models."""
     random = np.random.default_rng(1)
     arrays = {}
     for item in model.graph.input:

@@ -1,4 +1,4 @@
-"""Quantized ONNX graphs on images, and running them beside ONNX Runtime."""
+"""Quantized ONNX graphs on images, and their comparison with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def image_model(
     more: Sequence[tuple[str, str, tuple[int, ...]]] = (),
     dimensions: int | None = None,
 ) -> onnx.ModelProto:
-    """A model from ``x`` and inputs ``more`` to ``y`` with those constants that its nodes use.
+    """A model with the inputs ``x`` and ``more``, the output ``y``, and those constants that its nodes use.
 
-    The lengths of ``y``'s ``dimensions`` are left open; without the batch there are as many as ``x`` has.
+    ``y`` has open lengths in all ``dimensions``, by default as many as ``x`` (without the batch).
     """
     used = {name for item in nodes for name in item.input}
     constants = {name: array for name, array in values.items() if name in used}
@@ -33,7 +33,7 @@ def image_model(
 
 
 def parameters(random: np.random.Generator, dtype: str = "uint8") -> dict[str, np.ndarray]:
-    """Scales and zero points of ``x``, a hidden tensor ``h`` and ``y``; kernels ``w`` and ``v``, bias ``b``."""
+    """Quantization of ``x``, a hidden tensor ``h`` and ``y``; kernels ``w`` and ``v``; and bias ``b``."""
     return {
         "x_scale": np.float32(0.013),
         "x_zero_point": random_bytes(random, dtype, ()),

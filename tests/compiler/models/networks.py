@@ -1,4 +1,4 @@
-"""Random chains of layers, and running them on the interpreter."""
+"""Random chains of layers, and their execution on the interpreter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEIGHT_RANGES = ((-128, 127), (0, 255), (-10, 3), (-255, 255), (-255, 0))
 
 
 def random_network(random: np.random.Generator, dimensions: tuple[int, ...]) -> Network:
-    """Layers of the given widths; types, zero points, limits and the format of the output at random."""
+    """Layers of the given widths with random types, zero points, limits and output format."""
     signed = first_signed = bool(random.integers(2))
     layers = []
     names = ["x", *(f"hidden{index}" for index in range(len(dimensions) - 2)), "y"]
@@ -60,14 +60,14 @@ def random_network(random: np.random.Generator, dimensions: tuple[int, ...]) -> 
 
 
 def random_rows(random: np.random.Generator, network: Network, rows: int) -> NDArray[np.integer]:
-    """An input of ``network``."""
+    """A random input of ``network``."""
     source = network.inputs[0].host
     limits = np.iinfo(source.dtype)
     return random.integers(limits.min, limits.max + 1, (rows, *source.shape)).astype(source.dtype)
 
 
 def differing(network: Network, config: openmxu.Config, rows: NDArray[np.integer]) -> int:
-    """Outputs that differ between the definition and the compiled program on the interpreter."""
+    """Number of outputs that differ between the definition and the compiled program on the interpreter."""
     program = compile_network(network, config, len(rows))
     with openmxu.open_device("interpreter", config) as device:
         result = program.run(device, rows)["y"]

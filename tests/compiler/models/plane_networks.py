@@ -1,4 +1,4 @@
-"""Random networks of operations on planes, and running them on the interpreter."""
+"""Random networks of operations on planes, and their execution on the interpreter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVEMENTS = ("channels", "slice", "pad", "turn", "mirror", "repeat", "reshape", 
 
 
 class Maker:
-    """Adds random operations to a network; every one reads something that is there."""
+    """Adds random operations to a network; each reads existing tensors."""
 
     def __init__(self, random: np.random.Generator, shape: tuple[int, int, int]) -> None:
         self.random = random
@@ -29,7 +29,7 @@ class Maker:
         self.tensors = {"x": Tensor(*shape, bool(random.integers(2)))}
 
     def add(self, kind: str) -> None:
-        """One more operation; kinds that the tensor is too small for become a table."""
+        """Add an operation; if the tensor is too small for its kind, add a table instead."""
         names = [name for name in self.tensors if name not in self.constants]
         source = names[max(0, len(names) - 1 - int(self.random.integers(2)))]
         tensor, target = self.tensors[source], f"t{len(self.operations)}"
@@ -55,7 +55,7 @@ class Maker:
         self.tensors[target] = made
 
     def network(self) -> Network:
-        """With every tensor that nothing reads as an output; the last sums may stay int32."""
+        """The network; its outputs are all unused tensors, and the last sums may stay int32."""
         last = self.operations[-1]
         if isinstance(last, Convolution) and self.random.integers(3) == 0:
             self.operations[-1] = dataclasses.replace(last, result=None)
@@ -134,7 +134,7 @@ class Maker:
             output_scale=np.float32(0.2),
         )
         height, width = window.outputs(tensor.height, tensor.width)
-        # A window in the padding alone has no average.
+        # A window that lies completely in the padding has no average.
         if (height - 1) * window.stride_y - window.top >= tensor.height:
             height = 0
         if (width - 1) * window.stride_x - window.left >= tensor.width:
@@ -168,7 +168,7 @@ class Maker:
         return operation, dataclasses.replace(tensor, signed=signed)
 
     def _movement(self, source: str, target: str) -> tuple[Operation, Tensor]:
-        """Elements of one tensor, or of all whose bytes are read alike, in another order."""
+        """Elements of one tensor, or of all tensors with the same signedness, in another order."""
         tensor = self.tensors[source]
         names = [source]
         if self.random.integers(2):
@@ -218,7 +218,7 @@ class Maker:
 
 
 def random_planes(random: np.random.Generator, shape: tuple[int, int, int], operations: int) -> Network:
-    """A network with an input of ``shape`` (height, width, channels)."""
+    """A random network with an input of ``shape`` (height, width, channels)."""
     maker = Maker(random, shape)
     for _ in range(operations):
         maker.add(str(random.choice(KINDS)))
@@ -226,7 +226,7 @@ def random_planes(random: np.random.Generator, shape: tuple[int, int, int], oper
 
 
 def differing_planes(network: Network, config: openmxu.Config, random: np.random.Generator, batch: int) -> int:
-    """Outputs that differ between the definition and the compiled program on the interpreter."""
+    """Number of outputs that differ between the definition and the compiled program on the interpreter."""
     source = network.inputs[0].host
     limits = np.iinfo(source.dtype)
     values = random.integers(limits.min, limits.max + 1, (batch, *source.shape)).astype(source.dtype)

@@ -1,4 +1,4 @@
-"""Random recurrent cells as networks of their own."""
+"""Random recurrent cells, each as a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("lstm", "gru", "gru, linear before reset")
 
 
 def random_weights(random: np.random.Generator, rows: int, columns: int) -> Weights:
-    """int8 weights with a scale for each row."""
+    """Random int8 weights with a scale for each row."""
     real = random.normal(0, 1 / np.sqrt(columns), (rows, columns))
     scale = (np.abs(real).max(axis=1) / 127).astype(np.float32)
     return Weights(np.rint(real / scale[:, np.newaxis]).astype(np.int8), scale)
@@ -24,7 +24,7 @@ def random_weights(random: np.random.Generator, rows: int, columns: int) -> Weig
 def random_cell(
     random: np.random.Generator, kind: str, inputs: int, units: int, sequence: bool = True, final: bool = True
 ) -> Recurrent:
-    """A cell with the input ``x``, the sequence ``y`` and the final hidden state ``y_h``."""
+    """A random cell with the input ``x``, the sequence ``y`` and the final hidden state ``y_h``."""
     signed = bool(random.integers(2))
     gates = 4 if kind == "lstm" else 3
     arguments = {
@@ -51,7 +51,7 @@ def random_cell(
 
 
 def cell_network(cell: Recurrent, inputs: int, length: int) -> Network:
-    """The cell alone."""
+    """A network that consists of one cell."""
     units = cell.units
     tensors = {"x": Tensor(length, 1, inputs, cell.input_signed)}
     outputs = []

@@ -1,4 +1,4 @@
-"""ONNX models of one quantized recurrent node, and what ONNX Runtime makes of them."""
+"""ONNX models of one quantized recurrent node, and their results in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class RecurrentModel:
     Attributes
     ----------
     batch_first
-        ``x`` is (batch, steps, inputs) whatever the layout; otherwise the graph has no Transpose.
+        Whether ``x`` is (batch, steps, inputs) in any layout; otherwise the graph has no Transpose.
     states
-        ``h0`` and, of an LSTM, ``c0`` are inputs.
+        Whether ``h0`` and, for an LSTM, ``c0`` are inputs.
     outputs
-        Of the node, or ``sequence`` (batch, steps, units) and ``last`` (batch, units).
+        Outputs of the node, or ``sequence`` (batch, steps, units) and ``last`` (batch, units).
     """
 
     operator: str
@@ -42,13 +42,13 @@ class RecurrentModel:
 
     @property
     def initial(self) -> list[str]:
-        """Inputs that are states."""
+        """Names of the inputs that are states."""
         if not self.states:
             return []
         return ["h0", "c0"] if self.operator == "LSTM" else ["h0"]
 
     def constants(self) -> dict[str, NDArray[np.generic]]:
-        """Weights: in every row, products with input and hidden state mean the same."""
+        """The constants; in each row, products with input and hidden state have the same scale."""
         random = np.random.default_rng(self.seed)
         rows = (4 if self.operator == "LSTM" else 3) * self.units
         weights = random.normal(0, 0.6, (1, rows, self.inputs))
@@ -114,7 +114,7 @@ class RecurrentModel:
         return values | {name: random.uniform(-1, 1, shape).astype(np.float32) for name in self.initial}
 
     def reference(self, values: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-        """What ONNX Runtime computes in float32; it knows layout 0 only, so that is what it gets."""
+        """Results of ONNX Runtime in float32. It only supports layout 0, so other models are converted."""
         model = self.model()
         if self.layout:
             plain = RecurrentModel(**{**self.__dict__, "layout": 0, "batch_first": True})

@@ -1,4 +1,4 @@
-"""Small networks of images, written down rather than drawn at random."""
+"""Small fixed networks on images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def convolution(source: str, target: str, inputs: int, outputs: int, window: Win
 
 
 def image_network(operations: list[Operation], tensors: dict[str, Tensor]) -> Network:
-    """A network of uint8 tensors from ``x`` to what the last operation makes."""
+    """A network of uint8 tensors from ``x`` to the target of the last operation."""
     target = operations[-1].target
 
     def port(name: str) -> Port:
@@ -44,7 +44,7 @@ def image_network(operations: list[Operation], tensors: dict[str, Tensor]) -> Ne
 
 
 def residual_block() -> Network:
-    """Two convolutions of 16 × 16 positions and four channels, and the sum of what they make and their input."""
+    """Two convolutions of 16 × 16 positions and four channels, and the sum of their result and their input."""
     addition = Combination(
         name="y",
         sources=("b", "x"),

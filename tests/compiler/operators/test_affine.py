@@ -1,4 +1,4 @@
-"""Factors and offsets for channels: folded into a layer before them, or a diagonal layer of their own."""
+"""Factors and offsets per channel are folded into the preceding layer, or become a separate diagonal layer."""
 
 from __future__ import annotations
 

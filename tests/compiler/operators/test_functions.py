@@ -22,7 +22,7 @@ def builder() -> Builder:
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_nodes_follow_each_other(builder: Builder, monkeypatch: pytest.MonkeyPatch, installed: bool) -> None:
+def test_nodes_are_chained(builder: Builder, monkeypatch: pytest.MonkeyPatch, installed: bool) -> None:
     if not installed:
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
     nodes = [node("Sigmoid", "x", "s"), node("Mul", "s x", "p"), node("Add", "two p", "y")]
@@ -32,7 +32,7 @@ def test_nodes_follow_each_other(builder: Builder, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_what_cannot_be_computed(builder: Builder, monkeypatch: pytest.MonkeyPatch, installed: bool) -> None:
+def test_functions_that_cannot_be_computed(builder: Builder, monkeypatch: pytest.MonkeyPatch, installed: bool) -> None:
     if not installed:
         monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ModelError, match=r"node 'y' \(HardSwish\) cannot be computed: .") as caught:

@@ -1,4 +1,4 @@
-"""What the device cannot compute, the host does before and after it; ONNX Runtime says what must come out."""
+"""Operators that the device does not support are computed by the host, with the results of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_same_as_onnx_runtime(device: Device, name: str) -> None:
     assert_same(openmxu.compile(MODELS[name], CONFIG, batch=2).run(device, inputs), expected(MODELS[name], inputs))
 
 
-def test_who_does_what() -> None:
+def test_parts_of_host_and_device() -> None:
     program = openmxu.compile(MODELS["embedding"], CONFIG)
     assert program.before.nodes == ("words (Gather)", "scaled (Mul)")
     assert program.after.nodes == ("y (Softmax)", "best (ArgMax)")
@@ -55,7 +55,7 @@ def test_who_does_what() -> None:
     assert [tensor.name for tensor in program.device_outputs] == ["h", "real"]
 
 
-def test_device_does_what_it_can() -> None:
+def test_supported_operators_run_on_the_device() -> None:
     nodes = layer("x", "y")
     program = openmxu.compile(host_model(nodes, [("x", "float32", (6,))], [("y", "float32", (4,))]), CONFIG)
     assert (program.before, program.after) == (None, None)
@@ -70,7 +70,7 @@ def test_operator_versions(device: Device, opset: int) -> None:
 
 @pytest.mark.parametrize("batch", [0, 1, 3, 7])
 def test_fixed_batch_of_the_model(device: Device, batch: int) -> None:
-    """The host's part knows three elements at a time."""
+    """The host's part processes three elements at a time."""
     program = openmxu.compile(MODELS["fixed batch"], CONFIG)
     assert program.before.batch == 3
     inputs = random_inputs(MODELS["preprocessing"], batch)
@@ -120,7 +120,7 @@ def test_shape_that_depends_on_the_batch() -> None:
 
 
 def test_host_takes_no_layer_from_the_device() -> None:
-    """Real weights between two quantized layers are no work for the host."""
+    """Real weights between two quantized layers are not moved to the host."""
     values = [("x", "float32", (5, 6))], [("y", "float32", (5, 6))]
     nodes = [*layer("x", "real"), node("MatMul", "real back", "wide"), *renamed(layer("wide", "y"))]
     model = host_model(nodes, *values)
@@ -130,7 +130,7 @@ def test_host_takes_no_layer_from_the_device() -> None:
 
 
 def renamed(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """The same layer once more: its tensors get names of their own."""
+    """A copy of the layer with different names of tensors."""
     made = {name for item in nodes for name in item.output} - {"y"}
     for item in nodes:
         for names in (item.input, item.output):

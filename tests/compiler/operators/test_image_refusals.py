@@ -1,4 +1,4 @@
-"""What cannot be compiled of networks on images is refused in one line that names the node."""
+"""Networks on images that cannot be compiled raise errors of one line that name the node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def real_conv(*behind: onnx.NodeProto) -> list[onnx.NodeProto]:
 
 
 def followed(nodes: list[onnx.NodeProto], channels: int = 10) -> onnx.ModelProto:
-    """``nodes``, which make the bytes ``z``, and a convolution: the host computes nothing before a layer."""
+    """``nodes``, with the quantized output ``z``, and a convolution, so that the host cannot compute ``nodes``."""
     names = "z h_scale h_zero_point k v_scale v_zero_point y_scale y_zero_point"
     return image_model([*nodes, node("QLinearConv", names, "y")], VALUES | {"k": np.ones((2, channels, 1, 1), np.int8)})
 
@@ -62,7 +62,7 @@ SUM = "x x_scale x_zero_point z x_scale x_zero_point y_scale y_zero_point"
 
 
 def between(*middle: onnx.NodeProto, last: str = "n") -> onnx.ModelProto:
-    """A convolution of ``x`` to real ``f_real``, ``middle``, and one more convolution."""
+    """A convolution of ``x`` to real ``f_real``, then ``middle``, and another convolution."""
     names = "x x_scale x_zero_point square v_scale v_zero_point h_scale h_zero_point"
     first = [node("QLinearConv", names, "f"), dequantize("f", "h")]
     quantizing = [] if last == "z" else [quantize(last, "z", "h")]

@@ -1,4 +1,4 @@
-"""Every supported pattern on images gives, through compiler and interpreter, the numbers of ONNX Runtime."""
+"""Every supported pattern on images gives the numbers of ONNX Runtime after compilation, on the interpreter."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def qlinear_conv(output: str = "y", **attributes: object) -> onnx.NodeProto:
 
 
 def real_conv(last: str, *middle: onnx.NodeProto, output: str = "y", **attributes: object) -> list[onnx.NodeProto]:
-    """Conv to ``sums``, ``middle``, and QuantizeLinear of tensor ``last``."""
+    """Conv to ``sums``, then ``middle``, and QuantizeLinear of tensor ``last``."""
     return [
         dequantize("x"),
         dequantize("w", axis=0),
@@ -68,7 +68,7 @@ def test_windows(random: np.random.Generator, dtype: str, attributes: dict[str, 
 
 @pytest.mark.parametrize("shape", [(2, 3), (6, 1), (12, 1), (9, 2)])
 def test_groups(random: np.random.Generator, shape: tuple[int, int]) -> None:
-    """Groups larger than a tile, smaller, and cut by the edges of tiles."""
+    """Groups larger than a tile, smaller than a tile, and divided by the edges of tiles."""
     outputs, per_group = 6 * shape[0], shape[1]
     values = parameters(random) | {
         "w": random_bytes(random, "uint8", (outputs, per_group, 3, 3)),
@@ -81,7 +81,7 @@ def test_groups(random: np.random.Generator, shape: tuple[int, int]) -> None:
         assert differing(proto, images(random), openmxu.Config.for_size(size)) == 0
 
 
-def test_weights_that_no_byte_holds(random: np.random.Generator) -> None:
+def test_weights_that_do_not_fit_a_byte(random: np.random.Generator) -> None:
     """Channels of uint8 weights with zero points 0 and 255."""
     values = parameters(random)
     values["w"] = random_bytes(random, "uint8", values["w"].shape)
@@ -128,7 +128,7 @@ def test_bias_added_behind(random: np.random.Generator) -> None:
 def test_maximum_behind_a_convolution(
     random: np.random.Generator, pool: dict[str, object], accumulator_rows: int
 ) -> None:
-    """In the same pass, band by band, or where windows overlap in one of its own."""
+    """The maximum is taken in the same pass, band by band, or in a separate pass if windows overlap."""
     config = openmxu.Config.for_size(4, accumulator_rows=accumulator_rows)
     nodes = [qlinear_conv("h", pads=[1, 1, 1, 1]), node("MaxPool", "h", "y", **pool)]
     assert differing(image_model(nodes, parameters(random)), images(random), config) == 0
@@ -148,7 +148,7 @@ def test_maximum_between_convolution_and_quantization(random: np.random.Generato
 @pytest.mark.parametrize("shape", [(CHANNELS, HEIGHT, WIDTH), (3, 40, 40), (2, 300), (5, 1, 1)])
 @pytest.mark.parametrize("result", ["x", "y"])
 def test_maximum_of_planes(random: np.random.Generator, dtype: str, shape: tuple[int, ...], result: str) -> None:
-    """One and two dimensions, windows of more than 255 columns, a single position; the same scale and another one."""
+    """One and two dimensions, windows of more than 255 columns, a single position; equal scales and different ones."""
     nodes = [dequantize("x"), node("GlobalMaxPool", "x_real", "m"), quantize("m", "y", result)]
     proto = image_model(nodes, parameters(random, dtype) | {"y_scale": np.float32(0.009)}, shape, (dtype, dtype))
     assert differing(proto, random_bytes(random, dtype, (BATCH, *shape)), CONFIG, batch=2) == 0
@@ -159,7 +159,7 @@ def test_maximum_of_planes(random: np.random.Generator, dtype: str, shape: tuple
 def test_maximum_of_planes_behind_a_convolution(
     random: np.random.Generator, middle: str, accumulator_rows: int
 ) -> None:
-    """In the same pass where the sums of a plane fit the accumulators, else in one of its own."""
+    """It is done in the same pass if the sums of a plane fit into the accumulators, otherwise in a separate pass."""
     config = openmxu.Config.for_size(4, accumulator_rows=accumulator_rows)
     attributes = {"kernel_shape": [2, 3], "strides": [2, 2]} if middle == "MaxPool" else {}
     between = [node(middle, "sums", "t", **attributes)] if middle else []
@@ -171,8 +171,8 @@ def test_maximum_of_planes_behind_a_convolution(
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_operations_that_one_pass_does(random: np.random.Generator, dtype: str) -> None:
-    """A convolution, its limits, the maximum, and a table."""
+def test_operations_fused_to_one_pass(random: np.random.Generator, dtype: str) -> None:
+    """A convolution, its limits, the maximum, and a table are one operation."""
     values = with_bias_scale(parameters(random, dtype)) | {"low": np.asarray(3, dtype), "high": np.asarray(99, dtype)}
     nodes = [
         *real_conv("t", node("Relu", "sums", "t"), output="h"),
@@ -188,8 +188,8 @@ def test_operations_that_one_pass_does(random: np.random.Generator, dtype: str) 
     assert len(fuse(import_network(proto), CONFIG).operations) == 1
 
 
-def test_a_branch_keeps_what_it_reads(random: np.random.Generator) -> None:
-    """Nothing is joined with an operation whose integers somebody else needs."""
+def test_results_with_several_uses_are_not_fused(random: np.random.Generator) -> None:
+    """An operation is not fused if its result is also used by another one."""
     nodes = [
         qlinear_conv("h", pads=[1, 1, 1, 1]),
         node("MaxPool", "h", "m", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
@@ -212,7 +212,7 @@ def test_flattened_image_times_matrix(random: np.random.Generator) -> None:
 
 
 def test_flattened_rows_times_matrix(random: np.random.Generator) -> None:
-    """Rows of a matrix, joined before the next product."""
+    """The rows of a matrix are joined before the next product."""
     values = parameters(random) | {"w": random_bytes(random, "int8", (WIDTH, 8)), "w_scale": np.float32(0.01)}
     values |= {"w_zero_point": np.int8(3), "v": random_bytes(random, "int8", (HEIGHT * 8, 5)), "y_scale": np.float32(5)}
     nodes = [
@@ -251,7 +251,7 @@ def test_sums_and_real_numbers_as_outputs(random: np.random.Generator) -> None:
 
 
 def test_real_image(random: np.random.Generator) -> None:
-    """The host quantizes, and pads with what stands for zero."""
+    """The host quantizes the image, and pads it with the zero point."""
     values = parameters(random) | {"w": random_bytes(random, "int8", (10, 1, 3, 3))}
     conv = qlinear_conv(pads=[1, 1, 1, 1])
     conv.input[0] = "q"
@@ -274,7 +274,7 @@ def test_real_image(random: np.random.Generator) -> None:
 def test_few_channels(
     random: np.random.Generator, size: int, channels: int, kernel: tuple[int, int], attributes: dict[str, object]
 ) -> None:
-    """Neighbouring pixels share the lanes of a row, and kernel positions become fewer."""
+    """Neighbouring pixels share the lanes of a row, so that there are fewer kernel positions."""
     values = parameters(random) | {"w": random_bytes(random, "int8", (10, channels, *kernel))}
     proto = image_model([qlinear_conv(**attributes)], values, shape=(channels, HEIGHT, WIDTH))
     assert differing(proto, images(random, channels=channels), openmxu.Config.for_size(size)) == 0
@@ -338,7 +338,7 @@ def test_constants_are_broadcast(random: np.random.Generator, shape: tuple[int, 
     ],
 )
 def test_functions(random: np.random.Generator, nodes: list[onnx.NodeProto]) -> None:
-    """Any function of one tensor between DequantizeLinear and QuantizeLinear is a table."""
+    """Any function of one tensor between DequantizeLinear and QuantizeLinear becomes a table."""
     values = parameters(random) | {"half": np.float32([[0.5]]), "low": np.float32(0.4), "y_scale": np.float32(0.011)}
     proto = image_model([dequantize("x"), *nodes, quantize("f", "y", "y")], values)
     assert len(import_network(proto).operations) == 1

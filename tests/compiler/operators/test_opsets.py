@@ -1,4 +1,4 @@
-"""Every version of ONNX's operators from 13 to the newest one, and the attributes that came with new ones."""
+"""All versions of ONNX's operators from 13 to the newest one, including attributes of newer versions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def model(nodes: list[onnx.NodeProto], opset: int, shape: tuple[int, ...]) -> on
 
 
 def network(opset: int) -> tuple[onnx.ModelProto, onnx.ModelProto]:
-    """Operators whose definitions have changed; the second model is for ONNX Runtime."""
+    """Operators whose definitions have changed between versions; the second model is for ONNX Runtime."""
     split = helper.make_node("Split", ["m", "parts"], ["s", "r"], axis=1)
     nodes = [
         *(dequantize("x"), dequantize("w"), node("Conv", "x_real w_real", "c"), node("Relu", "c", "d")),
@@ -56,7 +56,7 @@ def test_versions(opset: int) -> None:
 
 
 def with_attributes(dequantizing: dict[str, int], quantizing: dict[str, int]) -> onnx.ModelProto:
-    """A layer between DequantizeLinear and QuantizeLinear, which has no zero point, of the newest version."""
+    """A layer of the newest version between DequantizeLinear and a QuantizeLinear without zero point."""
     nodes = [
         node("DequantizeLinear", "x x_scale x_zero_point", "x_real", **dequantizing),
         dequantize("w"),

@@ -1,4 +1,4 @@
-"""Every supported pattern gives, through compiler and interpreter, the numbers of ONNX Runtime."""
+"""Every supported pattern gives the numbers of ONNX Runtime after compilation, on the interpreter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 40
 
 
 def check(proto: onnx.ModelProto, values: np.ndarray, optimize: bool = True) -> np.ndarray:
-    """Compare type, shape and every value with ONNX Runtime; returns them."""
+    """Compare type, shape and every value with ONNX Runtime; returns the values."""
     program = openmxu.compile(proto, CONFIG)
     with openmxu.open_device("interpreter", CONFIG) as device:
         result = program.run(device, values)["y"]
@@ -107,7 +107,7 @@ def test_relu_between_dequantize_and_quantize(random: np.random.Generator) -> No
 
 @pytest.mark.parametrize("optimize", [True, False])
 def test_two_layers_between_real_numbers(random: np.random.Generator, optimize: bool) -> None:
-    """The host quantizes and dequantizes: halves, numbers out of range and infinities included."""
+    """The host quantizes and dequantizes, including halves, numbers out of range and infinities."""
     nodes = [
         quantize("x", "q", "x"),
         dequantize("q", "x"),
@@ -191,7 +191,7 @@ def test_images(random: np.random.Generator, reshape: onnx.NodeProto, shape: lis
 
 
 def test_sequences(random: np.random.Generator) -> None:
-    """Dimensions between batch and columns are rows."""
+    """Dimensions between batch and columns are treated as rows."""
     proto = model(layer(), constants(random))
     for item, columns in ((proto.graph.input[0], INPUTS), (proto.graph.output[0], OUTPUTS)):
         dims = item.type.tensor_type.shape.dim

@@ -1,4 +1,4 @@
-"""What cannot be compiled is refused in one line that says what, where, and what is supported."""
+"""Models that cannot be compiled raise errors of one line with the problem, its place, and supported alternatives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_truncated_file(tmp_path: Path, length: int) -> None:
     refuse(path.read_bytes(), ModelError, "no ONNX model, or truncated|not valid ONNX")
 
 
-def test_text_is_no_model(tmp_path: Path) -> None:
+def test_text_is_not_a_model(tmp_path: Path) -> None:
     path = tmp_path / "notes.onnx"
     path.write_text("This is not a model.\n" * 100)
     refuse(path, ModelError, r"notes\.onnx is no ONNX model, or truncated")
@@ -50,7 +50,7 @@ def test_any_name_means_the_binary_format(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("length", [10, None])
 def test_truncated_external_data(tmp_path: Path, length: int | None) -> None:
-    """Constants in a file of their own, which is cut short or missing."""
+    """A separate file of constants is truncated or missing."""
     proto = onnx.load(DIGITS_MODEL)
     path, data = tmp_path / "model.onnx", tmp_path / "weights.bin"
     onnx.save(proto, path, save_as_external_data=True, location=data.name, size_threshold=0)
@@ -80,7 +80,7 @@ def test_invalid_model() -> None:
 
 
 def changed(change: Callable[[onnx.ModelProto], None]) -> onnx.ModelProto:
-    """A model of two layers, ``sums`` to ``z`` and ``z`` to ``y``, that is no valid one any more."""
+    """A model of two layers, ``sums`` to ``z`` and ``z`` to ``y``, made invalid by ``change``."""
     proto = in_the_middle()
     change(proto)
     return proto

@@ -1,4 +1,4 @@
-"""Operators that move elements cost nothing where the next layer can read what is there."""
+"""Operators that move elements cost nothing if the next layer can read the existing tensor."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def product(source: str, output: str, weights: str = "m") -> onnx.NodeProto:
 
 
 def model(*nodes: onnx.NodeProto, dimensions: int = 3, outputs: Sequence[str] = ()) -> onnx.ModelProto:
-    """A convolution of ``x`` to ``h``, 10 channels of 7 × 9, and ``nodes``."""
+    """A convolution of ``x`` to ``h`` with 10 channels of 7 × 9, followed by ``nodes``."""
     names = "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b"
     made = image_model([node("QLinearConv", names, "h"), *nodes], VALUES, dimensions=dimensions)
     for name in outputs:
@@ -132,7 +132,7 @@ def test_one_permutation_for_two_layers() -> None:
 
 
 def test_host_moves_inputs_and_outputs() -> None:
-    """What comes before the first layer or behind the last one is no work for the device."""
+    """Movement before the first layer and after the last one is done by the host."""
     names = "t x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b"
     nodes = [
         node("Transpose", "x", "t", perm=[0, 3, 1, 2]),
@@ -147,7 +147,7 @@ def test_host_moves_inputs_and_outputs() -> None:
     assert differing(proto, inputs, CONFIG) == 0
 
 
-def test_moved_tensor_that_is_an_output_and_goes_on() -> None:
+def test_moved_tensor_that_is_an_output_and_an_input() -> None:
     proto = model(node("Slice", "h first last columns", "a"), conv("a", "y"), outputs=["a"])
     imported = import_model(proto)
     assert imported.after is None
@@ -160,8 +160,8 @@ def test_batch_must_stay_in_front() -> None:
         import_model(model(*nodes))
 
 
-def test_movement_beyond_reason() -> None:
-    """Nearly every byte of a large tensor goes to another lane of another row."""
+def test_too_much_movement_is_an_error() -> None:
+    """Nearly every byte of a large tensor moves to another lane of another row."""
     values = VALUES | {"k": np.ones((64, 4, 1, 1), np.int8), "q": np.ones((2, 40, 1, 1), np.int8)}
     names = "x x_scale x_zero_point k v_scale v_zero_point h_scale h_zero_point"
     nodes = [node("QLinearConv", names, "h"), node("Transpose", "h", "a", perm=[0, 3, 2, 1]), conv("a", "y", "q")]

@@ -1,4 +1,4 @@
-"""Bands of outputs cover a strip once, fit the accumulators, and are small where a program begins and ends."""
+"""Bands of outputs cover a strip exactly once, fit into the accumulators, and are small at both ends of a program."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def test_windows() -> None:
     assert window.rows(range(1), 10) == range(4)
     assert window.rows(range(1, 4), 10) == range(1, 10)
     assert window.columns(range(2, 3), 9) == range(6, 8)
-    # At least one row, needed or not: a plane has one.
+    # At least one row, even if none is needed, because a plane has at least one.
     assert Window(1, 1, top=4).rows(range(2), 10) == range(1)

@@ -1,4 +1,4 @@
-"""Where networks are cut: what one strip of the unified buffer holds, and what goes through host memory."""
+"""Division of networks into groups: tensors in one strip of the unified buffer, and tensors in host memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.compiler.models.small_networks import SAME, convolution, image_networ
 
 
 def large_planes_and_a_dense_layer() -> Network:
-    """A convolution of 16 × 16 positions, one that leaves 4 × 4, and a matrix product of everything that it makes."""
+    """A convolution of 16 × 16 positions, one with 4 × 4 outputs, and a matrix product of all of them."""
     plane = Tensor(16, 16, 4, False)
     tensors = {"x": plane, "a": plane, "b": Tensor(4, 4, 16, False), "y": Tensor(1, 1, 12, False)}
     operations = [
@@ -31,7 +31,7 @@ SMALL = Config(size=4, activation_lanes=1, unified_buffer_rows=900, accumulator_
 
 
 def test_a_dense_layer_sees_the_whole_batch() -> None:
-    """Planes of all images do not fit at once, but those in front of the dense layer do: its weights are read once."""
+    """Planes of all images do not fit at once, but the inputs of the dense layer do: its weights are read once."""
     network = large_planes_and_a_dense_layer()
     first, second = plan_groups(network, 8, 16, SMALL)
     assert (first.operations, second.operations) == (range(2), range(2, 3))
@@ -62,7 +62,7 @@ def test_cut_networks_compute_the_same(rows: int) -> None:
 
 
 def test_a_sum_of_tensors_from_before_and_within_a_group() -> None:
-    """The shortcut of a residual block may come from host memory."""
+    """The shortcut of a residual block may be read from host memory."""
     network = residual_block()
     for rows in (560, 700, 1000, 8192):
         config = SMALL.replace(unified_buffer_rows=rows)

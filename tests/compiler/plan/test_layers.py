@@ -1,4 +1,4 @@
-"""Every instruction of a program knows the layer that it is part of."""
+"""Every instruction of a program is assigned to its layer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONFIG = openmxu.Config(size=4, unified_buffer_rows=512, accumulator_rows=64, ac
 
 
 def instructions(program: Program, layer: int, *opcodes: Opcode) -> list:
-    """Those of a layer with one of some opcodes, or all of them."""
+    """Instructions of a layer, either all or those with some opcodes."""
     pairs = zip(program.instructions, program.layer_numbers, strict=True)
     return [item for item, number in pairs if number == layer and (not opcodes or item.word & 0xFF in opcodes)]
 
@@ -50,7 +50,7 @@ def test_halt_belongs_to_no_layer() -> None:
     assert program.layer_numbers.tolist() == [0] * (len(program.instructions) - 1) + [-1]
 
 
-def test_nodes_that_are_done_together_are_one_layer() -> None:
+def test_fused_nodes_are_one_layer() -> None:
     values = parameters(np.random.default_rng(5))
     nodes = [
         dequantize("x"),
@@ -64,7 +64,7 @@ def test_nodes_that_are_done_together_are_one_layer() -> None:
         quantize("tanh", "y", "y"),
     ]
     program = openmxu.compile(image_model(nodes, values), CONFIG)
-    # Limits are part of the convolution; the table is named after the node that quantizes what is looked up.
+    # Limits are part of the convolution; the table is named after the node that quantizes its values.
     assert [(layer.name, layer.kind) for layer in program.layers] == [("conv+pool+y", "convolution")]
     assert instructions(program, 0, Opcode.ACTIVATE)
 
@@ -85,7 +85,7 @@ def test_dense_nodes() -> None:
     assert [layer.name for layer in program.layers] == ["first", "second"]
 
 
-def test_instructions_keep_their_layer_where_they_are_moved() -> None:
+def test_moved_instructions_keep_their_layer() -> None:
     tasks = TaskList(CONFIG)
     for layer in range(2):
         tasks.layer = layer

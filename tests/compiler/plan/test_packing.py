@@ -1,4 +1,4 @@
-"""Images with few channels: what the host writes, and what it saves."""
+"""Images with few channels: the packing done by the host, and the work that it saves."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_rows_hold_neighbouring_pixels() -> None:
 
 
 def test_channels_first() -> None:
-    """Planes of 4 channels each, pixel after pixel; unused lanes are 0."""
+    """Planes of 4 channels each, pixel by pixel; unused lanes are 0."""
     tensor = HostTensor("x", "uint8", (5, 2, 3), 5, "uint8", channels_first=True, offset=8)
     memory = np.full(200, 9, np.uint8)
     image = np.arange(1, 31, dtype=np.uint8).reshape(1, 5, 2, 3)
@@ -66,7 +66,7 @@ def test_channels_first() -> None:
         (5, 8, 3, 1, 9, (20, 22)),  # no two pixels fit
     ],
 )
-def test_kernel_positions_that_are_left(
+def test_remaining_kernel_positions(
     channels: int, size: int, kernel: int, stride: int, positions: int, plane: tuple[int, int]
 ) -> None:
     network = conv_network(channels, 4, 20, 22, kernel=kernel, stride=stride, pool=1)
@@ -78,11 +78,11 @@ def test_kernel_positions_that_are_left(
     assert tensor.channels <= size
     program = compile_network(network, Config.for_size(size))
     read = sum(item["rows"] for item in program.instructions if item.word & 0xFF == Opcode.READ_HOST_MEMORY)
-    # Padding apart, no more rows than the image has pixels.
+    # Apart from padding, no more rows are read than the image has pixels.
     assert read <= (20 + kernel) * (22 + kernel) + 8
 
 
-def test_an_input_that_others_read_stays_as_it_is() -> None:
+def test_an_input_with_several_uses_is_not_packed() -> None:
     network = conv_network(1, 4, 8, 8, kernel=3, stride=1, pool=1)
     again = dataclasses.replace(network.operations[0], target="z")
     twice = dataclasses.replace(

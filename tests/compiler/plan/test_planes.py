@@ -1,4 +1,4 @@
-"""Programs of networks on planes compute what the networks define, however small the machine."""
+"""Programs of networks on planes compute what the networks define, on machines of any size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BENCH = {"kernel": 3, "stride": 1, "pool": 2}
 
 
 def moved(instructions: tuple[Instruction, ...], opcode: Opcode) -> int:
-    """Rows that instructions of one kind transfer."""
+    """Number of rows transferred by the instructions of one kind."""
     return sum(item["rows"] for item in instructions if item.word & 0xFF == opcode)
 
 
@@ -32,7 +32,7 @@ def count(instructions: tuple[Instruction, ...], opcode: Opcode) -> int:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_networks_on_random_machines(seed: int) -> None:
-    """Tensors that stay in the unified buffer, in groups, image by image, in rows, or hardly a window of them."""
+    """Tensors that stay in the unified buffer: in groups, image by image, in rows, or hardly a window of them."""
     random = np.random.default_rng(seed)
     config = Config.for_size(
         int(random.choice([2, 4, 8, 16])),
@@ -74,7 +74,7 @@ def test_table_larger_than_the_unified_buffer() -> None:
 
 
 def test_everything_is_transferred_once() -> None:
-    """A convolution whose tensors fit: input, parameters and output, each row once."""
+    """If the tensors of a convolution fit, each row of input, parameters and output is transferred once."""
     config = Config.for_size(16)
     program = compile_network(conv_network(64, 64, 32, 32, **BENCH), config)
     assert moved(program.instructions, Opcode.READ_HOST_MEMORY) == 4 * 1024 + 4 * 8
@@ -82,7 +82,7 @@ def test_everything_is_transferred_once() -> None:
     assert program.multiply_adds == 9 * 64 * 64 * 1024
 
 
-def test_pooling_needs_no_pass_of_its_own() -> None:
+def test_pooling_needs_no_separate_pass() -> None:
     config = Config.for_size(16)
     network = conv_network(64, 64, 32, 32, **BENCH)
     assert len(fuse(network, config).operations) == 1
@@ -101,12 +101,12 @@ def test_computing_begins_when_little_of_the_input_is_read() -> None:
     reads = [item for item in instructions[:first] if item.word & 0xFF == Opcode.READ_HOST_MEMORY]
     assert reads[0]["unified_buffer"] == needed
     assert reads[0]["rows"] <= 4 * 32
-    # A full queue of reads would hold back the multiplications behind it.
+    # A queue full of reads would delay the multiplications behind it.
     assert len(reads) < config.command_queue_depth
 
 
 def test_average_of_a_convolution_is_not_taken_of_its_sums() -> None:
-    """It is requantized first, as in the model."""
+    """The result of the convolution is requantized first, as in the model."""
     config = Config.for_size(4)
     random = np.random.default_rng(11)
     while True:
@@ -119,7 +119,7 @@ def test_average_of_a_convolution_is_not_taken_of_its_sums() -> None:
 
 @pytest.mark.parametrize("padding", [0, 1])
 def test_images_with_one_row_of_outputs_share_instructions(padding: int) -> None:
-    """A window as high as the plane: one Convolve for each position, whatever the batch, unless padding is near."""
+    """A window as high as the plane: one Convolve per position for the whole batch, unless there is padding."""
     window = Window(height=4, width=2, stride_x=2, left=padding)
     layer = Convolution(
         name="layer",

@@ -1,4 +1,4 @@
-"""Recurrent cells: the compiled program leaves exactly the integers of their definition."""
+"""Recurrent cells: results of the compiled program equal the integers of their definition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.compiler.models.random_cells import KINDS, cell_network, random_cell
 
 TINY = openmxu.Config.preset("tiny")
 
-# Inputs, units, steps, batch: more and fewer than tiles, odd and even steps.
+# Inputs, units, steps, batch: more and fewer than a tile, odd and even numbers of steps.
 SHAPES = ((3, 5, 4, 2), (6, 4, 1, 1), (9, 13, 5, 7), (1, 2, 3, 20))
 
 
@@ -44,7 +44,7 @@ def test_interpreter_equals_definition(kind, shape):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_parts_take_turns(kind):
-    """A batch with rows enough is cut in two; and the last execution is not full."""
+    """A batch with enough rows is divided in two; the last execution is incomplete."""
     random = np.random.default_rng(5)
     config = openmxu.Config.for_size(8, accumulator_rows=512)
     network = cell_network(random_cell(random, kind, 5, 20), 5, 4)
@@ -59,7 +59,7 @@ def test_a_batch_too_large_goes_through_in_strips(kind):
 
 
 @pytest.mark.parametrize("wanted", ["y", "y_h"])
-def test_outputs_that_nobody_wants_are_not_written(wanted):
+def test_unused_outputs_are_not_written(wanted):
     random = np.random.default_rng(7)
     cell = random_cell(random, "lstm", 3, 4, sequence=wanted == "y", final=wanted == "y_h")
     network = cell_network(cell, 3, 6)
@@ -82,7 +82,7 @@ def test_a_cell_that_does_not_fit_is_an_error():
 
 
 def test_cells_use_the_range_of_their_tables():
-    """The random cells are no trivial ones: gates take most of their values."""
+    """The random cells are not trivial: their hidden states take most of the possible values."""
     random = np.random.default_rng(9)
     for kind in KINDS:
         network = cell_network(random_cell(random, kind, 8, 32), 8, 10)

@@ -1,4 +1,4 @@
-"""LSTM and GRU of ONNX: close to ONNX Runtime's float kernels in every arrangement, and refusals that say why."""
+"""LSTM and GRU of ONNX: close to ONNX Runtime's float kernels in all variants, and errors with reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.compiler.models.recurrent_models import RecurrentModel
 
 CONFIG = openmxu.Config.preset("tiny", unified_buffer_rows=1024)
 
-# Hidden states are int8 of steps of 1/127, and errors of some steps add up.
+# Hidden states are int8 with steps of 1/127, and the errors of several steps add up.
 TOLERANCE = 0.03
 
 CELLS = {
@@ -30,7 +30,7 @@ def _model(cell: str, **options: object) -> RecurrentModel:
 
 
 def _results(model: RecurrentModel, values: dict[str, np.ndarray], batch: int) -> dict[str, np.ndarray]:
-    """What the interpreter computes; it must be what the definition says."""
+    """The results of the interpreter, which must equal those of the definition."""
     program = openmxu.compile(model.model(), CONFIG, batch=batch)
     with openmxu.open_device("interpreter", CONFIG) as device:
         results = program.run(device, values)
@@ -72,7 +72,7 @@ def test_initial_states(cell: str):
 
 
 def test_states_have_sixteen_bits():
-    """What ends a sequence is precise enough to begin the next one."""
+    """The final state of a sequence is precise enough to start the next one."""
     model = _model("gru", states=True, length=1, attributes={})
     values = model.values(4)
     steps = _results(model, values, 4)["Y_h"] * 127
@@ -81,7 +81,7 @@ def test_states_have_sixteen_bits():
 
 
 def test_metadata_sets_scales():
-    """A cell state that saturates at 0.5, and tables that reach no farther than 0.25."""
+    """A cell state that saturates at 0.5, and tables whose inputs end at 0.25."""
     model = _model("lstm", outputs=["Y_c"], metadata={"openmxu.cell": repr(0.5 / 32768)})
     values = model.values(3)
     assert np.abs(model.reference(values)["Y_c"]).max() > 0.6
@@ -91,7 +91,7 @@ def test_metadata_sets_scales():
 
 
 def test_one_cell_after_another():
-    """A second cell reads what the first one makes, and begins with its final state; rows go through a product."""
+    """A second cell reads the results of the first one, and starts with its final state."""
     model = _model("gru", outputs=["Y"]).model()
     graph = model.graph
     second = [name.replace("cell", "second") for name in ("scaled", "second")]
@@ -120,7 +120,7 @@ def test_one_cell_after_another():
         result = program.run(device, values)["Z_h"]
     assert np.array_equal(result, import_model(model).evaluate(values)["Z_h"])
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    assert np.abs(result - session.run(None, values)[0]).max() < 2 * TOLERANCE  # of two cells
+    assert np.abs(result - session.run(None, values)[0]).max() < 2 * TOLERANCE  # for two cells
 
 
 def _copy(item: onnx.TensorProto, name: str) -> onnx.TensorProto:
@@ -207,7 +207,7 @@ def test_batch_in_the_wrong_place():
     model = _model("gru", layout=1).model()
     cell = next(node for node in model.graph.node if node.name == "cell")
     del cell.attribute[[item.name for item in cell.attribute].index("layout")]
-    # The graph's input is no longer known to have time first, for a Transpose of another kind is in between.
+    # Another Transpose hides that the graph's input has time first.
     model.graph.node.insert(2, helper.make_node("Transpose", ["x"], ["same"], perm=[0, 1, 2]))
     next(node for node in model.graph.node if node.op_type == "QuantizeLinear").input[0] = "same"
     with pytest.raises(UnsupportedOperatorError, match="the batch must be the second of three dimensions of its input"):

@@ -1,4 +1,4 @@
-"""Recurrent cells on the simulated RTL: the integers of their definition, and states that stay from run to run."""
+"""Recurrent cells on the simulated RTL: results equal those of the definition, and states persist between runs."""
 
 from __future__ import annotations
 
