@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from openmxu.arch.config import Config
-from openmxu.compiler.emit.matrix_chain import compile_dense
 from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.network import Network
-from openmxu.compiler.plan.chain import dense_layers
 from openmxu.compiler.plan.network_plan import compile_planes
 from openmxu.compiler.profile import check_profile
 from openmxu.program import Program
@@ -40,7 +38,6 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
         The batch is no positive int.
     """
     network = fuse(network, config)
-    layers = dense_layers(network)
     if batch is None:
         is_image = any(tensor.width > 1 for tensor in network.tensors.values())
         batch = network.batch or (1 if is_image else DEFAULT_ROWS)
@@ -48,9 +45,6 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
         raise TypeError(f"batch must be an int, not {batch!r}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, not {batch}")
-    if layers is not None:
-        program = compile_dense(network, layers, config, batch)
-    else:
-        program = compile_planes(network, config, batch)
+    program = compile_planes(network, config, batch)
     check_profile(program)
     return program

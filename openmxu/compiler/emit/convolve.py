@@ -13,8 +13,9 @@ from openmxu.compiler.emit.tasks import Rows, WeightTile
 from openmxu.compiler.emit.tiles import KernelTiles, Step
 from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.window import Window
-from openmxu.compiler.plan.bands import Piece
+from openmxu.compiler.plan.bands import Piece, Section
 from openmxu.compiler.plan.buffers import Buffer
+from openmxu.compiler.plan.staging import row_cycles
 
 __all__ = ["ConvolutionTasks", "pooling_registers"]
 
@@ -35,6 +36,27 @@ class _View:
     stride_y: int
     dy: int
     dx: int
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where some pieces lie in the first input and output plane; in others they lie a plane's elements further on.
+
+    Attributes
+    ----------
+    inputs
+        First and last elements of the input that the pieces need.
+    points
+        For windows of one position: first element, number of elements, first row of sums; none where input rows are
+        not contiguous.
+    stacks
+        As in :meth:`ConvolutionTasks._stacks`, where there are no points.
+    """
+
+    pieces: tuple[Piece, ...]
+    inputs: tuple[tuple[int, int], ...]
+    points: tuple[tuple[int, int, int], ...]
+    stacks: tuple[tuple[Piece, int], ...]
 
 
 @dataclass(frozen=True)
@@ -66,45 +88,91 @@ class ConvolutionTasks:
     def _target(self) -> Buffer:
         return self.strip.buffers[self.operation.target]
 
-    def band(self, pieces: tuple[Piece, ...]) -> None:
-        """Every output tile of some pieces: sum up, activate, write."""
-        self.strip.machine.tasks.layer = self.index
+    def section(self, section: Section) -> None:
+        """Sum up some output tiles of some pieces side by side, then activate and write them."""
+        machine, pieces = self.strip.machine, section.pieces
+        machine.tasks.layer = self.index
         count = sum(piece.positions for piece in pieces)
-        stacks = tuple(self._stacks(pieces))
-        loaded: set[int] = set()
-        number = self.first_tile
-        for tile in range(self.tiles.tiles):
-            sums = self.strip.machine.take_sums(count)
-            steps = list(self.tiles.steps(tile))
-            for position, step in enumerate(steps):
-                if position == len(steps) - 1:
-                    # Behind everything that the first sums of a program need to be read.
-                    self.strip.machine.parameters.require(self.index, tile)
-                if step.plane not in loaded:
-                    loaded.add(step.plane)
-                    self._load(pieces, step.plane)
-                weights = WeightTile(number, self.tiles.format)
-                self._sum(pieces, stacks, sums, step, weights, accumulate=position > 0)
-                number += 1
-            self._activate(pieces, sums, tile)
+        sums = {tile: machine.take_sums(count) for tile in section.tiles}
+        places = self._places(pieces)
+        steps = list(self.tiles.steps(section.tiles))
+        first = self.first_tile + self.tiles.first(section.tiles)
+        # The first tiles come first, and what they read stays, if it has room and is all that the others need.
+        is_read_here = section.tiles.start == 0 or self._source.ring > 0 or self.operation.groups > 1
+        plane, begun = -1, set[int]()
+        for number, step in enumerate(steps):
+            if number == self._parameters_at(section, len(steps)):
+                machine.parameters.require(self.index, section.tiles[0])
+            weights = WeightTile(first + number, self.tiles.format)
+            if number == 0 and section.startup:
+                self._start(section, sums[step.tile], step, weights)
+            else:
+                if step.plane != plane and is_read_here:
+                    self._load(places, step.plane)
+                self._sum(places, sums[step.tile], step, weights, accumulate=step.tile in begun)
+            plane = step.plane
+            begun.add(step.tile)
+        for tile in section.tiles:
+            self._activate(pieces, sums[tile], tile)
 
-    def touch(self, pieces: tuple[Piece, ...]) -> Touch:
-        """The rows that the tasks of a band touch."""
+    def _parameters_at(self, section: Section, steps: int) -> int:
+        """The step before which parameters are read: behind all that a program's first sums need to be read."""
+        if section.parameters_first:
+            return 0
+        last = steps - len(section.tiles)
+        if not section.startup:
+            return last
+        # Reading is over when the array has done as much of the section as reading is faster.
+        return min(last, -(-steps * row_cycles(self.strip.config) // len(section.tiles)))
+
+    def _start(self, section: Section, sums: int, step: Step, weights: WeightTile) -> None:
+        """The first tile of a section in parts, each as soon as its rows have been read."""
+        next_tile: WeightTile | None = weights
+        for start in range(0, len(section.pieces), section.startup):
+            places = self._places(section.pieces[start : start + section.startup])
+            self._load(places, step.plane)
+            self._sum(places, sums, step, next_tile, accumulate=False)
+            sums += sum(piece.positions for piece in places.pieces)
+            next_tile = None
+
+    def touch(self, section: Section) -> Touch:
+        """The rows that the tasks of a section touch."""
         source, target = self._source, self._target
         reads, writes = [], []
-        for piece in pieces:
+        for piece in section.pieces:
             for plane in range(source.planes):
                 rows, first = self._input_rows(piece, plane)
                 reads.append((self.operation.sources[0], first, len(rows) * source.width))
-            for tile in range(target.planes):
+            for tile in section.tiles:
                 first = target.element(tile, piece.image, piece.target_rows.start, piece.target_columns.start)
                 writes.append((self.operation.target, first, piece.results))
         return self.strip.touch(reads, writes)
 
-    def _load(self, pieces: tuple[Piece, ...], plane: int) -> None:
+    def _places(self, pieces: tuple[Piece, ...]) -> _Places:
+        is_point = self.operation.window.is_point and all(self._is_contiguous(piece) for piece in pieces)
+        return _Places(
+            pieces=pieces,
+            inputs=tuple(self._inputs(pieces)),
+            points=tuple(_runs(self._source, pieces)) if is_point else (),
+            stacks=() if is_point else tuple(self._stacks(pieces)),
+        )
+
+    def _inputs(self, pieces: tuple[Piece, ...]) -> Iterator[tuple[int, int]]:
+        """Elements of a plane that pieces need, from the first one up to the last one; single ones are joined."""
+        start = stop = 0
         for piece in pieces:
-            rows, first = self._input_rows(piece, plane)
-            self.strip.need(self.operation.sources[0], first, first + len(rows) * self._source.width)
+            rows, first = self._input_rows(piece, 0)
+            count = len(rows) * self._source.width
+            if first != stop or count > 1:
+                yield start, stop
+                start = first
+            stop = first + count
+        yield start, stop
+
+    def _load(self, places: _Places, plane: int) -> None:
+        first = plane * self._source.plane_elements
+        for start, stop in places.inputs:
+            self.strip.need(self.operation.sources[0], first + start, first + stop)
 
     def _input_rows(self, piece: Piece, plane: int) -> tuple[range, int]:
         """The input rows that a piece needs, and the first element of them in a plane."""
@@ -113,29 +181,25 @@ class ConvolutionTasks:
 
     def _sum(
         self,
-        pieces: tuple[Piece, ...],
-        stacks: tuple[tuple[Piece, int], ...],
+        places: _Places,
         sums: int,
         step: Step,
-        weights: WeightTile,
+        next_tile: WeightTile | None,
         accumulate: bool,
     ) -> None:
         """One kernel position and tile; the tile is taken by the first instruction and used again by the others."""
         tasks, operation = self.strip.machine.tasks, self.operation
         format = {"signed": operation.input_signed, "zero_point": operation.zero_point}
-        next_tile: WeightTile | None = weights
-        if operation.window.is_point and all(self._is_contiguous(piece) for piece in pieces):
-            for start, count, first in self._point_runs(pieces, sums, step.plane):
-                tasks.multiply(
-                    source=self._source.rows(start, count),
-                    accumulators=Rows(first, count),
-                    accumulate=accumulate,
-                    tile=next_tile,
-                    registers={Register.INPUT_FORMAT: format},
-                )
-                next_tile = None
-            return
-        for piece, images in stacks:
+        for start, count, row in places.points:
+            tasks.multiply(
+                source=self._source.rows(step.plane * self._source.plane_elements + start, count),
+                accumulators=Rows(sums + row, count),
+                accumulate=accumulate,
+                tile=next_tile,
+                registers={Register.INPUT_FORMAT: format},
+            )
+            next_tile = None
+        for piece, images in places.stacks:
             view = self._stack_view(piece, images, step) if images > 1 else self._view(piece, step)
             first = self._source.element(step.plane, piece.image, view.first_row, self._source.region.columns.start)
             tasks.convolve(
@@ -224,25 +288,19 @@ class ConvolutionTasks:
         """Whether the input of a piece for a window of one position is a run of elements."""
         return len(piece.rows) == 1 or len(piece.columns) == self._source.width
 
-    def _point_runs(self, pieces: tuple[Piece, ...], sums: int, plane: int) -> Iterator[tuple[int, int, int]]:
-        """For windows of one position: first element, number of elements, first accumulator row."""
-        start = stop = -1
-        for piece in pieces:
-            element = self._source.element(plane, piece.image, piece.rows.start, piece.columns.start)
-            if element != stop:
-                if start >= 0:
-                    yield start, stop - start, sums
-                    sums += stop - start
-                start = element
-            stop = element + piece.positions
-        yield start, stop - start, sums
-
     def _activate(self, pieces: tuple[Piece, ...], sums: int, tile: int) -> None:
         pooling = self.operation.pooling
         if pooling is None:
-            for start, count, first in self._target_runs(pieces, sums, tile):
+            first = tile * self._target.plane_elements
+            for start, count, row in _runs(self._target, pieces):
                 self.strip.activate(
-                    self.index, self.operation, tile, start, count, source=Rows(first, count), from_unified_buffer=False
+                    self.index,
+                    self.operation,
+                    tile,
+                    first + start,
+                    count,
+                    source=Rows(sums + row, count),
+                    from_unified_buffer=False,
                 )
             return
         for piece in pieces:
@@ -262,18 +320,19 @@ class ConvolutionTasks:
             )
             sums += piece.positions
 
-    def _target_runs(self, pieces: tuple[Piece, ...], sums: int, tile: int) -> Iterator[tuple[int, int, int]]:
-        """Results that follow each other: first element, number of elements, first accumulator row."""
-        start = stop = -1
-        for piece in pieces:
-            element = self._target.element(tile, piece.image, piece.rows.start, piece.columns.start)
-            if element != stop:
-                if start >= 0:
-                    yield start, stop - start, sums
-                    sums += stop - start
-                start = element
-            stop = element + piece.positions
-        yield start, stop - start, sums
+
+def _runs(buffer: Buffer, pieces: tuple[Piece, ...]) -> Iterator[tuple[int, int, int]]:
+    """The positions of pieces that follow each other in a plane of a buffer: first element, number, first sum."""
+    first = count = done = 0
+    for piece in pieces:
+        element = buffer.element(0, piece.image, piece.rows.start, piece.columns.start)
+        if count and element != first + count:
+            yield first, count, done
+            done, count = done + count, 0
+        if count == 0:
+            first = element
+        count += piece.positions
+    yield first, count, done
 
 
 def pooling_registers(

@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, format_named
+from openmxu.compiler.emit.tasks import TaskList
 from openmxu.compiler.emit.weights import ByteFormat
 
-__all__ = ["Code", "Emitter", "ParameterSets", "Read", "ReadStream", "WeightRun", "WeightStream"]
+__all__ = ["Code", "Emitter", "ParameterSets", "WeightRun", "WeightStream"]
 
-_READ = format_named("Read_Host_Memory")
-_WRITE = format_named("Write_Host_Memory")
 _READ_WEIGHTS = format_named("Read_Weights")
-_MULTIPLY = format_named("MatrixMultiply")
-_ACTIVATE = format_named("Activate")
 _SET = format_named("Set_Configuration")
 _HALT = format_named("Halt")
 
@@ -68,39 +65,9 @@ class Emitter:
         self.instructions.append(instruction)
         self._layers.append(self.layer)
 
-    def read(self, unified_buffer: int, host: int, rows: int) -> None:
-        """Rows of host memory to the unified buffer."""
-        self._emit(_READ, unified_buffer=unified_buffer, host=host, rows=rows)
-
-    def write(self, unified_buffer: int, host: int, rows: int) -> None:
-        """Rows of the unified buffer to host memory."""
-        self._emit(_WRITE, unified_buffer=unified_buffer, host=host, rows=rows)
-
     def read_weights(self, weights: int, tiles: int) -> None:
         """Tiles of weight memory to the weight FIFO."""
         self._emit(_READ_WEIGHTS, weights=weights, tiles=tiles)
-
-    def multiply(self, unified_buffer: int, accumulator: int, rows: int, accumulate: bool, next_tile: bool) -> None:
-        """Rows times one tile."""
-        self._emit(
-            _MULTIPLY,
-            unified_buffer=unified_buffer,
-            accumulator=accumulator,
-            rows=rows,
-            accumulate=accumulate,
-            next_tile=next_tile,
-        )
-
-    def activate(self, unified_buffer: int, accumulator: int, rows: int, parameters: int, output: int) -> None:
-        """Accumulator rows to the unified buffer."""
-        self._emit(
-            _ACTIVATE,
-            unified_buffer=unified_buffer,
-            source=accumulator,
-            rows=rows,
-            parameters=parameters,
-            output=output,
-        )
 
     def halt(self) -> None:
         """End the program."""
@@ -127,40 +94,23 @@ class WeightStream:
         self._waiting = deque(runs)
         self._outstanding: deque[int] = deque()
 
+    def begin(self) -> None:
+        """Queue the first weights, which take longer on their way into the array than inputs do."""
+        self._queue(1)
+
     def take(self) -> None:
         """Account for the next tile; to be called before the multiplication that takes it."""
-        while self._waiting and len(self._outstanding) < self._limit:
-            run = self._waiting.popleft()
-            self._emitter.configure(Register.WEIGHT_FORMAT, signed=run.format.signed, zero_point=run.format.zero_point)
-            self._emitter.read_weights(run.first * self._tile_bytes, run.tiles)
-            self._outstanding.append(run.tiles)
+        self._queue(self._limit)
         self._outstanding[0] -= 1
         if self._outstanding[0] == 0:
             self._outstanding.popleft()
 
-
-@dataclass(frozen=True)
-class Read:
-    """Rows to read before multiplication number ``position``."""
-
-    position: int
-    unified_buffer: int
-    host: int
-    rows: int
-
-
-class ReadStream:
-    """Emits reads between multiplications, at the positions that were planned for them."""
-
-    def __init__(self, emitter: Emitter, reads: Sequence[Read]) -> None:
-        self._emitter = emitter
-        self._waiting = deque(reads)
-
-    def advance(self, position: int) -> None:
-        """Emit what is due before multiplication number ``position``."""
-        while self._waiting and self._waiting[0].position <= position:
-            read = self._waiting.popleft()
-            self._emitter.read(read.unified_buffer, read.host, read.rows)
+    def _queue(self, limit: int) -> None:
+        while self._waiting and len(self._outstanding) < limit:
+            run = self._waiting.popleft()
+            self._emitter.configure(Register.WEIGHT_FORMAT, signed=run.format.signed, zero_point=run.format.zero_point)
+            self._emitter.read_weights(run.first * self._tile_bytes, run.tiles)
+            self._outstanding.append(run.tiles)
 
 
 class ParameterSets:
@@ -178,14 +128,14 @@ class ParameterSets:
 
     def __init__(
         self,
-        emitter: Emitter,
+        tasks: TaskList,
         config: Config,
         addresses: Sequence[int],
         tiles: Sequence[int],
         load_sets: int,
         staging_slots: int,
     ) -> None:
-        self._emitter = emitter
+        self._tasks = tasks
         self._addresses = addresses
         self._tiles = tiles
         self._load_sets = load_sets
@@ -212,7 +162,7 @@ class ParameterSets:
         staging = self._loads % self._staging_slots * self._load_sets * PARAMETER_ROWS
         first = self._loads % self._capacity * self._load_sets
         host = self._addresses[layer] + first_tile * self._set_bytes
-        self._emitter.read(staging, host, count * PARAMETER_ROWS)
-        self._emitter.configure(Register.LOAD_PARAMETERS, unified_buffer=staging, first=first, count=count)
+        self._tasks.read(staging, host, count * PARAMETER_ROWS)
+        self._tasks.configure(Register.LOAD_PARAMETERS, unified_buffer=staging, first=first, count=count)
         self._held[key] = first
         self._loads += 1

@@ -24,7 +24,7 @@ from openmxu.compiler.emit.tasks import Task
 
 __all__ = ["list_schedule"]
 
-_DISPATCH_CYCLES = 5
+_DISPATCH_CYCLES = 6
 _LATENCY = {Unit.HOST_READ: 10, Unit.HOST_WRITE: 0, Unit.MATRIX: 20, Unit.ACTIVATION: 40}
 """Cycles from the last row that a unit takes to the result that another unit can use."""
 
@@ -32,11 +32,14 @@ _MOST_TILES = (1 << 24) - 1
 """Tiles of one Read_Weights."""
 
 
-def list_schedule(tasks: Sequence[Task], config: Config) -> Code:
-    """The program of the tasks, ended by Halt; weights are queued ahead of the multiplications that take them."""
+def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> Code:
+    """The program of the tasks, ended by Halt; weights are queued ahead of the multiplications that take them.
+
+    Tasks wait until a unit's queue has room for ``spare`` more.
+    """
     emitter = Emitter()
     weights = WeightStream(emitter, config, _weight_runs(tasks))
-    machine = _Machine(config)
+    machine = _Machine(config, spare)
     earliest = _earliest(tasks, config)
     reads = deque(index for index, task in enumerate(tasks) if task.unit is Unit.HOST_READ)
 
@@ -55,6 +58,10 @@ def list_schedule(tasks: Sequence[Task], config: Config) -> Code:
             emit(tasks[deferred.popleft()])
 
     deferred: deque[int] = deque()
+    if reads and reads[0] == 0:
+        # The first input, then its weights, then the rest of the input.
+        emit(tasks[reads.popleft()])
+        weights.begin()
     for index, task in enumerate(tasks):
         if task.unit is Unit.HOST_READ:
             if reads and reads[0] == index:
@@ -129,6 +136,7 @@ class _Machine:
     """When instructions would end, in cycles: in order in each unit, and behind what touches the same rows."""
 
     config: Config
+    spare: int
     now: int = 0
     _ends: dict[Unit, deque[int]] = field(default_factory=lambda: {unit: deque() for unit in Unit})
     _busy: dict[Unit, int] = field(default_factory=lambda: dict.fromkeys(Unit, 0))
@@ -143,7 +151,7 @@ class _Machine:
     def has_room(self, unit: Unit) -> bool:
         """Whether the dispatcher would not have to wait for the unit."""
         running = sum(end > self.now for end in self._ends[unit])
-        return running < self.config.command_queue_depth - 1
+        return running < self.config.command_queue_depth - self.spare
 
     def dispatch(self, task: Task) -> None:
         """Take the next instruction."""

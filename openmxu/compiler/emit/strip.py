@@ -16,6 +16,7 @@ from openmxu.compiler.emit.emitter import ParameterSets
 from openmxu.compiler.emit.tasks import Rows, TaskList
 from openmxu.compiler.ir.operations import Operation, Result
 from openmxu.compiler.plan.buffers import Buffer, HostPlace
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
 __all__ = ["Elements", "Machine", "Strip", "Tables", "has_table"]
 
@@ -24,6 +25,9 @@ Elements = tuple[str, int, int]
 
 _READ_ROWS = 32
 """Rows that one Read_Host_Memory should have, where planes with fewer rows lie next to each other."""
+
+_WRITE_ROWS = 16
+"""Rows that one Write_Host_Memory should have, where planes with fewer rows lie next to each other."""
 
 
 class Tables:
@@ -93,6 +97,7 @@ class Strip:
     sources: Mapping[str, HostPlace]
     targets: Mapping[str, HostPlace]
     _loaded: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    _waiting: Elements | None = None
 
     @property
     def config(self) -> Config:
@@ -117,7 +122,7 @@ class Strip:
     def need(self, name: str, start: int, stop: int) -> None:
         """Read those elements of a tensor that have not been read yet."""
         place = self.sources.get(name)
-        if place is None:
+        if place is None or start == stop:
             return
         buffer = self.buffers[name]
         loaded = self._loaded.setdefault(name, np.zeros(buffer.elements, np.bool_))
@@ -127,19 +132,40 @@ class Strip:
                 continue
             first, last = first + int(missing[0]), first + int(missing[-1]) + 1
             # Neighbours come along where a plane has few rows.
-            last = max(last, min(first + _READ_ROWS, buffer.elements))
+            if buffer.tensor.positions > 1 or buffer.plane_elements <= _READ_ROWS // 2:
+                last = max(last, min(first + _READ_ROWS, buffer.elements))
             first, count, address = next(buffer.runs(first, last, place, self.config.size))
-            loaded[first : first + count] = True
+            for other in range(first % buffer.period, buffer.elements, buffer.period):
+                loaded[other : other + count] = other == first
             rows = buffer.rows(first, count)
             self.machine.tasks.read(rows.first, address, rows.count)
 
     def made(self, name: str, start: int, stop: int) -> None:
-        """Write elements that are complete, if they leave the unified buffer."""
+        """Write elements that are complete, if they leave the unified buffer; few of them wait for their neighbours."""
         place = self.targets.get(name)
         if place is None:
             return
+        buffer, waiting, count = self.buffers[name], self._waiting, stop - start
+        if waiting is not None and waiting[0] == name and waiting[2] == start:
+            start = waiting[1]
+        else:
+            self.flush()
+        self._waiting = (name, start, stop)
+        waiting_rows, left = buffer.rows(start, stop - start).count, buffer.elements - stop
+        short = waiting_rows < _WRITE_ROWS and fetch_cycles(self.config) < _WRITE_ROWS
+        # Short planes that lie next to each other here and there; the last one does not wait for many others.
+        is_end = left == 0 or (left < _WRITE_ROWS // 4 and waiting_rows * row_cycles(self.config) >= _WRITE_ROWS // 2)
+        if not short or buffer.ring or count < buffer.plane_elements or is_end:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting is None:
+            return
+        name, start, stop = self._waiting
+        self._waiting = None
         buffer = self.buffers[name]
-        for first, count, address in buffer.runs(start, stop, place, self.config.size):
+        for first, count, address in buffer.runs(start, stop, self.targets[name], self.config.size):
             rows = buffer.rows(first, count)
             self.machine.tasks.write(rows.first, address, rows.count)
 
@@ -171,6 +197,8 @@ class Strip:
         registers, fields
             Of the instruction, beside those that every Activate needs.
         """
+        if self._waiting is not None and self._waiting[0] != operation.target:
+            self.flush()
         result = operation.result
         given = dict(registers or {})
         if result is not None:

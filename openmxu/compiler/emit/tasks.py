@@ -10,6 +10,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS, host_extent, table_rows
 from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, Unit, format_named
 from openmxu.compiler.emit.weights import ByteFormat
+from openmxu.compiler.plan.staging import fetch_cycles, load_cycles, row_cycles, table_cycles
 
 __all__ = ["Rows", "Task", "TaskList", "WeightTile"]
 
@@ -88,7 +89,7 @@ class TaskList:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._host_cycles = -(-config.size // config.host_data_bytes)
+        self._host_cycles = row_cycles(config)
         self.tasks: list[Task] = []
         self.layer = 0
 
@@ -169,7 +170,8 @@ class TaskList:
         tile: WeightTile | None,
         registers: Mapping[Register, Mapping[str, int]],
     ) -> None:
-        cycles = max(accumulators.count, self._config.size if tile is not None else 1)
+        tile_cycles = max(self._config.size, fetch_cycles(self._config)) if tile is not None else 1
+        cycles = max(accumulators.count, tile_cycles)
         self._add(
             Unit.MATRIX,
             instruction,
@@ -213,9 +215,9 @@ class TaskList:
 
     def configure(self, register: Register, **values: int) -> None:
         """A load of parameter sets or of the table, which the activation unit does in its turn."""
-        rows = table_rows(self._config.size)
+        rows, cycles = table_rows(self._config.size), table_cycles(self._config)
         if register is Register.LOAD_PARAMETERS:
-            rows = PARAMETER_ROWS * values["count"]
+            rows, cycles = PARAMETER_ROWS * values["count"], load_cycles(self._config, values["count"])
         instruction = _SET(register=register, value=REGISTERS[register].pack(**values))
         source = Rows(values["unified_buffer"], rows)
-        self._add(Unit.ACTIVATION, instruction, rows, reads=(source,))
+        self._add(Unit.ACTIVATION, instruction, cycles, reads=(source,))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.config import Config
 from openmxu.compiler.emit.weights import ByteFormat, byte_parts
 from openmxu.compiler.ir.operations import Convolution
 
@@ -16,11 +17,12 @@ __all__ = ["KernelTiles", "Step", "kernel_tiles"]
 
 @dataclass(frozen=True)
 class Step:
-    """One weight tile of an output tile: the input plane that it multiplies, and the kernel position.
+    """One weight tile: its output tile, the input plane that it multiplies, and the kernel position.
 
     ``part`` counts the matrices of bytes that add up to the weights.
     """
 
+    tile: int
     plane: int
     part: int
     ky: int
@@ -40,26 +42,49 @@ class KernelTiles:
         How the bytes are read.
     parts : int16 arrays of the shape of the weights
         As in :func:`~openmxu.compiler.emit.weights.byte_parts`.
+    together, following
+        Output tiles of the first group and of each other one: they are summed up side by side, plane by plane.
     """
 
     operation: Convolution
     format: ByteFormat
     parts: tuple[NDArray[np.int16], ...]
     size: int
+    together: int = 1
+    following: int = 1
 
     @property
     def tiles(self) -> int:
         """Output tiles."""
         return -(-self.operation.outputs // self.size)
 
-    def steps(self, tile: int) -> Iterator[Step]:
-        """The weight tiles of an output tile in the order of use, plane by plane."""
+    @property
+    def groups(self) -> list[range]:
+        """Output tiles that are summed up side by side."""
+        starts = range(self.together, self.tiles, self.following)
+        return [range(self.together), *(range(start, min(start + self.following, self.tiles)) for start in starts)]
+
+    def steps(self, group: range) -> Iterator[Step]:
+        """The weight tiles of a group in the order of use, plane by plane."""
         _, _, height, width = self.operation.weights.shape
-        for plane in self._planes(tile):
-            for part in range(len(self.parts)):
-                for ky in range(height):
-                    for kx in range(width):
-                        yield Step(plane, part, ky, kx)
+        for plane in self._planes(group[0]):
+            for tile in group:
+                for part in range(len(self.parts)):
+                    for ky in range(height):
+                        for kx in range(width):
+                            yield Step(tile, plane, part, ky, kx)
+
+    def limits(self, config: Config) -> bool:
+        """Whether summing up an output tile takes much longer than activating it."""
+        return self.count() >= 2 * config.column_groups * self.tiles
+
+    def first(self, group: range) -> int:
+        """The number of the first weight tile of a group."""
+        return sum(self._count(other) for other in self.groups if other.start < group.start)
+
+    def _count(self, group: range) -> int:
+        _, _, height, width = self.operation.weights.shape
+        return len(group) * len(self._planes(group[0])) * len(self.parts) * height * width
 
     def _groups(self, tile: int) -> range:
         per_group = self.operation.outputs // self.operation.groups
@@ -73,16 +98,16 @@ class KernelTiles:
 
     def count(self) -> int:
         """Weight tiles of all output tiles."""
-        return sum(len(list(self.steps(tile))) for tile in range(self.tiles))
+        return sum(self._count(group) for group in self.groups)
 
     def bytes(self) -> Iterator[NDArray[np.uint8]]:
         """All weight tiles in the order of use, (S, S) bytes each; row k holds the weights of input k."""
-        for tile in range(self.tiles):
-            blocks: dict[tuple[int, int], NDArray[np.uint8]] = {}
-            for step in self.steps(tile):
-                key = step.plane, step.part
+        for group in self.groups:
+            blocks: dict[tuple[int, int, int], NDArray[np.uint8]] = {}
+            for step in self.steps(group):
+                key = step.tile, step.plane, step.part
                 if key not in blocks:
-                    blocks = {key: self._block(tile, *key)}
+                    blocks = {key: self._block(*key)}
                 yield blocks[key][step.ky, step.kx]
 
     def _block(self, tile: int, plane: int, part: int) -> NDArray[np.uint8]:
@@ -113,7 +138,7 @@ def _overlap(first: int, count: int, other: int, other_count: int) -> range:
     return range(max(first, other), min(first + count, other + other_count))
 
 
-def kernel_tiles(operation: Convolution, size: int) -> KernelTiles:
+def kernel_tiles(operation: Convolution, size: int, together: int = 1, following: int = 1) -> KernelTiles:
     """Find bytes for the weights of a convolution."""
     format, parts = byte_parts(operation.weights)
-    return KernelTiles(operation, format, tuple(parts), size)
+    return KernelTiles(operation, format, tuple(parts), size, together, following)

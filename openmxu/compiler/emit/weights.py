@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ByteFormat", "EncodedWeights", "byte_parts", "encode_weights"]
+__all__ = ["ByteFormat", "byte_parts"]
 
 
 @dataclass(frozen=True)
@@ -16,40 +16,6 @@ class ByteFormat:
 
     signed: bool
     zero_point: int
-
-
-@dataclass(frozen=True)
-class EncodedWeights:
-    """Weights as bytes, padded to whole tiles.
-
-    Attributes
-    ----------
-    format
-        How the bytes are read.
-    parts : uint8 array, (parts, planes * S, tiles * S)
-        Matrices that add up to the weights once their zero point is subtracted.
-    size
-        S.
-    """
-
-    format: ByteFormat
-    parts: NDArray[np.uint8]
-    size: int
-
-    @property
-    def planes(self) -> int:
-        """Tiles in the direction of the inputs."""
-        return self.parts.shape[1] // self.size
-
-    @property
-    def tiles(self) -> int:
-        """Tiles in the direction of the outputs."""
-        return self.parts.shape[2] // self.size
-
-    def tile(self, part: int, plane: int, tile: int) -> NDArray[np.uint8]:
-        """The (S, S) bytes of one tile; row k holds the weights of input k."""
-        size = self.size
-        return self.parts[part, plane * size : (plane + 1) * size, tile * size : (tile + 1) * size]
 
 
 def _byte_format(low: int, high: int) -> ByteFormat | None:
@@ -75,17 +41,3 @@ def byte_parts(weights: NDArray[np.int16]) -> tuple[ByteFormat, list[NDArray[np.
         parts.append(np.clip(weights, -128, 127))
         weights = weights - parts[-1]
     return ByteFormat(True, 0), parts
-
-
-def encode_weights(weights: NDArray[np.int16], size: int) -> EncodedWeights:
-    """Find bytes for a matrix of weights from -255 to 255, and pad with bytes that stand for 0.
-
-    Padding rows meet unused lanes of the unified buffer, which hold anything: only zero weights keep them out.
-    """
-    format, parts = byte_parts(weights)
-    inputs, outputs = weights.shape
-    shape = (len(parts), -(-inputs // size) * size, -(-outputs // size) * size)
-    encoded = np.full(shape, format.zero_point & 0xFF, np.uint8)
-    for index, part in enumerate(parts):
-        encoded[index, :inputs, :outputs] = ((part + format.zero_point) & 0xFF).astype(np.uint8)
-    return EncodedWeights(format, encoded, size)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
+from openmxu.compiler.emit.tiles import KernelTiles
 from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.buffers import Region
-from openmxu.compiler.plan.segments import fetch_cycles
+from openmxu.compiler.plan.ramp import Ramp
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
-__all__ = ["Piece", "bands"]
+__all__ = ["Piece", "Section", "bands", "sections"]
+
+
+_STARTUP_ROWS = 16
+_STARTUP_PARTS = 8
+_DISPATCH_CYCLES = 10
+"""For an instruction of the array and what comes with it."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,29 @@ class Piece:
         return len(self.target_rows) * len(self.target_columns)
 
 
+@dataclass(frozen=True)
+class Section:
+    """Output tiles ``tiles`` of some pieces, which are summed up side by side.
+
+    ``startup`` pieces are multiplied at a time by the very first tile, while the others are still being read; 0 for
+    all of them. ``parameters_first`` where loads of parameters take so long that they should begin at once.
+    """
+
+    pieces: tuple[Piece, ...]
+    tiles: range
+    startup: int = 0
+    parameters_first: bool = False
+
+
 def bands(
-    operation: Convolution, strip: Region, plane: tuple[int, int], config: Config, *, ramp: bool, taper: bool
+    operation: Convolution,
+    strip: Region,
+    plane: tuple[int, int],
+    config: Config,
+    *,
+    ramp: bool,
+    taper: bool,
+    parts: int = 2,
 ) -> list[tuple[Piece, ...]]:
     """Cut what a convolution makes in a strip.
 
@@ -50,10 +80,10 @@ def bands(
     plane
         Height and width of the sums, before pooling.
     """
-    limit = config.accumulator_rows // 2
+    limit = config.accumulator_rows // parts
     units = list(_units(operation.pooling, strip, plane, limit))
     total = sum(unit.positions for unit in units)
-    targets = _sizes(total, limit, config.size + fetch_cycles(config), ramp, taper)
+    targets = _sizes(total, limit, config, ramp, taper)
     result: list[list[Piece]] = [[]]
     wanted = next(targets)
     filled = 0
@@ -64,6 +94,62 @@ def bands(
         result[-1] = _joined([*result[-1], unit], operation, plane)
         filled = _positions(result[-1])
     return [tuple(pieces) for pieces in result]
+
+
+def sections(
+    operation: Convolution,
+    strip: Region,
+    plane: tuple[int, int],
+    tiles: KernelTiles,
+    config: Config,
+    ramp: Ramp,
+    *,
+    is_first: bool,
+    is_last: bool,
+) -> list[Section]:
+    """Every group of output tiles of every band.
+
+    Parameters
+    ----------
+    is_first, is_last
+        Whether the array does nothing before this strip, or nothing behind it.
+    """
+    startup, halves = is_first and ramp.startup, is_last and ramp.halves
+    # One group is summed up while another is activated.
+    shares = tiles.together + 1
+    if plane == (1, 1) and tiles.count() < config.column_groups * tiles.tiles:
+        shares = 3
+    parts = bands(
+        operation,
+        strip,
+        plane,
+        config,
+        ramp=is_first and not startup,
+        taper=is_last and not halves,
+        parts=shares,
+    )
+    result = [Section(pieces, group) for pieces in parts for group in tiles.groups]
+    if is_first:
+        first = result[0]
+        rows = max(_STARTUP_ROWS, -(-len(first.pieces) // _STARTUP_PARTS)) if startup else 0
+        result[0] = Section(first.pieces, first.tiles, rows, ramp.parameters_first)
+    if halves:
+        result += _tapered(result.pop(), len(list(tiles.steps(tiles.groups[-1]))), config)
+    return result
+
+
+def _tapered(section: Section, steps: int, config: Config) -> Iterator[Section]:
+    """The same rows in sections of half of what is left, as long as dispatch keeps up with ever shorter products."""
+    start, stop, least = 0, len(section.pieces), max(config.size, fetch_cycles(config))
+    while start < stop:
+        count = (stop - start) // 2
+        saved = count * (config.column_groups + row_cycles(config))
+        lost = 2 * steps * max(0, _DISPATCH_CYCLES - count)
+        if count < least or saved < lost:
+            count = stop - start
+        pieces = section.pieces[start : start + count]
+        yield dataclasses.replace(section, pieces=pieces) if start == 0 else Section(pieces, section.tiles)
+        start += count
 
 
 def _units(pooling: Window | None, strip: Region, plane: tuple[int, int], limit: int) -> Iterator[Piece]:
@@ -96,12 +182,12 @@ def _positions(pieces: list[Piece]) -> int:
     return sum(piece.positions for piece in pieces)
 
 
-def _sizes(total: int, limit: int, least: int, ramp: bool, taper: bool) -> Iterator[int]:
+def _sizes(total: int, limit: int, config: Config, ramp: bool, taper: bool) -> Iterator[int]:
     """Sizes of bands in positions; they are reached by whole rows, not exactly."""
     head: list[int] = []
     tail: list[int] = []
     for wanted, part in ((ramp, head), (taper, tail)):
-        size = least
+        size = config.size + fetch_cycles(config)
         while wanted and 2 * size < limit and sum(head) + sum(tail) + 2 * size <= total:
             part.append(size)
             size *= 2

@@ -45,6 +45,8 @@ class Buffer:
         First unified buffer row.
     shared
         The tensor is the same for all images, and there only once.
+    ring
+        Planes that have room at a time, where that is not all of them: plane p takes the place of plane p - ``ring``.
     """
 
     tensor: Tensor
@@ -52,6 +54,7 @@ class Buffer:
     region: Region
     base: int
     shared: bool = False
+    ring: int = 0
 
     @property
     def plane_elements(self) -> int:
@@ -62,6 +65,11 @@ class Buffer:
     def elements(self) -> int:
         """Of all planes."""
         return self.planes * self.plane_elements
+
+    @property
+    def period(self) -> int:
+        """Elements that have room at a time."""
+        return self.ring * self.plane_elements or self.elements
 
     @property
     def width(self) -> int:
@@ -77,7 +85,7 @@ class Buffer:
 
     def rows(self, element: int, count: int = 1) -> Rows:
         """The unified buffer rows of ``count`` elements."""
-        return Rows(self.base + element * self.tensor.item, count * self.tensor.item)
+        return Rows(self.base + element % self.period * self.tensor.item, count * self.tensor.item)
 
     def _run(self, place: HostPlace) -> int:
         """Elements that follow each other in host memory as they do here."""
@@ -86,7 +94,7 @@ class Buffer:
             return self.width
         if len(region.rows) < tensor.height:
             return len(region.rows) * self.width
-        return self.plane_elements if len(region.images) < place.images else self.elements
+        return self.plane_elements if self.ring or len(region.images) < place.images else self.elements
 
     def runs(self, start: int, stop: int, place: HostPlace, size: int) -> Iterator[tuple[int, int, int]]:
         """Elements ``start`` up to ``stop`` cut where host memory is not contiguous.

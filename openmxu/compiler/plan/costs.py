@@ -10,7 +10,7 @@ from openmxu.compiler.emit.tiles import kernel_tiles
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.ir.operations import Combination, Convolution, Pooling
 from openmxu.compiler.plan.buffers import Region
-from openmxu.compiler.plan.segments import fetch_cycles
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
 __all__ = ["Costs"]
 
@@ -60,12 +60,7 @@ class Costs:
             reading, writing = self._transfers(sources, planes), self._transfers(targets, planes)
             serial = slots == 1 and len(strips) > 1
             cycles += max(computing, writing) + reading if serial else max(computing, reading, writing)
-        return cycles + self.config.accumulator_rows // 2 * (self.config.column_groups + 2 * self._row_cycles)
-
-    @property
-    def _row_cycles(self) -> int:
-        """Cycles in which a row goes to or from host memory."""
-        return -(-self.config.size // self.config.host_data_bytes)
+        return cycles + self.config.accumulator_rows // 2 * (self.config.column_groups + 2 * row_cycles(self.config))
 
     def _planes(self, name: str) -> int:
         return -(-self.network.tensors[name].channels // self.config.size)
@@ -74,7 +69,7 @@ class Costs:
         """To or from host memory, of so many images, or parts of one."""
         tensors = {name: self.network.tensors[name] for name in names if name not in self.network.constants}
         rows = sum(self._planes(name) * tensor.positions * tensor.item for name, tensor in tensors.items())
-        return planes * rows * self._row_cycles
+        return planes * rows * row_cycles(self.config)
 
     def _array(self, index: int, planes: float) -> float:
         """Every tile of a band takes as long as its rows, or as its weights."""

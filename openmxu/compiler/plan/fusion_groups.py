@@ -7,21 +7,33 @@ Between groups tensors lie in host memory.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.plan.buffers import Region
 from openmxu.compiler.plan.costs import Costs
 from openmxu.compiler.plan.slots import Slot, image_slots, slot_of
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
 
 __all__ = ["Group", "plan_groups"]
+
+_STRIPS = 8
+"""Strips of a batch that goes through several matrix products in waves, where it has rows enough."""
+
+_OUTPUTS = 6
+"""Output planes of a matrix product in the unified buffer at a time, where not all of them have room."""
+
+_DISPATCH_CYCLES = 6
+"""For one instruction."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,13 @@ class Group:
         Tensors that come from host memory and that go there.
     layout
         Of a recurrent cell, which is a group of its own, in place of addresses.
+    waves
+        An operation works on one strip while the next operation works on the strip before: matrix products, each of
+        which would otherwise wait until the one before it is activated.
+    rings
+        For each tensor of which only some planes are in the unified buffer at a time, their number.
+    together
+        Output tiles of a matrix product that are summed up side by side, each time that its input is read.
     """
 
     operations: range
@@ -54,6 +73,9 @@ class Group:
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     layout: Layout | None = None
+    waves: bool = False
+    rings: Mapping[str, int] = field(default_factory=dict)
+    together: int = 1
 
 
 def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
@@ -116,7 +138,32 @@ class _Planner:
                     found[slots] = group
             if len(found) == 2:
                 break
+        waves = self._waves(operations)
+        if waves is not None:
+            return [waves]
+        if len(operations) == 1 and all(len(group.strips) > 1 for group in found.values()):
+            product = self._product(operations.start)
+            if product is not None:
+                return [product]
         return list(found.values()) if found or len(operations) > 1 else [self.parts(operations.start)]
+
+    def _waves(self, operations: range) -> Group | None:
+        """Consecutive matrix products on some rows of the batch at a time, where there are enough of them."""
+        own = [self.network.operations[index] for index in operations]
+        wanted = max(2 * self.config.size, fetch_cycles(self.config))
+        images = max(2 * wanted, -(-self.batch // _STRIPS))
+        if len(own) == 1 or self.batch <= images or not all(self._is_product(operation) for operation in own):
+            return None
+        images = -(-self.batch // -(-self.batch // images))
+        strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
+        slot = slot_of(self.network, operations, strips, self.config.size, overlap=False)
+        group = self._group(operations, strips, slot, 2)
+        return None if group is None else dataclasses.replace(group, waves=True)
+
+    def _is_product(self, operation: Operation) -> bool:
+        """Whether an operation is a matrix product of its only source."""
+        source = self.network.tensors[operation.sources[0]]
+        return isinstance(operation, Convolution) and operation.window.is_point and source.positions == 1
 
     def _slots(self, operations: range) -> Iterator[tuple[int, Slot]]:
         """Numbers of whole images of which a slot fits, the largest one first, and slots for them."""
@@ -159,6 +206,54 @@ class _Planner:
             f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}; "
             "choose a configuration with more rows, or wider ones"
         )
+
+    def _product(self, index: int) -> Group | None:
+        """A matrix product of more rows than fit, with only a few planes of the output in the unified buffer at a time.
+
+        Where rows are long, only a few planes of the input are there either: they are read anew for each group of
+        output tiles, which are as many as multiply a plane for longer than it takes to read it.
+        """
+        operation = self.network.operations[index]
+        if not self._is_product(operation):
+            return None
+        (source,), target = operation.sources, operation.target
+        planes = -(-self.network.tensors[source].channels // self.config.size)
+        item, ahead = self.network.tensors[target].item, self.config.command_queue_depth + 2
+        size, accumulators = self.config.size, self.config.accumulator_rows
+        tiles = -(-operation.outputs // size)
+        # Slots, planes of input and output, output tiles side by side, and the images for which they have room.
+        ways = [(2, planes, _OUTPUTS, 1, self.available // (2 * (planes + _OUTPUTS * item)))]
+        for inputs, outputs in ((ahead, 2), (2, 2), (1, 1)):
+            room = self.available // (inputs + outputs * item)
+            if room:
+                ways += [
+                    (1, inputs, outputs, together, min(room, accumulators // (2 * together)))
+                    for together in range(1, min(tiles, accumulators // 2) + 1)
+                ]
+                break
+
+        def cycles(way: tuple[int, ...]) -> int:
+            """Reading, computing or dispatch, whichever takes longest; the first of equal ways is the best one."""
+            _, inputs, _, together, room = way
+            strips = -(-self.batch // room)
+            images = -(-self.batch // strips)
+            bands = strips * -(-images // (accumulators // 2))
+            reading = self.batch * row_cycles(self.config)
+            tile = max(self.batch, bands * max(size, fetch_cycles(self.config)))
+            if inputs == planes:
+                return planes * max(reading, tiles * tile)
+            groups = [len(part) for part in _parts(tiles, together)]
+            return planes * sum(max(reading, group * tile, strips * (group + 1) * _DISPATCH_CYCLES) for group in groups)
+
+        ways = [way for way in ways if way[-1] > 0]
+        if not ways:
+            return None
+        slots, inputs, outputs, together, room = min(ways, key=cycles)
+        images = -(-self.batch // -(-self.batch // room))
+        strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
+        slot = Slot(images * (inputs + outputs * item), {target: 0, source: images * outputs * item})
+        group = self._group(range(index, index + 1), strips, slot, slots)
+        return dataclasses.replace(group, rings={source: inputs, target: outputs}, together=together)
 
     def _group(self, operations: range, strips: tuple[Region, ...], slot: Slot, slots: int) -> Group | None:
         """A group with so many slots, or one for each strip where there are fewer; ``None`` where they do not fit."""

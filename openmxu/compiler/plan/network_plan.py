@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.isa import Instruction
 from openmxu.compiler.emit.activate import element_chunks, pooling_chunks
 from openmxu.compiler.emit.constants import Constants
 from openmxu.compiler.emit.convolve import ConvolutionTasks
@@ -27,17 +29,17 @@ from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.network import Network, Port
 from openmxu.compiler.ir.operations import Convolution, Pooling
 from openmxu.compiler.ir.permutation import Permutation, Selections
-from openmxu.compiler.plan.bands import Piece, bands
+from openmxu.compiler.plan.bands import Section, sections
 from openmxu.compiler.plan.buffers import HostPlace
 from openmxu.compiler.plan.fusion_groups import Group, plan_groups
 from openmxu.compiler.plan.packing import pack_inputs
-from openmxu.compiler.plan.segments import plan_staging
+from openmxu.compiler.plan.ramp import Ramp, fastest
 from openmxu.compiler.plan.slots import strip_buffers
+from openmxu.compiler.plan.staging import plan_staging
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
-from openmxu.compiler.recurrent.layout import Layout
 from openmxu.host_tensor import HostTensor
 from openmxu.program import Program
 
@@ -53,21 +55,29 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
         The configuration's memories are too small.
     """
     multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
-    network = pack_inputs(network, config.size)
+    network, images = _rows_as_images(pack_inputs(network, config.size), batch)
     constants = Constants.of(network, config.size)
     staging = _Staging.of(constants, config)
-    kept = KeptRows.of(network, batch, staging.rows, config)
-    groups = plan_groups(network, batch, kept.end, config)
+    kept = KeptRows.of(network, images, staging.rows, config)
+    groups = plan_groups(network, images, kept.end, config)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    weights = _Weights.of(network, layouts, config.size)
-    places, host_bytes = _place_tensors(network, groups, constants, batch, config.size)
-    memory = weights.bytes()
+    places, host_bytes = _place_tensors(network, groups, constants, images, config.size)
+    weights_of = functools.cache(lambda together: _Weights.of(network, groups, together, config))
+
+    def attempt(ramp: Ramp) -> _Attempt:
+        weights = weights_of(ramp.together)
+        scheduler = _Scheduler(network, groups, weights, constants, staging, kept, places, config, ramp)
+        return _Attempt(scheduler.code(), weights)
+
+    first = network.operations[0]
+    is_convolution = isinstance(first, Convolution)
+    best = fastest(attempt, first, config) if is_convolution else attempt(Ramp())
+    code, memory = best.code, best.weights.bytes()
     check_addresses(host_bytes, memory.size, config)
 
     def placed(port: Port) -> HostTensor:
         return dataclasses.replace(port.host, offset=places[port.tensor].address)
 
-    code = _Scheduler(network, groups, weights, constants, staging, kept, places, config).code()
     return Program(
         config=config,
         batch=batch,
@@ -87,6 +97,22 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     )
 
 
+def _rows_as_images(network: Network, batch: int) -> tuple[Network, int]:
+    """A network of matrix products alone with each row as an image, and the number of images.
+
+    Images are what strips and bands are cut into.
+    """
+    positions = {tensor.positions for tensor in network.tensors.values()}
+    products = all(
+        isinstance(operation, Convolution) and operation.window.is_point and operation.pooling is None
+        for operation in network.operations
+    )
+    if not products or network.constants or len(positions) != 1:
+        return network, batch
+    tensors = {name: dataclasses.replace(tensor, height=1, width=1) for name, tensor in network.tensors.items()}
+    return dataclasses.replace(network, tensors=tensors), batch * positions.pop()
+
+
 @dataclass(frozen=True)
 class _Weights:
     """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
@@ -100,25 +126,42 @@ class _Weights:
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, layouts: Mapping[int, Layout], size: int) -> _Weights:
+    def of(cls, network: Network, groups: Sequence[Group], together: int, config: Config) -> _Weights:
+        """The weights where the first convolution sums up ``together`` output tiles side by side."""
+        starts = {group.operations.start: group for group in groups}
         tiles, first, selections = {}, {}, {}
         memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
             first[index] = len(memory)
             if isinstance(operation, Convolution):
-                tiles[index] = kernel_tiles(operation, size)
+                following = starts[index].together if index in starts else 1
+                is_ramp = index == 0 and following == 1
+                tiles[index] = kernel_tiles(operation, config.size, together if is_ramp else following, following)
                 memory += tiles[index].bytes()
             if isinstance(operation, Permutation):
-                selections[index] = Selections(operation, network.tensors, size)
+                selections[index] = Selections(operation, network.tensors, config.size)
                 memory += selections[index].bytes()
             if isinstance(operation, Recurrent):
-                memory += weight_tiles(operation, layouts[index])
+                memory += weight_tiles(operation, starts[index].layout)
         return cls(tiles, first, selections, tuple(memory))
 
     def bytes(self) -> NDArray[np.uint8]:
         """Weight memory."""
         tiles = [tile.reshape(-1) for tile in self.memory]
         return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A program, and the weights that it is for."""
+
+    code: Code
+    weights: _Weights
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Of the program."""
+        return self.code.instructions
 
 
 @dataclass(frozen=True)
@@ -167,6 +210,7 @@ class _Scheduler:
     kept: KeptRows
     places: Mapping[str, HostPlace]
     config: Config
+    ramp: Ramp
 
     def code(self) -> Code:
         """The program, ended by Halt."""
@@ -181,12 +225,10 @@ class _Scheduler:
             if group.layout is not None:
                 self._recur(machine, group)
                 continue
-            for number in range(len(group.strips)):
-                strip = self._strip(machine, group, number)
-                is_first, is_last = number == 0, number == len(group.strips) - 1
-                for run in self._runs(group.operations):
-                    self._operate(run, strip, is_first, is_last)
-        return list_schedule(tasks.tasks, config)
+            strips = [self._strip(machine, group, number) for number in range(len(group.strips))]
+            for number, run in self._order(group):
+                self._operate(run, strips[number], number == 0, number == len(strips) - 1)
+        return list_schedule(tasks.tasks, config, spare=self.ramp.spare)
 
     def _recur(self, machine: Machine, group: Group) -> None:
         """The tasks of a recurrent cell."""
@@ -215,10 +257,23 @@ class _Scheduler:
         region = group.strips[number]
         return Strip(
             machine=machine,
-            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size),
+            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size, group.rings),
             sources={name: self.places[name] for name in group.sources},
             targets={name: self.places[name] for name in group.targets},
         )
+
+    def _order(self, group: Group) -> Iterator[tuple[int, range]]:
+        """Numbers of strips, each with the operations to do for it next.
+
+        In waves, strip s of operation n comes in wave s + n: between the end of a strip in one operation and its
+        beginning in the next one lies other work.
+        """
+        runs, strips = self._runs(group.operations), len(group.strips)
+        if not group.waves:
+            yield from itertools.product(range(strips), runs)
+            return
+        for wave in range(strips + len(runs) - 1):
+            yield from ((wave - n, run) for n, run in enumerate(runs) if 0 <= wave - n < strips)
 
     def _runs(self, operations: range) -> list[range]:
         """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
@@ -240,29 +295,33 @@ class _Scheduler:
             permutation_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
         elif not is_alone:
             emission, parts = self._convolution(index, strip, is_first, is_last)
-            touches = [emission.touch(pieces) for pieces in parts]
-            for number, pieces in enumerate(parts):
-                emission.band(pieces)
-                if self._may_alternate(run):
+            touches = [emission.touch(section) for section in parts] if len(run) > 1 else []
+            for number, section in enumerate(parts):
+                emission.section(section)
+                if len(run) > 1 and self._may_alternate(run):
                     deferred.advance(touches[number + 1 :])
         deferred.advance(())
+        strip.flush()
 
     def _convolution(
         self, index: int, strip: Strip, is_first: bool, is_last: bool
-    ) -> tuple[ConvolutionTasks, list[tuple[Piece, ...]]]:
-        """What makes the tasks of a convolution, and its bands."""
+    ) -> tuple[ConvolutionTasks, list[Section]]:
+        """What makes the tasks of a convolution, and its sections."""
         operation = self.network.operations[index]
         source = strip.buffers[operation.sources[0]].tensor
         numbers = list(self.weights.tiles)
-        parts = bands(
-            operation,
-            strip.buffers[operation.target].region,
-            operation.window.outputs(source.height, source.width),
-            self.config,
-            ramp=is_first and index == numbers[0],
-            taper=is_last and index == numbers[-1],
-        )
         tiles, first_tile = self.weights.tiles[index], self.weights.first[index]
+        region, plane = strip.buffers[operation.target].region, operation.window.outputs(source.height, source.width)
+        parts = sections(
+            operation,
+            region,
+            plane,
+            tiles,
+            self.config,
+            self.ramp,
+            is_first=is_first and index == numbers[0],
+            is_last=is_last and index == numbers[-1],
+        )
         return ConvolutionTasks(index, operation, tiles, first_tile, strip), parts
 
     def _chunks(self, index: int, strip: Strip) -> Iterator[Chunk]:

@@ -23,9 +23,17 @@ class Slot:
 
 
 def strip_buffers(
-    network: Network, operations: range, strip: Region, addresses: Mapping[str, int], size: int
+    network: Network,
+    operations: range,
+    strip: Region,
+    addresses: Mapping[str, int],
+    size: int,
+    rings: Mapping[str, int] | None = None,
 ) -> dict[str, Buffer]:
-    """The buffers of a group's tensors for one strip, by name; ``addresses`` are their first rows, 0 where missing."""
+    """The buffers of a group's tensors for one strip, by name; ``addresses`` are their first rows, 0 where missing.
+
+    ``rings`` are numbers of planes, where not all of them are in the unified buffer at a time.
+    """
     buffers: dict[str, Buffer] = {}
 
     def place(name: str, region: Region) -> None:
@@ -33,7 +41,8 @@ def strip_buffers(
         if shared:
             region = Region(range(1), region.rows, region.columns)
         planes = -(-tensor.channels // size)
-        buffers.setdefault(name, Buffer(tensor, planes, region, addresses.get(name, 0), shared))
+        ring = (rings or {}).get(name, 0)
+        buffers.setdefault(name, Buffer(tensor, planes, region, addresses.get(name, 0), shared, ring))
 
     for index in reversed(operations):
         operation = network.operations[index]
@@ -54,15 +63,15 @@ def strip_buffers(
     return buffers
 
 
-def slot_of(network: Network, operations: range, strips: Sequence[Region], size: int) -> Slot:
-    """A slot for any of the strips of some operations."""
+def slot_of(network: Network, operations: range, strips: Sequence[Region], size: int, overlap: bool = True) -> Slot:
+    """A slot for any of the strips of some operations; tensors may ``overlap`` that do not live at the same time."""
     sizes: dict[str, int] = {}
     guarded = _averaged(network, operations)
     for strip in _distinct(strips):
         for name, buffer in strip_buffers(network, operations, strip, {}, size).items():
             rows = buffer.elements * buffer.tensor.item + (buffer.width if name in guarded else 0)
             sizes[name] = max(sizes.get(name, 0), rows)
-    return _first_fit(sizes, _lifetimes(network, operations))
+    return _first_fit(sizes, _lifetimes(network, operations) if overlap else dict.fromkeys(sizes, operations))
 
 
 def image_slots(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from openmxu.arch.config import Config
 from openmxu.arch.effects import table_rows
 from openmxu.compiler.errors import CapacityError
-from openmxu.compiler.plan.segments import fetch_cycles
+from openmxu.compiler.plan.staging import fetch_cycles
 from openmxu.compiler.recurrent.cell import INPUT, Phase, Recurrent, Step
 
 __all__ = [

@@ -34,7 +34,9 @@ def test_reads_come_early() -> None:
         tasks.read(64 * index, 0, 64)
         multiply(tasks, 64 * index, index)
     order = opcodes(tasks)
-    assert order[:3] == [Opcode.READ_HOST_MEMORY] * 3
+    # The first tile is asked for behind the first input.
+    assert order[:3] == [Opcode.READ_HOST_MEMORY, Opcode.SET_CONFIGURATION, Opcode.READ_WEIGHTS]
+    assert order[3:5] == [Opcode.READ_HOST_MEMORY] * 2
     assert order[-1] is Opcode.HALT
 
 

@@ -65,7 +65,7 @@ def test_weights_that_do_not_fit_a_byte() -> None:
 
 def test_unified_buffer_too_small() -> None:
     config = Config(size=4, activation_lanes=1, unified_buffer_rows=8, unified_buffer_banks=1)
-    with pytest.raises(CapacityError, match="unified_buffer_rows is 8, but the model needs at least 10"):
+    with pytest.raises(CapacityError, match="unified_buffer_rows is 8, but parameters and tables alone need 8"):
         gemm(4, 4, 4, config)
 
 

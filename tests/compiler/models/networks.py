@@ -46,7 +46,8 @@ def random_network(random: np.random.Generator, dimensions: tuple[int, ...]) -> 
                 result=None if last and random.integers(2) else result,
             )
         )
-        tensors[names[index + 1]] = Tensor(1, 1, outputs, output_signed)
+        item = 4 if layers[-1].result is None else 1
+        tensors[names[index + 1]] = Tensor(1, 1, outputs, output_signed, item)
         signed = output_signed
     output = "int32" if layers[-1].result is None else "int8" if signed else "uint8"
     source = "int8" if first_signed else "uint8"

@@ -1,0 +1,104 @@
+"""How a program begins and ends: there are several ways, and the cycle model finds the fastest one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction
+from openmxu.compiler.emit.tiles import kernel_tiles
+from openmxu.compiler.ir.operations import Convolution
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
+
+__all__ = ["Ramp", "fastest"]
+
+_BUDGET = 20_000
+"""Instructions of all the programs that are compared: of long programs the beginning and the end are a small part."""
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """The beginning of a program's first convolution and the end of its last one.
+
+    Attributes
+    ----------
+    together
+        Output tiles of the first group, which are summed up side by side: multiplying a plane takes longer than
+        reading the next one.
+    startup
+        The first tile is multiplied in parts while its rows are read; otherwise bands grow.
+    halves
+        The last output tile is cut in halves; otherwise bands shrink.
+    parameters_first
+        Parameters are loaded before anything is summed up; otherwise behind the first sums.
+    spare
+        Entries of a unit's queue that are left free by instructions that can wait; with -1 none of them waits.
+    """
+
+    together: int = 1
+    startup: bool = False
+    halves: bool = False
+    parameters_first: bool = False
+    spare: int = 1
+
+    @classmethod
+    def of(cls, operation: Convolution, config: Config) -> Ramp:
+        """The one for a long program that begins and ends with this convolution."""
+        tiles = kernel_tiles(operation, config.size)
+        room = config.accumulator_rows // max(fetch_cycles(config), 2 * config.size) - 1
+        is_long = operation.window.is_point and operation.groups == 1 and tiles.limits(config)
+        # The activation unit can catch up later, so one tile more hides what reading loses between planes.
+        together = max(1, min(row_cycles(config) + 1, tiles.tiles - 1, room)) if is_long else 1
+        return cls(together, startup=together > 1, halves=together > 1)
+
+    def others(self, operation: Convolution, config: Config) -> Iterator[list[dict[str, int]]]:
+        """Fields to change, one list of alternatives after the other."""
+        tiles = -(-operation.outputs // config.size) if operation.groups == 1 else 1
+        most = min(tiles, row_cycles(config) + 2)
+        yield [{"together": count, "startup": start} for count in range(1, most + 1) for start in (False, True)]
+        yield [{"halves": not self.halves}]
+        yield [{"parameters_first": not self.parameters_first}]
+        yield [{"spare": spare} for spare in (2, 0, -1)]
+
+
+class _Compiled(Protocol):
+    """Anything with instructions."""
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]: ...
+
+
+_Result = TypeVar("_Result", bound=_Compiled)
+
+
+def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config: Config) -> _Result:
+    """The fastest program of those tried, by the cycle model.
+
+    Parameters
+    ----------
+    compiled
+        Makes the program that begins and ends in one way.
+    operation
+        The network's first operation.
+    """
+    from openmxu.sim.cycle_model import predict  # needs the RTL, which takes a while to load
+
+    ramp = Ramp.of(operation, config)
+    best = compiled(ramp)
+    attempts = _BUDGET // len(best.instructions)
+    cycles = predict(best.instructions, config).cycles if attempts else 0
+    for alternatives in ramp.others(operation, config):
+        base = ramp
+        for changes in alternatives:
+            other = dataclasses.replace(base, **changes)
+            if other == base or attempts == 0:
+                continue
+            attempts -= 1
+            result = compiled(other)
+            needed = predict(result.instructions, config).cycles
+            if needed < cycles:
+                ramp, best, cycles = other, result, needed
+    return best

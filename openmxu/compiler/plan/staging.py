@@ -1,0 +1,41 @@
+"""How long rows, weights and parameter sets take to come, and where parameter sets wait to be loaded."""
+
+from __future__ import annotations
+
+from openmxu.arch.config import Config
+from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+
+__all__ = ["fetch_cycles", "load_cycles", "plan_staging", "row_cycles", "table_cycles"]
+
+_LOADS = 8
+"""Parameter sets that one load brings."""
+
+_LOAD_CYCLES = 6
+"""Cycles from the request for a row that the activation unit loads to its first bytes."""
+
+
+def row_cycles(config: Config) -> int:
+    """Cycles in which a row goes to or from host memory."""
+    return -(-config.size // config.host_data_bytes)
+
+
+def load_cycles(config: Config, sets: int) -> int:
+    """Cycles in which the activation unit loads parameter sets."""
+    return sets * PARAMETER_ROWS * (_LOAD_CYCLES + config.column_groups)
+
+
+def table_cycles(config: Config) -> int:
+    """Cycles in which it loads a table, four bytes at a time."""
+    return table_rows(config.size) * (_LOAD_CYCLES + -(-config.size // 4))
+
+
+def fetch_cycles(config: Config) -> int:
+    """Cycles in which the weight memory delivers one tile."""
+    return -(-config.tile_bytes // config.weight_data_bytes)
+
+
+def plan_staging(tiles: int, config: Config) -> tuple[int, int]:
+    """Parameter sets of one load and the number of loads in the unified buffer: at most an eighth of it."""
+    room = config.unified_buffer_rows // 8 // PARAMETER_ROWS
+    sets = max(1, min(tiles, _LOADS, room // 2, config.parameter_sets // 2))
+    return sets, 2 if room >= 2 * sets and tiles > sets else 1
