@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from openmxu.arch.numerics import operand
-from openmxu.compiler.emit.weights import encode_weights
+from openmxu.compiler import gemm_network
+from openmxu.compiler.emit.tiles import kernel_tiles
+from openmxu.compiler.emit.weights import byte_parts
 
 
 @pytest.mark.parametrize(
@@ -16,15 +20,24 @@ from openmxu.compiler.emit.weights import encode_weights
 def test_parts_add_up(low: int, high: int, parts: int) -> None:
     weights = np.random.default_rng(0).integers(low, high + 1, (10, 7)).astype(np.int16)
     weights[0, 0], weights[0, 1] = low, high
-    encoded = encode_weights(weights, 4)
-    assert encoded.parts.shape == (parts, 12, 8)
-    assert (encoded.planes, encoded.tiles) == (3, 2)
-    total = sum(operand(part, encoded.format.zero_point, encoded.format.signed) for part in encoded.parts)
-    assert (total[:10, :7] == weights).all()
-    assert not total[10:].any()
-    assert not total[:, 7:].any()
+    format, found = byte_parts(weights)
+    assert len(found) == parts
+    raw = [((part + format.zero_point) & 0xFF).astype(np.uint8) for part in found]
+    assert (sum(operand(part, format.zero_point, format.signed) for part in raw) == weights).all()
 
 
-def test_tile_is_a_square_of_the_matrix() -> None:
-    weights = np.arange(64, dtype=np.int16).reshape(8, 8)
-    assert (encode_weights(weights, 4).tile(0, 1, 0) == weights[4:, :4]).all()
+@pytest.mark.parametrize("together", [1, 2, 3])
+def test_tiles_of_a_group_lie_side_by_side(together: int) -> None:
+    """A matrix of 8 × 12 at S = 4: two planes, three output tiles."""
+    weights = np.arange(96, dtype=np.int16).reshape(8, 12)
+    operation = dataclasses.replace(
+        gemm_network(4, 8, 12).operations[0], weights=weights.T[:, :, np.newaxis, np.newaxis]
+    )
+    tiles = kernel_tiles(operation, 4, together)
+    steps = [(group, step) for group in tiles.groups for step in tiles.steps(group)]
+    assert [len(group) for group in tiles.groups] == [together, *[1] * (3 - together)]
+    assert [step.tile for group, step in steps if group.start == 0] == list(range(together)) * 2
+    for number, ((group, step), tile) in enumerate(zip(steps, tiles.bytes(), strict=True)):
+        assert tiles.first(group) <= number
+        rows, columns = slice(4 * step.plane, 4 * step.plane + 4), slice(4 * step.tile, 4 * step.tile + 4)
+        assert (tile == weights[rows, columns]).all()
