@@ -157,11 +157,11 @@ class TilesOfWeights(Proof):
         with m.If(active):
             self.lemma(m, (left != 0) & (self.inside("tiles_last") == (left == 1)))
             self.lemma(m, (address >= base) & (address + (left << ceil_log2(tile)) <= limit) & (address[:2] == 0))
-        room = self.inside("room")
-        self.assume(m, ~unit.tile_taken | (room < CONFIG.weight_fifo_tiles))
-        self.lemma(m, room <= CONFIG.weight_fifo_tiles)
-        self.lemma(m, self.inside("has_room") == (room != 0))
-        self.lemma(m, ~self.inside("committed") | (active & (room != 0)))
+        credits = self.inside("credits")
+        self.assume(m, ~unit.tile_taken | (credits < CONFIG.weight_fifo_tiles))
+        self.lemma(m, credits <= CONFIG.weight_fifo_tiles)
+        self.lemma(m, self.inside("has_credit") == (credits != 0))
+        self.lemma(m, ~self.inside("committed") | (active & (credits != 0)))
         request = unit.memory.request
         with m.If(request.valid):
             last = request.p.address + ((request.p.beats - 1) << ceil_log2(beat))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Fragment, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from scripts.formal import Run, plan
+from scripts.formal import Run, Together, plan
 from tb.formal.proof import Proof
 from tb.formal.proofs import PROOFS
 
@@ -50,6 +50,14 @@ SLOW = ("control", "managers", "scoreboard", "windows")
 def _marked(run: Run) -> object:
     is_slow = any(type(proof).__module__.endswith(f".{name}") for proof in run.proofs for name in SLOW)
     return pytest.param(run, id=run.name, marks=pytest.mark.slow if is_slow else ())
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_the_signals_that_proofs_name_exist(run: Run) -> None:
+    """Of slow proofs as well, which are only run with ``make test-all`` and ``make formal``."""
+    top = Together(run.proofs)
+    Fragment.get(top, "formal")
+    assert top.ports
 
 
 @pytest.mark.parametrize("run", [_marked(run) for run in QUICK])
