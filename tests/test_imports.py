@@ -14,9 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # The interface between devices and their callers, which belongs to neither.
 DEVICE_PROTOCOL = ("openmxu.device", "openmxu.disassembler", "openmxu.driver.transport")
 
-SIMULATORS = (
-    *("openmxu.sim.interpreter", "openmxu.sim.verilated", "openmxu.sim.verilator"),
-    *("openmxu.sim.axi", "openmxu.sim.serial", "openmxu.sim.noisy_wire", "openmxu.sim.pseudo_terminal"),
+SIMULATORS = tuple(
+    f"openmxu.sim.{path.stem}" for path in (ROOT / "sim").iterdir() if path.stem not in ("__init__", "cycle_model")
 )
 """All of the simulators but the cycle model, by which the compiler chooses the fastest program."""
 
