@@ -104,7 +104,9 @@ class ElementFetcher(wiring.Component):
         # A pass enters the queue together with its first request, so that there is room for its rows.
         waiting = data.StructLayout({"content": pass_layout(config), "is_wide": 1})
         m.submodules.queue = queue = StreamFIFO(waiting, self.passes_ahead(config))
-        m.submodules.fetched = fetched = StreamFIFO(row_layout(config), 2 * self.passes_ahead(config))
+        m.submodules.fetched = fetched = StreamFIFO(
+            row_layout(config), 2 * self.passes_ahead(config), always_ready=True
+        )
         # Steps left for the newest pass: a queue entry, a request, a second request; all 0 once it has left.
         self._needs = Signal(data.StructLayout({"place": 1, "request": 1, "another": 1}))
         self._fetch(m, self._make_passes(m, waiting), queue)

@@ -51,7 +51,7 @@ class ResultWriter(wiring.Component):
         config = self._config
         groups = config.column_groups
         result = data.StructLayout({"row": row_layout(config), "last": 1})
-        m.submodules.rows = rows = StreamFIFO(result, self._rows)
+        m.submodules.rows = rows = StreamFIFO(result, self._rows, always_ready=True)
 
         ends_row = Signal()
         m.d.comb += ends_row.eq(self.bytes.active & self.bytes.ends_row)

@@ -70,7 +70,7 @@ class WriteManager(wiring.Component):
         m = Module()
         m.submodules.splitter = splitter = BurstSplitter(self._address_width, self._data_bytes, self._most_beats)
         m.submodules.queue = queue = BurstQueue(self._address_width, self._data_bytes, self._outstanding)
-        m.submodules.lengths = lengths = StreamFIFO(8, self._outstanding)
+        m.submodules.lengths = lengths = StreamFIFO(8, self._outstanding, always_ready=True)
         m.submodules.length = length = StreamRegister(8)
         m.submodules.beats = beats = StreamRegister(write_data_layout(self._data_bytes))
         m.submodules.replies = replies = RegisterSlice(response_layout())

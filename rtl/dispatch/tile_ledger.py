@@ -46,7 +46,7 @@ class TileLedger(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         depth = self._config.weight_queue_depth
-        counts = StreamFIFO(24, depth)
+        counts = StreamFIFO(24, depth, always_ready=True)
         m.submodules.counts = ResetInserter(self.clear)(counts)
         # The oldest Read_Weights is counted down in registers outside the queue, which need no memory read first.
         left = Countdown(Shape(24), "oldest")

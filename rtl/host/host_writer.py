@@ -84,24 +84,24 @@ class HostWriter(wiring.Component):
 
         m.submodules.bursts = bursts = BurstGenerator(config)
         m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
-        m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead)
+        # A transfer leaves this queue before it leaves that of acknowledgements, so that there is room if that one has room.
+        m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead, always_ready=True)
         m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
         m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
         m.submodules.places = places = RunWalker(rows_width, len(packer.places.p.lane))
         m.submodules.runs = runs = StreamFIFO(places.runs.p.shape(), self.runs_ahead)
-        m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead)
+        m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead, always_ready=True)
 
         # A command goes to the three parts in the same cycle.
-        parts = (bursts.commands, to_read.input, to_acknowledge.input)
-        for part in parts:
-            others = [other.ready for other in parts if other is not part]
-            m.d.comb += part.valid.eq(self.commands.valid & others[0] & others[1])
         m.d.comb += [
+            bursts.commands.valid.eq(self.commands.valid & to_acknowledge.input.ready),
+            to_read.input.valid.eq(self.commands.valid & self.commands.ready),
+            to_acknowledge.input.valid.eq(self.commands.valid & bursts.commands.ready),
             bursts.commands.payload.eq(self.commands.payload),
             to_read.input.p.address.eq(self.commands.p.unified_buffer),
             to_read.input.p.rows.eq(self.commands.p.rows),
             to_read.input.p.is_one.eq(self.commands.p.rows == 1),
-            self.commands.ready.eq(bursts.commands.ready & to_read.input.ready & to_acknowledge.input.ready),
+            self.commands.ready.eq(bursts.commands.ready & to_acknowledge.input.ready),
         ]
         with m.If(self.commands.p.alternate):
             m.d.comb += to_acknowledge.input.payload.eq(self.commands.p.rows)

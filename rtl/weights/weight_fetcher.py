@@ -75,7 +75,9 @@ class WeightFetcher(wiring.Component):
         # A tile is a run of rows in one format.
         m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane), OperandFormat)
         connect(m, places.places, unpacker.places)
-        m.submodules.in_flight = in_flight = StreamFIFO(places.runs.p.shape(), config.weight_fifo_tiles)
+        m.submodules.in_flight = in_flight = StreamFIFO(
+            places.runs.p.shape(), config.weight_fifo_tiles, always_ready=True
+        )
         connect(m, in_flight.output, places.runs)
         m.submodules.next = queued = RegisterSlice(weight_command(config), half_rate=True)
         connect(m, flipped(self.commands), queue.input)
