@@ -82,12 +82,16 @@ class CommandQueues(wiring.Component):
                 queue.push.eq(self.push[unit.value]),
                 output.payload.eq(queue.oldest),
             ]
-            # A cycle later, as the handshake is known late; no command is offered in the cycle after one was taken.
-            m.d.sync += queue.take.eq(output.valid & output.ready)
-            starts = Signal(name=f"starts_{name}")
-            m.d.comb += starts.eq(scoreboard.startable[unit.value] & ~output.valid)
-            m.d.sync += output.valid.eq(starts | (output.valid & ~output.ready))
-            started.append(starts)
+            # A command is offered until the cycle after it was taken, as the handshake is known late and far from the
+            # scoreboard; the register of that masks it.
+            may_start = scoreboard.startable[unit.value]
+            offered = Signal(name=f"offered_{name}")
+            m.d.comb += output.valid.eq(offered & ~queue.take)
+            m.d.sync += [
+                queue.take.eq(output.valid & output.ready),
+                offered.eq(may_start | (offered & ~queue.take)),
+            ]
+            started.append(may_start & (~offered | queue.take))
         # A cycle later, which shortens the path: a unit is offered no other command in that cycle.
         m.d.sync += scoreboard.started.eq(Cat(started))
         return m

@@ -138,8 +138,8 @@ class InstructionDecoder(wiring.Component):
         """The command for the matrix unit; MatrixMultiply and Convolve have what they share at the same places."""
         word, ranges, configuration = self.word, self.ranges, self.configuration
         multiplication, plane = self.multiplication, configuration.convolution_plane
+        _walk_plane(m, multiplication.walk, ranges, plane)
         m.d.comb += [
-            *_walk_plane(multiplication.walk, ranges, plane),
             multiplication.walk.y.eq(field_of(word, Opcode.CONVOLVE, "dy")),
             multiplication.walk.x.eq(field_of(word, Opcode.CONVOLVE, "dx")),
             multiplication.walk.rows.eq(ranges.outputs),
@@ -158,15 +158,17 @@ class InstructionDecoder(wiring.Component):
         work, window = self.activation_work, configuration.pooling_window
         from_unified_buffer = field_of(word, Opcode.ACTIVATE, "from_unified_buffer")
         output = field_of(word, Opcode.ACTIVATE, "output")
+        _walk_plane(m, work.walk, ranges, window, configuration.pooling_plane)
+        m.d.sync += [
+            work.walk.window_height.eq(Mux(ranges.is_plane, window.height, 1)),
+            work.walk.window_width.eq(Mux(ranges.is_plane, window.width, 1)),
+        ]
         m.d.comb += [
             work.unified_buffer.eq(ranges.unified_buffer),
-            *_walk_plane(work.walk, ranges, window, configuration.pooling_plane),
             work.walk.y.eq(-window.pad_top),
             work.walk.x.eq(-window.pad_left),
             work.walk.wide.eq(from_unified_buffer & configuration.source_format.wide),
             work.walk.width.eq(configuration.pooling_plane.output_width),
-            work.walk.window_height.eq(Mux(ranges.is_plane, window.height, 1)),
-            work.walk.window_width.eq(Mux(ranges.is_plane, window.width, 1)),
             work.from_unified_buffer.eq(from_unified_buffer),
             work.pooling.eq(field_of(word, Opcode.ACTIVATE, "pooling")),
             work.operand.eq(field_of(word, Opcode.ACTIVATE, "operand")),
@@ -205,14 +207,19 @@ class InstructionDecoder(wiring.Component):
             ]
 
 
-def _walk_plane(walk: data.View, ranges: data.View, strides: data.View, plane: data.View | None = None) -> list:
-    """Where a walk begins and how it goes on; ``strides`` stand in the register of the plane, or in another one."""
+def _walk_plane(
+    m: Module, walk: data.View, ranges: data.View, strides: data.View, plane: data.View | None = None
+) -> None:
+    """Where a walk begins and how it goes on; ``strides`` stand in the register of the plane, or in another one.
+
+    Members that are constant without a plane are registers with a reset, which otherwise those of the queue have.
+    """
     plane = strides if plane is None else plane
-    return [
+    m.d.sync += walk.stride_x.eq(Mux(ranges.is_plane, strides.stride_x, 1))
+    m.d.comb += [
         walk.address.eq(ranges.origin),
         walk.is_plane.eq(ranges.is_plane),
         walk.stride_y.eq(strides.stride_y),
-        walk.stride_x.eq(Mux(ranges.is_plane, strides.stride_x, 1)),
         walk.pitch.eq(ranges.pitch),
         walk.plane_height.eq(plane.height),
         walk.plane_width.eq(plane.width),

@@ -202,10 +202,10 @@ class Scoreboard(wiring.Component):
         enters = Signal(len(QueuedUnit))
         m.d.comb += enters.eq(Mux(active, 0, self.allocate | pending))
         m.d.sync += pending.eq(Mux(active, self.allocate | pending, 0))
-        first = self._scan(m, active)
+        self._scan(m, active)
         read = self._remember(m, enters)
         conflicts = [self._compare(m, platform, way, held) for way, held in enumerate(read)]
-        self._wait(m, first, conflicts, enters)
+        self._wait(m, conflicts, enters)
         for unit, state in units.items():
             place = unit.value
             state.step(m, enters[place], self.started[place], self.done[place])
@@ -220,9 +220,8 @@ class Scoreboard(wiring.Component):
             m.d.comb += self.matrix_waits[other.value].eq(matrix.waiting[0] & blocked.any())
         return m
 
-    def _scan(self, m: Module, active: Signal) -> Signal:
-        """Step through the older instructions, from the youngest to the oldest; returns a signal that is set in the
-        cycle after the first step."""
+    def _scan(self, m: Module, active: Signal) -> None:
+        """Step through the older instructions, from the youngest to the oldest."""
         units, depth = self._units, self.config.command_queue_depth
         step = Signal()
         age = Signal(range(max(2, depth)), name="age")
@@ -249,8 +248,6 @@ class Scoreboard(wiring.Component):
         ]
         with m.If(step):
             m.d.sync += [active.eq(has_older), age.eq(Mux(has_older, age + ways(depth), 0))]
-        first = Signal()
-        m.d.sync += first.eq(step & (age == 0))
         for state in units.values():
             for way, slot in enumerate(state.slots):
                 following = state.following[way]
@@ -261,7 +258,6 @@ class Scoreboard(wiring.Component):
                 m.d.comb += place.eq(1 << slot)
                 # Not Mux, from which synthesis makes a synchronous reset of the registers, which must arrive earlier.
                 m.d.sync += [slot.eq(following), state.compared[way].eq(place & is_there.replicate(depth))]
-        return first
 
     def _remember(self, m: Module, enters: Value) -> list[dict[str, data.View]]:
         """Keep the accesses of instructions; returns those that are compared, for each way. A free place is written in
@@ -370,7 +366,7 @@ class Scoreboard(wiring.Component):
             | meet("operand", rows, old("activations", "operand"), is_host_read & activation.reads_operand),
         }
 
-    def _wait(self, m: Module, first: Signal, conflicts: list[dict[QueuedUnit, Value]], enters: Value) -> None:
+    def _wait(self, m: Module, conflicts: list[dict[QueuedUnit, Value]], enters: Value) -> None:
         """Find the instructions that the new one waits for, and keep them in its slot until they have finished."""
         units, depth = self._units, self.config.command_queue_depth
         found = {}
@@ -379,14 +375,11 @@ class Scoreboard(wiring.Component):
             before = Signal(depth, name=f"found_{name}", reset_less=True)
             found[unit] = Signal(depth, name=f"finds_{name}")
             hits = [Signal(depth, name=f"hits_{name}_{way}") for way in range(ways(depth))]
-            m.d.comb += found[unit].eq(Mux(first, 0, before) | functools.reduce(operator.or_, hits))
             for way, (hit, compared) in enumerate(zip(hits, state.compared, strict=True)):
-                # An instruction that finishes in the cycle of the comparison is known late in that cycle.
-                m.d.comb += hit.eq(Mux(conflicts[way][unit], compared & ~state.finished, 0))
-            m.d.sync += before.eq(found[unit])
-            for slot in range(depth):
-                with m.If(state.finishing[slot]):
-                    m.d.sync += before[slot].eq(0)
+                m.d.comb += hit.eq(Mux(conflicts[way][unit], compared, 0))
+            # An instruction that finishes is known late in a cycle, and taken out in the next one.
+            m.d.comb += found[unit].eq((before | functools.reduce(operator.or_, hits)) & ~state.finished)
+            m.d.sync += before.eq(Mux(self.compare, 0, found[unit]))
         for unit, state in units.items():
             for slot, waits in enumerate(state.waits):
                 for other, bits in waits.items():

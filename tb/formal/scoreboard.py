@@ -98,8 +98,7 @@ class Soundness(Proof):
         self._follow_protocol(m)
         enters = self.inside("enters")
 
-        active, first = self.inside("active"), self.inside("first")
-        age = self.inside("age")
+        active, age = self.inside("active"), self.inside("age")
 
         # The two slots according to the protocol, independent of the unit's registers.
         touches = {}
@@ -155,13 +154,14 @@ class Soundness(Proof):
 
         # The case that the younger slot is that of the instruction being compared.
         is_new = self._is_new(younger)
-        is_found = self._of("found", older).bit_select(older[0], 1)
+        # An instruction that has finished is taken out a cycle later.
+        is_found = (self._of("found", older) & ~self._of("finished", older)).bit_select(older[0], 1)
         self.lemma(m, ~(waits | is_found) | held["older"])
         is_older = held["older"] & is_new
         place = self._of("newest", older) ^ 1 ^ older[0]
         found = self._of("hits", older, "_0").bit_select(older[0], 1)
         to_come = active & (age <= place)
-        self.lemma(m, ~(is_older & conflicts) | (is_found & ~first) | to_come | found)
+        self.lemma(m, ~(is_older & conflicts) | is_found | to_come | found)
         self.reach(m, in_the_way & ~started & (older[1:] == QueuedUnit.HOST_WRITE))
         self.reach(m, starts & conflict & (older[1:] == younger[1:]))
 
@@ -205,11 +205,10 @@ class Soundness(Proof):
         with m.Elif(unit.allocate.any()):
             m.d.sync += comparing.eq(0)
 
-        age, first = self.inside("age"), self.inside("first")
+        age = self.inside("age")
         # Whether there was a step in the last cycle, and its age.
         compares, age_before = Signal(name="compares"), Signal.like(age, name="age_before")
         m.d.sync += [compares.eq(unit.compare | active), age_before.eq(age)]
-        self.lemma(m, ~first | compares)
         self.lemma(m, ~active | comparing)
         self.lemma(m, ~compares | comparing | (behind == 1))
         self.lemma(m, active == (age == 1))
