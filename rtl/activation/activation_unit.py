@@ -42,7 +42,7 @@ class ActivationUnit(wiring.Component):
     -------
     work, queued
         A command, and a one-cycle pulse that queues it. The command is stable from two cycles before the pulse until
-        the cycle after it; its operand scale, output, output format and table from three cycles before.
+        the cycle after it; its operand scale, output and table from three cycles before, its output format from four.
     commands
         The start of each queued command in order, two cycles after ``queued`` at the earliest; taken when its first
         step comes next, or its load is done.
@@ -165,14 +165,17 @@ class ActivationUnit(wiring.Component):
             sequences.maximum.eq(work.pooling == Pooling.MAX),
             sequences.is_int32.eq(work.output_format == OutputFormat.INT32),
         ]
-        # In registers: their synchronous set and reset replace logic for each bit.
+        # In registers: their synchronous set and reset replace logic for each bit. Far from the instruction word, so
+        # that its field comes a cycle before.
+        is_int32 = Signal(reset_less=True)
         m.d.sync += [
+            is_int32.eq(work.output_format == OutputFormat.INT32),
             scale.eq(work.operand_scale),
             finishes.is_word.eq(work.output_format == OutputFormat.WORD),
             finishes.table.eq(work.table),
             finishes.output.eq(work.output),
         ]
-        with m.If(work.output_format == OutputFormat.INT32):
+        with m.If(is_int32):
             m.d.sync += [
                 scale.eq(_ONE),
                 finishes.output.zero_point.eq(0),

@@ -171,6 +171,7 @@ class MatrixSequencer(wiring.Component):
         is_last_input = Signal()
         started = Signal()
         new = walker.context
+        zero_point = command.format.zero_point
         m.d.comb += [
             walker.walks.p.eq(command.walk),
             walker.walks.p.address.eq(command.walk.address + input_byte),
@@ -183,13 +184,17 @@ class MatrixSequencer(wiring.Component):
             new.takes_tile.eq(command.next_tile & ~input_byte),
             new.is_last.eq(is_last_input & (weight_byte == command.wide_weights)),
             new.format.eq(command.format),
+            # Not Mux, from which synthesis makes a synchronous reset of registers behind it.
+            new.format.zero_point.eq(zero_point & (~command.walk.wide).replicate(len(zero_point))),
         ]
         with m.If(command.walk.wide):
-            m.d.comb += [new.format.zero_point.eq(0), new.format.is_signed.eq(input_byte)]
+            m.d.comb += new.format.is_signed.eq(input_byte)
         with m.If(started):
-            m.d.sync += input_byte.eq(~is_last_input)
-            with m.If(is_last_input):
-                m.d.sync += weight_byte.eq(~new.is_last)
+            m.d.sync += [
+                input_byte.eq(~is_last_input),
+                # Not with a condition, which would be late.
+                weight_byte.eq(weight_byte ^ (is_last_input & command.wide_weights)),
+            ]
 
     def _describe_row(self, m: Module, step: data.View) -> data.View:
         """The row of the walker's current step."""

@@ -21,14 +21,17 @@ COMMANDS = 60
 
 COPIES = 6
 
-_QUEUED, _STEPS = 4, 6
+_QUEUED, _STEPS = 5, 7
 """Cycle in which a command at its port is queued, and number of cycles that it takes in total."""
 
-_EARLY = sum(
-    (1 << field.width) - 1 << field.offset
-    for field in (activation_command(CONFIG)[name] for name in ("operand_scale", "output", "output_format", "table"))
-)
-"""Bits of a command that are valid one cycle before the others."""
+
+def _bits(*names):
+    fields = [activation_command(CONFIG)[name] for name in names]
+    return sum((1 << field.width) - 1 << field.offset for field in fields)
+
+
+_EARLY = [_bits("output_format"), _bits("output_format", "operand_scale", "output", "table")]
+"""Bits of a command that are valid two cycles before the others, and one cycle before them."""
 
 
 class AccumulatorRows(Agent):
@@ -78,7 +81,7 @@ class Issue(Agent):
         bench.add(self)
 
     def drive(self):
-        """Queue a command in the fourth of six cycles; it may start two cycles later."""
+        """Queue a command in the fifth of seven cycles; it may start two cycles later."""
         if self.sent < self.queued - (self.step == _QUEUED) and all(
             not self.waits(self.work[self.sent], older) for older in self.work[self.finished : self.sent]
         ):
@@ -88,7 +91,9 @@ class Issue(Agent):
         queued.value = int(self.step == _QUEUED - 1)
         anything = random.getrandbits(len(work))
         if self.step:
-            if self.step == 1:
+            if self.step < len(_EARLY):
+                self._announce(_EARLY[self.step])
+            elif self.step == len(_EARLY):
                 work.value = self.work[self.queued].payload
             self.queued += self.step == _QUEUED - 1
             self.step = (self.step + 1) % _STEPS
@@ -96,8 +101,13 @@ class Issue(Agent):
         work.value = anything
         has_room = self.queued - self.finished < CONFIG.command_queue_depth
         if self.queued < len(self.work) and has_room and random.random() >= self.idle:
-            work.value = (anything & ~_EARLY) | (self.work[self.queued].payload & _EARLY)
+            self._announce(_EARLY[0])
             self.step = 1
+
+    def _announce(self, bits):
+        """Drive some bits of the next command, and anything as the others."""
+        anything = random.getrandbits(len(self.ports[0]))
+        self.ports[0].value = (anything & ~bits) | (self.work[self.queued].payload & bits)
 
 
 def reads(item, older):
