@@ -87,11 +87,15 @@ class AccumulatorReads:
     def run(self, number: int, start: int, length: int) -> int:
         """The end of the passes of instruction ``number``, which are ready in cycle ``start`` and take ``length``
         cycles."""
-        updates = self._updates
-        self._pass_by(start)
-        if self.position == len(updates.ends) or updates.begins[self.position] >= start + length:
+        if not self.any_between(start, start + length):
             return start + length
         return self._follow(self._sequence(number), start)
+
+    def any_between(self, start: int, end: int) -> bool:
+        """Whether the matrix unit adds to any row in cycles ``start``, before which no pass is left, up to ``end``."""
+        self._pass_by(start)
+        begins = self._updates.begins
+        return self.position < len(begins) and begins[self.position] < end
 
     def free(self, cycle: int, row: int) -> int:
         """The first cycle from ``cycle`` on in which a pass over an accumulator row may begin."""

@@ -62,6 +62,9 @@ class Activation(InOrderUnit):
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
 
+    def _least(self, number: int) -> int:
+        return self._load_rows[number] * self._load_row[number] if self._is_load[number] else self._length[number]
+
     def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         cycle = self._offered(place)
@@ -74,7 +77,7 @@ class Activation(InOrderUnit):
         start = max(cycle + self.walk + self.offered, self._next)
         if self._reads_elements[number]:
             start = max(start, self._first_element(number, cycle))
-        if self._reads_elements[number] and self._reads.held.any_between(cycle, start + self._length[number]):
+        if self._reads_elements[number] and self._is_delayed(number, cycle, start + self._length[number]):
             start, self._next = self._follow(number, cycle)
         elif self._from_elements[number]:
             self._next = start + self._length[number]
@@ -85,15 +88,24 @@ class Activation(InOrderUnit):
         self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
         return start, self._next - 1 + self._result
 
+    def _is_delayed(self, number: int, cycle: int, end: int) -> bool:
+        """Whether passes of an Activate from ``cycle`` to ``end`` over rows of the unified buffer may have to wait for
+        the matrix unit, or those over accumulator rows between them."""
+        if self._reads.held.any_between(cycle, end):
+            return True
+        return not self._from_elements[number] and self._sums.any_between(cycle, end)
+
     def _first_element(self, number: int, cycle: int) -> int:
-        """The earliest beginning of an Activate taken in ``cycle`` at which its first unified buffer row has
-        arrived."""
+        """The earliest beginning of an Activate taken in ``cycle`` at which its first unified buffer row, if it needs
+        any, has arrived."""
         if not self._from_elements[number]:
             before, row = self._positions[number], self._operand[number]
         else:
             before, row = 0, self._source[number]
             if self._is_pooled[number]:
                 passes = Passes.of(self._work, number)
+                if not passes.elements.any():  # every window lies outside the plane
+                    return 0
                 before = int((passes.elements > 0).argmax())
                 row = int(passes.row[before])
         # The passes before it enter the queue one per cycle, and then take as long as other passes.
@@ -115,7 +127,7 @@ class Activation(InOrderUnit):
             enters = max(enters, ahead[0] + 1)
             begin = max(self._next, enters + 1 + self.offered)
             for place in range(elements):
-                granted = self._reads.held.free(max(enters, granted) + 1, (row + place) % self._banks)
+                granted = self._reads.all.free(max(enters, granted) + 1, (row + place) % self._banks)
                 # The second row bypasses the register in which the first one waits.
                 begin = max(begin, granted + self._element - place)
                 enters += 1
@@ -132,7 +144,9 @@ class Activation(InOrderUnit):
         other."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
-            cycle = self._reads.all.free(cycle + 2, row % self._banks) + self._load_row[number]
+            cycle = self._reads.all.free(cycle + 2, row % self._banks)
+            self._reads.loads.add(cycle, 1, row, 1)
+            cycle += self._load_row[number]
         return cycle + 1
 
     def _write(self, number: int, start: int) -> None:
@@ -144,13 +158,14 @@ class Activation(InOrderUnit):
 
     @contextmanager
     def foreseen(self) -> Iterator[None]:
-        """A context in which ``writes`` also holds results of queued instructions whose begin is already known."""
+        """A context that also knows the results and loads of queued instructions whose begin is already known."""
         state = self._next, self._walker, self._taken, self._sums.position
-        length, known = len(self.writes), len(self.done)
+        length, loads, known = len(self.writes), len(self._reads.loads), len(self.done)
         while len(self.done) < len(self.numbers) and self._is_certain(self.numbers[len(self.done)]):
             self._work_out()
         yield
         self.writes.forget(length)
+        self._reads.loads.forget(loads)
         del self.begun[known:], self.done[known:]
         self._next, self._walker, self._taken, self._sums.position = state
 

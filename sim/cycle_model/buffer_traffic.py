@@ -1,8 +1,9 @@
 """Bank conflicts in the unified buffer: rows that units read and write, and the cycles that others wait for them.
 
-A bank serves one read per cycle, and the matrix unit has priority. While it moves from bank to bank, others wait a
-cycle at most. But if its rows are so far apart that all of them lie in one bank, as with strides of two or 16-bit
-operands, that bank is free only in cycles in which the matrix unit does not read.
+A bank serves one read per cycle; the matrix unit has priority, then the activation unit, then the host writer. While
+the matrix unit moves from bank to bank, others wait a cycle at most. But if its rows are so far apart that all of them
+lie in one bank, as with strides of two or 16-bit operands, that bank is free only in cycles in which the matrix unit
+does not read. Loads of the activation unit cost the host writer a cycle here and there.
 
 A bank takes one write per cycle, and results of the activation unit have priority. A writer with a row in every cycle
 then loses a cycle for good; one whose rows take several beats each catches up.
@@ -39,6 +40,14 @@ class _Runs:
         self._phases.append(phase)
         self._steps.append(step)
 
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def forget(self, length: int) -> None:
+        """Drop all but the first ``length`` runs."""
+        for values in (self._begins, self._ends, self._phases, self._steps):
+            del values[length:]
+
     def any_between(self, first: int, end: int) -> bool:
         """Whether there is a read in cycles ``first`` up to ``end``."""
         run = bisect_right(self._ends, first)
@@ -60,7 +69,7 @@ class _Runs:
 
 
 class BufferReads:
-    """Collects the reads of the matrix unit."""
+    """Collects the reads of the matrix unit, and those for loads."""
 
     def __init__(self, work: Work) -> None:
         self._banks = banks = work.config.unified_buffer_banks
@@ -79,6 +88,8 @@ class BufferReads:
         self.all = _Runs(banks)
         self.held = _Runs(banks)
         """Only runs that stay in one bank."""
+        self.loads = _Runs(banks)
+        """Reads of the activation unit for loads."""
 
     def add(self, number: int, cycle: int, byte: int) -> None:
         """Add a pass of instruction ``number`` over input bytes ``byte`` that begins in ``cycle``."""
@@ -94,18 +105,19 @@ class BufferReads:
         step = (stride_x << wide) % banks
         pitch = stride_y * plane_width << wide
         first += (dy * plane_width + dx) << wide
-        if step and (pitch - width * (stride_x << wide)) % banks == 0:
+        columns = [x for x in range(width) if 0 <= x * stride_x + dx < plane_width]
+        lines = [y for y in range(height) if 0 <= y * stride_y + dy < plane_height]
+        if not columns or not lines:
+            return
+        left, right = columns[0], columns[-1] + 1
+        is_whole = len(columns) == width and len(lines) == height  # no padding, for which nothing is read
+        if is_whole and step and (pitch - width * (stride_x << wide)) % banks == 0:
             # The step from one output row to the next equals that within a row: a single run.
             self._add(cycle, height * width, first, step)
             return
-        columns = [x for x in range(width) if 0 <= x * stride_x + dx < plane_width]
-        if not columns:
-            return
-        left, right = columns[0], columns[-1] + 1
-        for y in range(height):
-            if 0 <= y * stride_y + dy < plane_height:
-                bank = first + y * pitch + (left * stride_x << wide)
-                self._add(cycle + y * width + left, right - left, bank, step)
+        for y in lines:
+            bank = first + y * pitch + (left * stride_x << wide)
+            self._add(cycle + y * width + left, right - left, bank, step)
 
     def _add(self, cycle: int, rows: int, address: int, step: int) -> None:
         bank = address % self._banks

@@ -37,10 +37,11 @@ class HostReader(_Transfers):
         self._read_latency = latencies.read
         self._first = work.unified_buffer.first.tolist()
         # For each burst that may still be outstanding the cycle of its last row: queued ones, two in a register slice,
-        # and the one in progress.
-        ahead = ReaderHardware.runs_ahead + 3
+        # the one in progress, and two whose rows have their places.
+        ahead = ReaderHardware.runs_ahead + 5
         self._ahead: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = 0
+        self._written = -1  # the cycle in which the last row of earlier transfers is written
 
     def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
@@ -48,22 +49,26 @@ class HostReader(_Transfers):
         if self._is_alternate[number]:
             rows, bursts = 1, rows
         self._taken = asked = max(self._offered(place), self._asked + 1)
-        for _ in range(bursts):
-            asked += 1
-            self._free = max(asked + self._read_latency, self._free) + rows * self._row
-            # The next burst is requested when this one has an entry among the outstanding bursts.
-            asked = max(asked, self._ahead[0] + 2)
-            self._ahead.append(self._free - 1)
-        self._asked = asked
-        if self._row == 1:
-            self._write(number)
-        return self._taken, self._free
-
-    def _write(self, number: int) -> None:
-        """Delay rows by results written to the same bank."""
-        rows = self._rows[number]
         with self._activation.foreseen():
-            self._free = self._activation.writes.end(self._free + 1 - rows, self._first[number], rows) - 1
+            for burst in range(bursts):
+                asked += 1
+                self._free = max(asked + self._read_latency, self._free) + rows * self._row
+                # The next burst is requested when this one has an entry among the outstanding bursts.
+                asked = max(asked, self._ahead[0] + 3)
+                self._ahead.append(self._free - 1)
+                self._write(self._first[number] + burst, rows)
+        self._asked = asked
+        return self._taken, self._written
+
+    def _write(self, row: int, rows: int) -> None:
+        """Write ``rows`` rows from ``row`` on, whose last beat comes in the cycle before ``_free``."""
+        before, self._written = self._written, self._free
+        if self._row > 1:
+            return  # with several beats per row, a row waits for results without delaying the next one
+        begin = max(self._free + 1 - rows, before + 1)
+        self._written = self._activation.writes.end(begin, row, rows) - 1
+        # Two rows may wait, so a beat comes after the write of the row two before it.
+        self._free = max(self._free, before + 1 if rows == 1 else self._written)
 
 
 class HostWriter(_Transfers):
@@ -75,17 +80,24 @@ class HostWriter(_Transfers):
     read = UnifiedBuffer.read_latency + 1
     """Cycles from the read of a row to its arrival at the port."""
 
-    def __init__(self, waits: Waits, work: Work, latencies: Latencies, reads: BufferReads) -> None:
+    credit = 2
+    """Cycles from a row's last beat to the read of another row in its place."""
+
+    def __init__(
+        self, waits: Waits, work: Work, latencies: Latencies, activation: Activation, reads: BufferReads
+    ) -> None:
         super().__init__(waits, work, latencies)
+        self._activation = activation
         self._first = work.unified_buffer.first.tolist()
         self._banks = work.config.unified_buffer_banks
         # With several beats per row, waiting a single cycle costs nothing.
-        self._reads = reads.all if self._row == 1 else reads.held
+        self._before = (reads.all, reads.loads) if self._row == 1 else (reads.held,)
         # For each burst whose data may not be sent yet the cycle of its last row.
         ahead = WriterHardware.runs_ahead + 3
         self._runs: deque[int] = deque([-1] * ahead, maxlen=ahead)
         self._asked = -1
-        # For each row read ahead the cycle in which it leaves, after which another row may be read.
+        self._next_read = 0
+        # For each row read ahead the cycle of its last beat, after which another row may be read.
         self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)
 
     def _execute(self, place: int) -> tuple[int, int]:
@@ -94,10 +106,17 @@ class HostWriter(_Transfers):
         if place >= WriterHardware.transfers_ahead:
             taken = max(taken, self.done[place - WriterHardware.transfers_ahead] + 1)
         self._taken = taken
-        rows, begin = self._rows[number], taken + self.first_read
+        # Its rows are read in turn, behind those of the transfer before.
+        rows, begin = self._rows[number], max(taken + self.first_read, self._next_read)
         end = max(begin + self.read, self._free) + rows * self._row
-        if self._reads.any_between(begin, end):
-            end = self._follow(begin, self._first[number], rows)
+        with self._activation.foreseen():
+            is_delayed = any(reads.any_between(begin, end) for reads in self._before)
+            if is_delayed:
+                end = self._follow(begin, self._first[number], rows)
+        if not is_delayed:
+            self._left.extend(range(end - 1 - (rows - 1) * self._row, end - 1, self._row)[-WriterHardware.rows_ahead :])
+            self._next_read = max(begin + rows, self._left[0] + self.credit + 1)
+            self._left.append(end - 1)
         self._free = end
         self._ask(taken, end, rows if self._is_alternate[number] else 1)
         return taken, end + self._latency
@@ -114,8 +133,11 @@ class HostWriter(_Transfers):
         """The end of the transfer of ``rows`` rows from ``row`` on, computed row by row from ``cycle`` on."""
         free = self._free
         for place in range(row, row + rows):
-            cycle = self._reads.free(max(cycle, self._left[0] + 1), place % self._banks)
+            cycle = max(cycle, self._left[0] + self.credit)
+            while (granted := max(reads.free(cycle, place % self._banks) for reads in self._before)) > cycle:
+                cycle = granted
             free = max(cycle + self.read, free) + self._row
             self._left.append(free - 1)
             cycle += 1
+        self._next_read = cycle
         return free

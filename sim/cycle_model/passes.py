@@ -37,7 +37,7 @@ class Passes:
         is_sum = not work.from_unified_buffer[number]
         width = 1 + int(work.source_wide[number])
         position, inside = _positions(work, number)
-        first = int(work.accumulators.first[number])
+        first = int((work.accumulators if is_sum else work.source).first[number])
         row = first + position * width
         is_sums = inside & is_sum
         elements = np.where(inside & (not is_sum), width, 0)

@@ -111,10 +111,15 @@ class InOrderUnit(ABC):
 
     def is_in_flight(self, place: int, cycle: int, unknown: bool) -> bool:
         """Whether instruction number ``place`` is not finished before ``cycle``. If its end is not computed yet, it
-        counts as in flight if ``unknown`` is set or if it was handed over shortly before."""
-        if not 0 <= place < len(self.done):
-            return place >= 0 and (unknown or self.accepted[place] >= cycle - _SHORT)
-        return self.done[place] >= cycle
+        counts as in flight if ``unknown`` is set, if it was handed over shortly before, or if it cannot have finished
+        since an older one did.
+        """
+        if place < len(self.done):
+            return place >= 0 and self.done[place] >= cycle
+        if unknown or self.accepted[place] >= cycle - _SHORT:
+            return True
+        unfinished = self.numbers[len(self.done) : place + 1]
+        return bool(self.done) and self.done[-1] + sum(map(self._least, unfinished)) >= cycle
 
     def done_at(self, place: int) -> int:
         """The cycle in which the unit's instruction number ``place`` is finished."""
@@ -140,6 +145,10 @@ class InOrderUnit(ABC):
         for other in self._waits.of[self.numbers[place]]:
             start = max(start, self._waits.done_at(other) + 2)
         return start + 1
+
+    def _least(self, number: int) -> int:
+        """The least number of cycles from the end of an older instruction to that of instruction ``number``."""
+        return 0
 
     @abstractmethod
     def _execute(self, place: int) -> tuple[int, int]:
