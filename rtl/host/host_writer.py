@@ -84,7 +84,7 @@ class HostWriter(wiring.Component):
 
         m.submodules.bursts = bursts = BurstGenerator(config)
         m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
-        # A transfer leaves this queue before it leaves that of acknowledgements, so that there is room if that one has room.
+        # A transfer leaves this queue before that of acknowledgements: when that one has room, so has this one.
         m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead, always_ready=True)
         m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
         m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
