@@ -26,6 +26,7 @@ __all__ = ["PROOFS"]
 PROOFS: tuple[Callable[[], Proof], ...] = (
     *(partial(FifoContract, depth) for depth in (1, 2, 5)),
     *(partial(FifoOrder, depth) for depth in (1, 2, 5)),
+    partial(FifoOrder, 5, always_ready=True),
     SliceContract,
     *(partial(Splitting, data_bytes) for data_bytes in (4, 8, 64)),
     Reading,

@@ -18,7 +18,7 @@ def _transfers(interface) -> Value:
     return interface.valid & interface.ready
 
 
-def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
+def know_queue(proof: Proof, m: Module, prefix: str, depth: int, *, always_ready: bool = False) -> None:
     """Add lemmas about flags, pointers and level of a :class:`~openmxu.rtl.common.stream_fifo.StreamFIFO` in a unit.
 
     Parameters
@@ -31,12 +31,15 @@ def know_queue(proof: Proof, m: Module, prefix: str, depth: int) -> None:
         Name of the queue followed by a dot, or "" if it is the unit itself.
     depth
         Depth of the queue.
+    always_ready
+        Whether the queue has no flag that it is full.
     """
     level = proof.inside(f"{prefix}level")
     begin, end = proof.inside(f"{prefix}consume"), proof.inside(f"{prefix}produce")
     proof.lemma(m, level <= depth)
     proof.lemma(m, proof.inside(f"{prefix}has_payload") == (level != 0))
-    proof.lemma(m, proof.inside(f"{prefix}is_full") == (level == depth))
+    if not always_ready:
+        proof.lemma(m, proof.inside(f"{prefix}is_full") == (level == depth))
     proof.lemma(m, begin < depth)
     proof.lemma(m, end == Mux(begin + level < depth, begin + level, begin + level - depth))
 
@@ -93,20 +96,24 @@ class _Order(Proof):
 
 
 class FifoOrder(_Order):
-    """A FIFO delivers payloads in order."""
+    """A FIFO delivers payloads in order; one that is always ready, as long as nobody sends to a full one."""
 
-    def __init__(self, depth: int) -> None:
-        super().__init__(lambda: StreamFIFO(_WIDTH, depth), f"StreamFIFO, depth {depth}, order")
+    def __init__(self, depth: int, *, always_ready: bool = False) -> None:
+        name = f"StreamFIFO, depth {depth}, {'always ready, ' if always_ready else ''}order"
+        super().__init__(lambda: StreamFIFO(_WIDTH, depth, always_ready=always_ready), name)
         self.places = depth
+        self._always_ready = always_ready
 
     def state(self, m: Module) -> None:
         super().state(m)
         depth = self.places
+        if self._always_ready:
+            self.assume(m, ~self.unit.input.valid | (self.held != depth))
         place = Signal(range(2 * depth))
         m.d.comb += place.eq(self.inside("consume") + self.ahead)
         index = Mux(place < depth, place, place - depth)[: ceil_log2(depth)]
         self.lemma(m, self.unit.level == self.held)
-        know_queue(self, m, "", depth)
+        know_queue(self, m, "", depth, always_ready=self._always_ready)
         with m.If(self.follows):
             self.lemma(m, self.ahead < self.held)
             self.lemma(m, self.stored("storage", index, _WIDTH) == self.payload)
