@@ -152,8 +152,8 @@ class ActivationUnit(wiring.Component):
         config, work = self.config, self.work
         fetches = Signal(fetch_layout(config))
         sequences = Signal(sequence_layout(config))
-        scale = Signal(32)
-        finishes = Signal(Finish)
+        scale = Signal(32, reset_less=True)
+        finishes = Signal(Finish, reset_less=True)
         m.d.comb += [
             *(fetches[name].eq(work[name]) for name in ("from_unified_buffer", "operand", "operand_address")),
             fetches.source_wide.eq(work.source_format.wide),
