@@ -165,8 +165,8 @@ class ActivationUnit(wiring.Component):
             sequences.maximum.eq(work.pooling == Pooling.MAX),
             sequences.is_int32.eq(work.output_format == OutputFormat.INT32),
         ]
-        # In registers: their synchronous set and reset replace logic for each bit. Far from the instruction word, so
-        # that its field comes a cycle before.
+        # In registers: their synchronous set and reset replace logic for each bit. The condition of these is a register
+        # too, because the instruction word that it is decoded from is far away on the chip.
         is_int32 = Signal(reset_less=True)
         m.d.sync += [
             is_int32.eq(work.output_format == OutputFormat.INT32),

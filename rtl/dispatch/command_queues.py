@@ -82,8 +82,8 @@ class CommandQueues(wiring.Component):
                 queue.push.eq(self.push[unit.value]),
                 output.payload.eq(queue.oldest),
             ]
-            # A command is offered until the cycle after it was taken, as the handshake is known late and far from the
-            # scoreboard; the register of that masks it.
+            # `offered` falls two cycles after the handshake, which is known late in a cycle and comes from across the
+            # chip; in the cycle between, `take` shows that the command is gone.
             may_start = scoreboard.startable[unit.value]
             offered = Signal(name=f"offered_{name}")
             m.d.comb += output.valid.eq(offered & ~queue.take)

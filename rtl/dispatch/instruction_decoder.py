@@ -212,7 +212,8 @@ def _walk_plane(
 ) -> None:
     """Where a walk begins and how it goes on; ``strides`` stand in the register of the plane, or in another one.
 
-    Members that are constant without a plane are registers with a reset, which otherwise those of the queue have.
+    Members that are constant without a plane come from registers, whose reset depends on that alone. Without them,
+    synthesis resets the registers of the queue, in time with the handshake.
     """
     plane = strides if plane is None else plane
     m.d.sync += walk.stride_x.eq(Mux(ranges.is_plane, strides.stride_x, 1))
