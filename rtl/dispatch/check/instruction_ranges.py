@@ -211,9 +211,12 @@ class InstructionRanges(wiring.Component):
             parts(register_field(new, Register.LOAD_TABLE, "unified_buffer"), row),
             parts(field_of(new, Opcode.MATRIX_MULTIPLY, "unified_buffer"), row),
         )
-        product = parts(products.product, width)
-        buffer_beyond, count_beyond, source_beyond, results_beyond = (
-            Signal(name=f"{name}_is_beyond", reset_less=True) for name in ("first", "count", "outputs", "results")
+        # A product's bits have a flag of their own, because both flags come late.
+        product = products.product[:width]
+        product_beyond = ~self.load & products.product[width:].any()
+        buffer_beyond, count_beyond, positions_beyond, source_beyond, outputs_beyond, results_beyond = (
+            Signal(name=f"{name}_is_beyond", reset_less=True)
+            for name in ("first", "count", "positions", "rows", "outputs", "results")
         )
         with m.If(self.load):
             m.d.sync += [
@@ -224,10 +227,16 @@ class InstructionRanges(wiring.Component):
             ]
         with m.If(self.load | (products.has_positions & self._convolves)):
             chosen = Array(counts)[Cat(is_transfer_or_matrix, new[5] | new[6])]
-            m.d.sync += Cat(buffer.count, count_beyond).eq(Mux(self.load, chosen, product))
+            m.d.sync += [
+                buffer.count.eq(Mux(self.load, chosen[:-1], product)),
+                *(count_beyond.eq(self.load & chosen[-1]), positions_beyond.eq(product_beyond)),
+            ]
         with m.If(self.load | Mux(self._convolves, products.has_outputs, products.has_positions)):
             chosen = Mux(activates, parts(results, width), counts[3])
-            m.d.sync += Cat(source.count, source_beyond).eq(Mux(self.load, chosen, product))
+            m.d.sync += [
+                source.count.eq(Mux(self.load, chosen[:-1], product)),
+                *(source_beyond.eq(self.load & chosen[-1]), outputs_beyond.eq(product_beyond)),
+            ]
 
         # The field of an accumulator row is the lower bits of the field of a source.
         from_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
@@ -236,10 +245,10 @@ class InstructionRanges(wiring.Component):
         place = Cat(accumulator, Mux(self._activates, rest, 0))
         operand_place = self.configuration.operand_address.unified_buffer
         m.d.comb += [
-            buffer.beyond.eq(buffer_beyond | count_beyond),
+            buffer.beyond.eq(buffer_beyond | count_beyond | positions_beyond),
             source.first.eq(place),
             source.wide.eq(self._activates & from_buffer & self.configuration.source_format.wide),
-            source.beyond.eq(source_beyond | place[len(source.first) :].any()),
+            source.beyond.eq(source_beyond | outputs_beyond | place[len(source.first) :].any()),
             operand.first.eq(operand_place),
             operand.wide.eq(self.configuration.operand_format.wide),
             operand.count.eq(self._field(Opcode.ACTIVATE, "rows")),

@@ -37,7 +37,7 @@ class PlaneProducts(wiring.Component):
     output_height, output_width
         Outputs of a convolution.
     done
-        Nothing is being multiplied.
+        Nothing is being multiplied; the last product follows a cycle later.
     has_positions, has_outputs
         In this cycle ``product`` is the number of positions of the plane; the number of outputs of a convolution. Each
         is set once before ``done``.
@@ -47,7 +47,7 @@ class PlaneProducts(wiring.Component):
         Positions before row ``y`` of the plane: ``y`` times the width, wrapped like addresses. From ``done`` on.
     pitch
         Positions from one row of outputs to the next one: ``stride_y`` times the width, wrapped like addresses. From
-        ``done`` on.
+        the cycle after ``done`` on.
     """
 
     def __init__(self, address_width: int) -> None:
@@ -73,14 +73,17 @@ class PlaneProducts(wiring.Component):
         bits = len(self.first_row)
         firsts, seconds = [], []
         for factors in (self.pooling, self.convolution):
-            # The last two products wrap.
-            firsts += [factors.height, self.output_height, factors.y[:bits], factors.stride_y]
-            seconds += [factors.width, self.output_width, factors.width, factors.width]
+            # The first row comes first: two sums depend on it. This product and the last one wrap.
+            firsts += [factors.y[:bits], factors.height, self.output_height, factors.stride_y]
+            seconds += [factors.width, factors.width, self.output_width, factors.width]
         pair = Signal(2)
         # Bit i of each stage: pair i is in it.
-        selected, multiplied, stored = (Signal(4, name=name) for name in ("selected", "multiplied", "stored"))
+        selected, multiplied, stored, moved = (
+            Signal(4, name=name) for name in ("selected", "multiplied", "stored", "moved")
+        )
         first = Signal(signed(17), reset_less=True)
         second = Signal(signed(17), reset_less=True)
+        product = Signal(32, reset_less=True)
         m.submodules.multiplier = multiplier = Product(signed(17), signed(17))
         choice = Cat(pair, self.convolves)
         m.d.sync += [
@@ -90,6 +93,9 @@ class PlaneProducts(wiring.Component):
             selected.eq(Cat(self.start, selected[:-1])),
             multiplied.eq(selected),
             stored.eq(multiplied),
+            moved.eq(stored),
+            # Blocks of multipliers lie in few rows of an FPGA: the way from there takes a cycle of its own.
+            product.eq(multiplier.product),
         ]
         with m.If(self.start):
             m.d.sync += [pair.eq(0), self.done.eq(0)]
@@ -98,11 +104,11 @@ class PlaneProducts(wiring.Component):
         m.d.comb += [
             multiplier.first.eq(first),
             multiplier.second.eq(second),
-            self.product.eq(multiplier.product),
-            self.has_positions.eq(stored[0]),
-            self.has_outputs.eq(stored[1]),
+            self.product.eq(product),
+            self.has_positions.eq(moved[1]),
+            self.has_outputs.eq(moved[2]),
         ]
-        for is_stored, result in ((stored[2], self.first_row), (stored[3], self.pitch)):
-            with m.If(is_stored):
-                m.d.sync += result.eq(multiplier.product)
+        for is_moved, result in ((moved[0], self.first_row), (moved[3], self.pitch)):
+            with m.If(is_moved):
+                m.d.sync += result.eq(product)
         return m

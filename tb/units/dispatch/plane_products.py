@@ -55,5 +55,6 @@ async def multiplies_every_pair(dut):
             "has_outputs": [output_height * output_width],
         }
         assert int(bench.port("first_row").value) == plane["y"] * plane["width"] % (1 << ADDRESS_WIDTH)
+        await bench.step()
         assert int(bench.port("pitch").value) == plane["stride_y"] * plane["width"] % (1 << ADDRESS_WIDTH)
         await bench.steps(random.randrange(3))
