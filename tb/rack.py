@@ -30,6 +30,7 @@ from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.address_generator import AddressGenerator, walk_layout
+from openmxu.rtl.common.buffered_fifo import BufferedFIFO
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
@@ -92,6 +93,7 @@ __all__ = [
     "AXI_CLIENTS",
     "AXI_DATA_BYTES",
     "BEAT_BYTES",
+    "BUFFERED_FIFO_DEPTH",
     "EVENT_QUEUE_DEPTHS",
     "FAR_OUTPUTS",
     "FAR_WALKS",
@@ -125,6 +127,7 @@ LANE_WIDTH = 2
 """Width in bits of the row count and of the lane number in a run of those packers and unpackers."""
 
 FIFO_DEPTHS = (1, 2, 5)
+BUFFERED_FIFO_DEPTH = 4
 """Depths with which the stream FIFO is tested."""
 
 ROWS_IN_FLIGHT = 3
@@ -214,6 +217,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         **{name: AddressGenerator(layout) for name, layout in FAR_WALKS.items()},
         "row_walker": RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
         **{f"stream_fifo_{depth}": StreamFIFO(8, depth) for depth in FIFO_DEPTHS},
+        "buffered_fifo": BufferedFIFO(8, BUFFERED_FIFO_DEPTH),
         "run_walker": RunWalker(ROWS_WIDTH, LANE_WIDTH),
         **{f"row_packer_{beat}": RowPacker(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},
         **{f"row_unpacker_{beat}": RowUnpacker(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},

@@ -8,6 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.buffer import unified_buffer
 from openmxu.rtl.buffer.unified_buffer import row_layout
 from openmxu.rtl.common.address_generator import step_layout
+from openmxu.rtl.common.buffered_fifo import BufferedFIFO
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import Operand, activation_walk
 
@@ -103,7 +104,7 @@ class ElementFetcher(wiring.Component):
         config = self._config
         # A pass enters the queue together with its first request, so that there is room for its rows.
         waiting = data.StructLayout({"content": pass_layout(config), "is_wide": 1})
-        m.submodules.queue = queue = StreamFIFO(waiting, self.passes_ahead(config))
+        m.submodules.queue = queue = BufferedFIFO(waiting, self.passes_ahead(config))
         m.submodules.fetched = fetched = StreamFIFO(
             row_layout(config), 2 * self.passes_ahead(config), always_ready=True
         )
@@ -122,6 +123,8 @@ class ElementFetcher(wiring.Component):
         has_first = Signal()
         content = Signal(pass_layout(config), reset_less=True)
         valid = Signal()
+        # The same, for the queue of rows, which is not where the registers of the lanes are that `is_free` loads.
+        is_offered = Signal(attrs={"keep": 1})
         is_free = Signal()
         has_rows = Signal()
         needs_row = Signal()
@@ -133,13 +136,14 @@ class ElementFetcher(wiring.Component):
             is_free.eq(~valid | self.passes.ready),
             has_rows.eq(~head.content.from_elements | (has_first & (~head.is_wide | fetched.output.valid))),
             queue.output.ready.eq(is_free & has_rows),
-            # A row at the output is the second one of a wide pass, or the first one of a later pass.
-            needs_row.eq(is_free & queue.output.valid & head.content.from_elements),
+            # A row at the output is the second one of a wide pass, or the first one of a later pass. There is none when
+            # the queue is empty: a row comes later than its pass and leaves with it.
+            needs_row.eq((~is_offered | self.passes.ready) & head.content.from_elements),
             fetched.output.ready.eq(~has_first | needs_row),
         ]
         with m.If(is_free):
             m.d.sync += [
-                valid.eq(queue.output.valid & has_rows),
+                *(valid.eq(queue.output.valid & has_rows), is_offered.eq(queue.output.valid & has_rows)),
                 content.eq(head.content),
                 low.eq(first),
                 high.eq(fetched.output.payload),
@@ -201,7 +205,7 @@ class ElementFetcher(wiring.Component):
                     m.d.sync += offset.eq(0)
         return passes
 
-    def _fetch(self, m: Module, passes: stream.Interface, queue: StreamFIFO) -> None:
+    def _fetch(self, m: Module, passes: stream.Interface, queue: BufferedFIFO) -> None:
         """Request the rows of each pass, which is queued together with its first request."""
         request, needs = self.rows.request, self._needs
         m.d.comb += [

@@ -18,7 +18,7 @@ from tb.formal.multipliers import (
 )
 from tb.formal.proof import Proof
 from tb.formal.scoreboard import Soundness
-from tb.formal.streams import FifoContract, FifoOrder, SliceContract
+from tb.formal.streams import BufferedContract, FifoContract, FifoOrder, SliceContract
 from tb.formal.windows import BurstsOfTransfers, LegalAccesses, TilesOfWeights
 
 __all__ = ["PROOFS"]
@@ -27,6 +27,7 @@ PROOFS: tuple[Callable[[], Proof], ...] = (
     *(partial(FifoContract, depth) for depth in (1, 2, 5)),
     *(partial(FifoOrder, depth) for depth in (1, 2, 5)),
     partial(FifoOrder, 5, always_ready=True),
+    *(partial(BufferedContract, depth) for depth in (2, 5)),
     SliceContract,
     *(partial(Splitting, data_bytes) for data_bytes in (4, 8, 64)),
     Reading,

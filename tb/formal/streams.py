@@ -5,11 +5,12 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from openmxu.arch.config import ceil_log2
+from openmxu.rtl.common.buffered_fifo import BufferedFIFO
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from tb.formal.proof import Proof
 
-__all__ = ["FifoContract", "FifoOrder", "SliceContract"]
+__all__ = ["BufferedContract", "FifoContract", "FifoOrder", "SliceContract"]
 
 _WIDTH = 3
 
@@ -117,6 +118,34 @@ class FifoOrder(_Order):
         with m.If(self.follows):
             self.lemma(m, self.ahead < self.held)
             self.lemma(m, self.stored("storage", index, _WIDTH) == self.payload)
+
+
+class BufferedContract(_Order):
+    """A FIFO with its oldest payload in a register delivers payloads in order, fills up, and obeys the stream rules."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(lambda: BufferedFIFO(_WIDTH, depth), f"BufferedFIFO, depth {depth}")
+        self.places = depth
+
+    def state(self, m: Module) -> None:
+        super().state(m)
+        queue, has_oldest, level = self.unit, self.inside("has_oldest"), self.inside("others.level")
+        behind = self.places - 1
+        self.claim(m, "what the output offers stays until it is taken", self.kept(m, queue.output))
+        self.claim(m, "it takes while it is not full", queue.input.ready | (self.held >= behind))
+        self.claim(m, "it offers while it is not empty", queue.output.valid == (self.held != 0))
+        know_queue(self, m, "others.", behind)
+        self.lemma(m, has_oldest | (level == 0))
+        self.lemma(m, self.held == has_oldest + level)
+        place = Signal(range(2 * behind + 1))
+        m.d.comb += place.eq(self.inside("others.consume") + self.ahead - 1)
+        index = Mux(place < behind, place, place - behind)[: ceil_log2(behind)]
+        with m.If(self.follows):
+            self.lemma(m, self.ahead < self.held)
+            with m.If(self.ahead == 0):
+                self.lemma(m, self.inside("oldest") == self.payload)
+            with m.Else():
+                self.lemma(m, self.stored("others.storage", index, _WIDTH) == self.payload)
 
 
 class SliceContract(_Order):

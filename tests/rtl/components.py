@@ -33,6 +33,7 @@ from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.address_generator import AddressGenerator
+from openmxu.rtl.common.buffered_fifo import BufferedFIFO
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.skew import Skew
@@ -131,6 +132,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     SerialShell: lambda config: SerialShell(config, 100),
     Clocked: lambda config: Clocked(UartShell(config, clock=25_000_000, baud=1_000_000)),
     RegisterFile: lambda config: RegisterFile(config, ShellKind.AXI),
+    BufferedFIFO: lambda config: BufferedFIFO(OPERAND_WIDTH, 4),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     StreamRegister: lambda config: StreamRegister(OPERAND_WIDTH),
     ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),

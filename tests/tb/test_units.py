@@ -65,7 +65,15 @@ CONFIGS = {
 
 DATA = {
     "array": ("processing_element", "skew", "systolic_data_setup", "systolic_array", "lite_array"),
-    "rows": ("stream_fifo", "address_generator", "row_walker", "run_walker", "row_packer", "row_unpacker"),
+    "rows": (
+        "stream_fifo",
+        "buffered_fifo",
+        "address_generator",
+        "row_walker",
+        "run_walker",
+        "row_packer",
+        "row_unpacker",
+    ),
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
     "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "lite_weights"),
     "matrix": ("matrix_sequencer", "accumulators", "lite_accumulators"),
