@@ -211,16 +211,17 @@ class Accumulators(wiring.Component):
         ]
 
         # The read addresses of updates and of the activation unit both move by a column per cycle: only the first of
-        # neighbouring columns selects between them.
+        # neighbouring columns selects between them, by a register, because the address leads to block RAM.
         for index, column in enumerate(columns):
             for parity, place in enumerate(column.read_places):
                 if index % max(2, groups):
                     before = columns[index - 1].read_places[parity]
                     m.d.comb += place.eq(delayed(m, before, 1, f"read_place_{index}_{parity}"))
                 else:
-                    tag = tags[index]
-                    updates_here = tag.valid & tag.accumulate & (tag.row[0] == parity)
-                    m.d.comb += place.eq(Mux(updates_here, tag.row[1:], self.read.payload[1:]))
+                    tag = tags[index - 1] if index else coming
+                    updates_here = Signal(name=f"updates_{index}_{parity}")
+                    m.d.sync += updates_here.eq(tag.valid & tag.accumulate & (tag.row[0] == parity))
+                    m.d.comb += place.eq(Mux(updates_here, tags[index].row[1:], self.read.payload[1:]))
 
         if groups == 1:
             is_odd = delayed(m, self.read.payload[0], 2, "is_odd")
@@ -242,8 +243,11 @@ class Accumulators(wiring.Component):
                 m.d.sync += [running.eq(0), step.eq(0)]
 
         is_odd = Mux(running, row_is_odd, self.read.payload[0])
-        selected = delayed(m, Cat(is_odd, step), 2, "selected")
+        selection = delayed(m, Cat(is_odd, step), 1, "selection")
         for lane in range(lanes):
             own = columns[lane * groups : (lane + 1) * groups]
+            # A register for each lane, which synthesis would merge into one: columns are far apart on the chip.
+            selected = Signal.like(selection, name=f"selected_{lane}", reset_less=True, attrs={"keep": 1})
+            m.d.sync += selected.eq(selection)
             m.d.comb += self.values[lane].eq(Array(read for column in own for read in column.read_data)[selected])
         return m

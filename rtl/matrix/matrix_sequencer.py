@@ -99,18 +99,22 @@ class MatrixSequencer(wiring.Component):
         self._start_passes(m, walker)
         following = self._describe_row(m, walker.steps.p)
 
-        # The current row is in registers, because its address leads to block RAM.
-        # So is `may_go`, set when only the unified buffer's grant is missing, which leaves time for arbitration.
+        # The current row is in registers, because its address leads to block RAM. So is all but the unified buffer's
+        # grant that it waits for, which leaves time for arbitration: it is `due` when it has its tile, and goes unless
+        # it `conflicts` with a row before it.
         row = Signal(_row_layout(self.config), reset_less=True)
         valid = Signal()
+        is_due = Signal()
+        is_due_inside = Signal()
+        conflicts = Signal(reset_less=True)
         may_go = Signal()
-        asks = Signal()
         has_tile = Signal()
         granted = Signal()
         m.d.comb += [
             self.request.payload.eq(row.address),
-            self.request.valid.eq(asks),
-            granted.eq(may_go & (~asks | self.request.ready)),
+            self.request.valid.eq(is_due_inside & ~conflicts),
+            may_go.eq(is_due & ~conflicts),
+            granted.eq(may_go & (~is_due_inside | self.request.ready)),
             walker.steps.ready.eq(~valid | granted),
             self.take.eq(granted & row.needs_tile),
             self.waits_for_tile.eq(valid & row.needs_tile & ~has_tile),
@@ -132,24 +136,24 @@ class MatrixSequencer(wiring.Component):
 
         repeats = valid & (following.tag.row == row.tag.row)
         takes_last = valid & row.needs_tile
-        following_may_go, row_may_go = Signal(), Signal()
+        following_is_due, row_is_due = Signal(), Signal()
         m.d.comb += [
-            following_may_go.eq(
-                walker.steps.valid
-                & ~(following.tag.accumulate & (is_recent(following.tag.row) | repeats))
-                & (~following.needs_tile | (self.tile_coming & ~takes_last))
+            following_is_due.eq(
+                walker.steps.valid & (~following.needs_tile | (self.tile_coming & ~takes_last)),
             ),
-            row_may_go.eq(
-                ~(row.tag.accumulate & is_recent(row.tag.row)) & (~row.needs_tile | self.tile_coming),
-            ),
+            row_is_due.eq(~row.needs_tile | self.tile_coming),
         ]
         with m.If(walker.steps.ready):
             m.d.sync += [
                 *(valid.eq(walker.steps.valid), row.eq(following)),
-                *(may_go.eq(following_may_go), asks.eq(following_may_go & following.inside)),
+                *(is_due.eq(following_is_due), is_due_inside.eq(following_is_due & following.inside)),
+                conflicts.eq(following.tag.accumulate & (is_recent(following.tag.row) | repeats)),
             ]
         with m.Else():
-            m.d.sync += [may_go.eq(row_may_go), asks.eq(row_may_go & row.inside)]
+            m.d.sync += [
+                *(is_due.eq(row_is_due), is_due_inside.eq(row_is_due & row.inside)),
+                conflicts.eq(row.tag.accumulate & is_recent(row.tag.row)),
+            ]
 
         # Format, swap bit and zero bit travel with their row.
         travelling = data.StructLayout({"format": OperandFormat, "zero": 1})
