@@ -98,8 +98,7 @@ class ReadManager(wiring.Component):
             queue.pop.eq(arrives & beats.output.p.last),
             queue.look_up.eq(beats.output.valid & beats.output.p.resp[1]),
         ]
-        waits = self._ask(m, queue, arrives)
-        m.d.comb += self.idle.eq(~queue.valid & ~waits)
+        m.d.comb += self.idle.eq(~queue.valid & ~self._ask(m, queue, arrives))
         self._deliver(m, queue, beats.output, arrives)
         return m
 
@@ -109,7 +108,7 @@ class ReadManager(wiring.Component):
         if name in self._whole:
             bursts = stream.Signature(split_burst_layout(self._address_width)).create()
             m.d.comb += [
-                bursts.valid.eq(requests.valid & ~self.flush),
+                bursts.valid.eq(requests.valid),
                 *(bursts.p.addr.eq(requests.p.address), bursts.p.len.eq(requests.p.beats[:9] - 1), bursts.p.last.eq(1)),
                 requests.ready.eq(bursts.ready | self.flush),
             ]
@@ -133,14 +132,18 @@ class ReadManager(wiring.Component):
         last = Signal()
         burst = queue.bursts.p
         m.d.comb += may_ask.eq(queue.bursts.ready & (beats_left < self._beats_ahead) & ~goes_on)
-        waits = Const(0, 1)
+        waits, discarded = Const(0, 1), Const(0, 1)
         for number, name in enumerate(self._clients):
             bursts = self._bursts(m, name)
             m.d.comb += bursts.ready.eq(may_ask & ~waits)
             with m.If(bursts.valid & ~waits if number else bursts.valid):
                 m.d.comb += [burst.addr.eq(bursts.p.addr), burst.len.eq(bursts.p.len), burst.tag.eq(number)]
                 m.d.comb += last.eq(bursts.p.last)
+            # A request that is discarded has its turn like others: who is next does not depend on `flush`.
+            if name in self._whole:
+                discarded = discarded | (bursts.valid & ~waits & self.flush)
             waits = waits | bursts.valid
+        waits = waits & ~discarded
         m.d.comb += [asks.eq(waits & may_ask), queue.bursts.valid.eq(asks)]
         # One sum: a burst adds its length and one, a beat takes one away.
         change = Mux(asked, length, Mux(arrived, ~Const(0, len(beats_left)), 0))
