@@ -67,18 +67,26 @@ def logic_cells(types: Mapping[str, int]) -> int:
 
 
 def table(module: Mapping[str, Any], modules: Collection[str], depth: int) -> str:
-    """A line for each component down to a depth, including its subcomponents, the largest first at each level."""
+    """A line for each component down to a depth, including its subcomponents, the largest first at each level.
+
+    Components of one parent whose names differ only in numbers at the end share a line, with how many they are.
+    """
     totals: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    components: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for cell, unit in units_of(module, modules).items():
-        path = tuple(unit.split(".")) if unit else ()
+        names = unit.split(".") if unit else []
+        path = tuple(re.sub(r"(_\d+)+$", "", name) for name in names)
         for length in range(min(depth, len(path)) + 1):
             totals[path[:length]][module["cells"][cell]["type"]] += 1
+            components[path[:length]].add(".".join(names[:length]))
     head = ("unit", "logic cells", "flip-flops", "LUT4", "CCU2C", "DPR16X4", "multipliers", "block RAM")
     lines = [f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
 
     def add(path: tuple[str, ...]) -> None:
         types = totals[path]
         name = "all" if not path else f"{'· ' * (len(path) - 1)}{path[-1]}"
+        if len(components[path]) > 1:
+            name += f" × {len(components[path])}"
         numbers = (logic_cells(types), *(types[column] for column in _COLUMNS))
         lines.append(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |")
         inner = [other for other in totals if len(other) == len(path) + 1 and other[: len(path)] == path]

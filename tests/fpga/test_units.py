@@ -66,6 +66,14 @@ def test_table_includes_inner_components() -> None:
     ]
 
 
+def test_components_that_differ_in_numbers_share_a_line() -> None:
+    cells = {f"array.element_{row}_{column}.sum": cell("CCU2C", [1], [2]) for row in range(3) for column in range(4)}
+    cells["array.control_0.flag"] = cell("CCU2C", [1], [3])
+    modules = {"array", "array.control_0", *(name.removesuffix(".sum") for name in cells)}
+    rows = [line.split(" | ")[:2] for line in table({"cells": cells, "netnames": {}}, modules, depth=2).splitlines()]
+    assert rows[3:] == [["| array", "26"], ["| · element × 12", "24"], ["| · control", "2"]]
+
+
 def test_logic_cells() -> None:
     assert logic_cells({"LUT4": 3, "CCU2C": 2, "TRELLIS_DPR16X4": 1, "TRELLIS_FF": 9}) == 3 + 4 + 6
 
