@@ -172,12 +172,15 @@ def main() -> int:
     parser.add_argument("--case", action="append", choices=case_names(), help="default: all")
     parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
     parser.add_argument("--random", type=int, metavar="N", help="compare N random programs of each size instead")
-    parser.add_argument("--seed", type=int, default=0, help="of the first random program; default: 0")
+    parser.add_argument("--seed", type=int, help="of the first random program; default: 0")
     arguments = parser.parse_args()
     if arguments.random is not None and (arguments.random < 1 or arguments.case or arguments.write):
         parser.error("--random needs at least 1 program, and neither --case nor --write")
+    if arguments.seed is not None and arguments.random is None:
+        parser.error("--seed is for --random: the other cases are the same each time")
     names = [] if arguments.random else arguments.case or case_names()
-    seeds = range(arguments.seed, arguments.seed + (arguments.random or 0))
+    first = arguments.seed or 0
+    seeds = range(first, first + (arguments.random or 0))
     found = []
     for item in _compared(names, seeds, arguments.size or list(SIZES)):
         found.append(item)

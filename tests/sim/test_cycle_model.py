@@ -13,6 +13,7 @@ from openmxu.assembler import assemble
 from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
 from openmxu.sim.cycle_model import predict
 from openmxu.sim.verilated import VerilatedDevice
+from scripts import cycle_model
 from tb.directed.cycle_counts import expected, name_of
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.timed_programs import accumulator_pairs, layers, setup, unified_buffer_pairs
@@ -216,3 +217,20 @@ def test_times_of_completion() -> None:
 def test_memory_latency_is_checked() -> None:
     with pytest.raises(ValueError, match="memory_latency must be at least 1 cycle, not 0"):
         predict([HALT], openmxu.Config(), memory_latency=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--seed", "4"), "--seed is for --random"),
+        (("--random", "0"), "--random needs at least 1 program"),
+        (("--random", "2", "--write"), "neither --case nor --write"),
+    ],
+)
+def test_script_refuses_options_that_do_not_go_together(
+    options: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["cycle_model.py", *options])
+    with pytest.raises(SystemExit, match="2"):
+        cycle_model.main()
+    assert text in capsys.readouterr().err
