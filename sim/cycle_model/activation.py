@@ -49,7 +49,7 @@ class Activation(InOrderUnit):
         self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
         self._is_load = work.is_load.tolist()
         self._load_rows = work.load_rows.tolist()
-        self._load_row = (load_row_cycles(work) - 2).tolist()
+        self._load_row = load_row_cycles(work).tolist()
         self._positions = work.positions.tolist()
         self._from_elements = work.from_unified_buffer.tolist()
         self._reads_elements = (work.from_unified_buffer | work.has_operand).tolist()
@@ -62,8 +62,10 @@ class Activation(InOrderUnit):
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
 
-    def _least(self, number: int) -> int:
-        return self._load_rows[number] * self._load_row[number] if self._is_load[number] else self._length[number]
+    def _soonest(self, number: int, accepted: int, before: int) -> int:
+        if self._is_load[number]:
+            return max(accepted + 4, before + 3) + self._load_rows[number] * self._load_row[number]
+        return max(accepted + 1 + self.walk + self.offered + self._result, before) + self._length[number]
 
     def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
@@ -144,9 +146,9 @@ class Activation(InOrderUnit):
         other."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
-            cycle = self._reads.all.free(cycle + 2, row % self._banks)
-            self._reads.loads.add(cycle, 1, row, 1)
-            cycle += self._load_row[number]
+            granted = self._reads.all.free(cycle + 2, row % self._banks)
+            self._reads.loads.add(granted, 1, row, 1)
+            cycle = granted - 2 + self._load_row[number]
         return cycle + 1
 
     def _write(self, number: int, start: int) -> None:

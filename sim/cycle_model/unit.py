@@ -38,6 +38,11 @@ class Waits:
         unit, place = self.place[number]
         return unit.done_at(place)
 
+    def soonest_end(self, number: int) -> int:
+        """A cycle before which instruction ``number`` is not finished."""
+        unit, place = self.place[number]
+        return unit.soonest_end(place)
+
     def is_known(self, number: int) -> bool:
         """Whether the end of instruction ``number`` has been computed."""
         unit, place = self.place[number]
@@ -112,14 +117,24 @@ class InOrderUnit(ABC):
     def is_in_flight(self, place: int, cycle: int, unknown: bool) -> bool:
         """Whether instruction number ``place`` is not finished before ``cycle``. If its end is not computed yet, it
         counts as in flight if ``unknown`` is set, if it was handed over shortly before, or if it cannot have finished
-        since an older one did.
+        since it was handed over or since an older one finished.
         """
         if place < len(self.done):
             return place >= 0 and self.done[place] >= cycle
         if unknown or self.accepted[place] >= cycle - _SHORT:
             return True
-        unfinished = self.numbers[len(self.done) : place + 1]
-        return bool(self.done) and self.done[-1] + sum(map(self._least, unfinished)) >= cycle
+        return self.soonest_end(place) >= cycle
+
+    def soonest_end(self, place: int) -> int:
+        """A cycle before which the unit's instruction number ``place`` is not finished; exact if that is known."""
+        if place < len(self.done):
+            return self.done[place]
+        end = self.done[-1] if self.done else 0
+        for unfinished in range(len(self.done), place + 1):
+            number = self.numbers[unfinished]
+            start = max((self._waits.soonest_end(other) for other in self._waits.of[number]), default=0)
+            end = self._soonest(number, max(self.accepted[unfinished], start + 1), end)
+        return end
 
     def done_at(self, place: int) -> int:
         """The cycle in which the unit's instruction number ``place`` is finished."""
@@ -146,9 +161,10 @@ class InOrderUnit(ABC):
             start = max(start, self._waits.done_at(other) + 2)
         return start + 1
 
-    def _least(self, number: int) -> int:
-        """The least number of cycles from the end of an older instruction to that of instruction ``number``."""
-        return 0
+    def _soonest(self, number: int, accepted: int, before: int) -> int:
+        """The earliest end of instruction ``number``, handed over in cycle ``accepted``, or waiting up to then; the one
+        before it in this unit ends in cycle ``before``."""
+        return max(accepted, before)
 
     @abstractmethod
     def _execute(self, place: int) -> tuple[int, int]:
