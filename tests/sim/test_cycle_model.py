@@ -127,6 +127,34 @@ CONTENTION = {
         set_configuration register=LOAD_TABLE, unified_buffer=200
         write_host_memory unified_buffer=500, rows=400, host=4096
     """,
+    # Three loads are still in flight, with which the last instruction is compared in one more cycle.
+    "comparison": """
+        set_configuration register=LOAD_PARAMETERS, unified_buffer=200, count=3
+        set_configuration register=LOAD_PARAMETERS, unified_buffer=300, count=1
+        set_configuration register=LOAD_TABLE, unified_buffer=400
+        nop
+        nop
+        nop
+        nop
+        nop
+        nop
+        matrixmultiply next_tile, unified_buffer=500, rows=1000
+    """,
+    # They are so as well if they wait for a transfer.
+    "chain": """
+        read_host_memory unified_buffer=200, rows=500
+        set_configuration register=LOAD_PARAMETERS, unified_buffer=200, count=1
+        set_configuration register=LOAD_PARAMETERS, unified_buffer=300, count=1
+        set_configuration register=LOAD_TABLE, unified_buffer=1000
+        nop
+        nop
+        nop
+        nop
+        nop
+        nop
+        nop
+        matrixmultiply next_tile, unified_buffer=1100, rows=1000
+    """,
 }
 
 
