@@ -46,7 +46,9 @@ class DeviceFault(DeviceError):
         self.index = index
         self.instruction = instruction
         self.events: list[Event] = []
-        super().__init__(f"instruction {index} ({text}): {code.name}: {detail or FAULT_DESCRIPTIONS[code]}")
+        # Broken hardware may report a fault without a code.
+        reason = detail or FAULT_DESCRIPTIONS.get(code, "the device gives no reason for the fault")
+        super().__init__(f"instruction {index} ({text}): {code.name}: {reason}")
 
 
 class DeviceHang(DeviceError):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import openmxu
+from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import WORD_BYTES, Instruction, format_named
 from openmxu.compiler import evaluate, gemm, gemm_input, gemm_network
 from openmxu.driver import MappedDevice
@@ -166,3 +167,8 @@ def test_states(device: openmxu.Device) -> None:
     assert_product(device, _SHAPES[0])
     session.reset(saved)
     assert np.array_equal(session.run(x)["Y"], second)
+
+
+def test_fault_without_a_code_has_a_message() -> None:
+    fault = openmxu.DeviceFault(FaultCode.NONE, 3, _HALT, "halt")
+    assert str(fault) == "instruction 3 (halt): NONE: the device gives no reason for the fault"
