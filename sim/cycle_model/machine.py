@@ -80,7 +80,7 @@ class Machine:
             elif opcode == Opcode.SYNCHRONIZE:
                 accepted = self._finished(synchronized[number], accepted)
             elif opcode in (Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST):
-                accepted = self._weights.settled(max(accepted + 1, self._idle())) + _DRAINED
+                accepted = self._weights.settled(max(accepted, self._idle())) + _DRAINED
             elif opcode == Opcode.HALT:
                 accepted = self._weights.drained(max(accepted + 1, self._idle())) + _FLUSHED
                 self.programs.append(accepted - begin)

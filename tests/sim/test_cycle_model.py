@@ -155,6 +155,9 @@ CONTENTION = {
         nop
         matrixmultiply next_tile, unified_buffer=1100, rows=1000
     """,
+    # Nothing is in flight, and the dispatcher knows that already when the second one comes.
+    "events": "host_synchronize tag=1\nhost_synchronize tag=2\ninterrupt_host tag=3",
+    "weights": "read_weights tiles=2\nhost_synchronize tag=1\ninterrupt_host tag=2",
 }
 
 
