@@ -100,8 +100,8 @@ class MatrixSequencer(wiring.Component):
         following = self._describe_row(m, walker.steps.p)
 
         # The current row is in registers, because its address leads to block RAM. So is all but the unified buffer's
-        # grant that it waits for, which leaves time for arbitration: it is `due` when it has its tile, and goes unless
-        # it `conflicts` with a row before it.
+        # grant that it waits for, which leaves time for arbitration: `is_due` is set when the row has its tile, and it
+        # goes unless `conflicts` is set, because of a row before it.
         row = Signal(_row_layout(self.config), reset_less=True)
         valid = Signal()
         is_due = Signal()
