@@ -63,6 +63,7 @@ class Activation(InOrderUnit):
         self._walker = 0
 
     def _soonest(self, number: int, accepted: int, before: int) -> int:
+        # As in `_execute`, with nothing in the way.
         if self._is_load[number]:
             return max(accepted + 4, before + 3) + self._load_rows[number] * self._load_row[number]
         return max(accepted + 1 + self.walk + self.offered + self._result, before) + self._length[number]
@@ -146,9 +147,9 @@ class Activation(InOrderUnit):
         other."""
         first = self._first[number]
         for row in range(first, first + self._load_rows[number]):
-            granted = self._reads.all.free(cycle + 2, row % self._banks)
-            self._reads.loads.add(granted, 1, row, 1)
-            cycle = granted - 2 + self._load_row[number]
+            cycle = self._reads.all.free(cycle + 2, row % self._banks)
+            self._reads.loads.add(cycle, 1, row, 1)
+            cycle += self._load_row[number] - 2
         return cycle + 1
 
     def _write(self, number: int, start: int) -> None:

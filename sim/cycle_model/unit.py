@@ -38,10 +38,10 @@ class Waits:
         unit, place = self.place[number]
         return unit.done_at(place)
 
-    def soonest_end(self, number: int) -> int:
-        """A cycle before which instruction ``number`` is not finished."""
+    def soonest_end(self, number: int, found: dict[int, int]) -> int:
+        """See :meth:`InOrderUnit.soonest_end`; for instruction ``number``."""
         unit, place = self.place[number]
-        return unit.soonest_end(place)
+        return unit.soonest_end(place, found)
 
     def is_known(self, number: int) -> bool:
         """Whether the end of instruction ``number`` has been computed."""
@@ -123,17 +123,23 @@ class InOrderUnit(ABC):
             return place >= 0 and self.done[place] >= cycle
         if unknown or self.accepted[place] >= cycle - _SHORT:
             return True
-        return self.soonest_end(place) >= cycle
+        return self.soonest_end(place, {}) >= cycle
 
-    def soonest_end(self, place: int) -> int:
-        """A cycle before which the unit's instruction number ``place`` is not finished; exact if that is known."""
+    def soonest_end(self, place: int, found: dict[int, int]) -> int:
+        """A cycle before which the unit's instruction number ``place`` is not finished; exact if that is known.
+
+        ``found`` collects the cycles of instructions whose end is not known, so that each is worked out once however
+        many others wait for it.
+        """
         if place < len(self.done):
             return self.done[place]
         end = self.done[-1] if self.done else 0
         for unfinished in range(len(self.done), place + 1):
             number = self.numbers[unfinished]
-            start = max((self._waits.soonest_end(other) for other in self._waits.of[number]), default=0)
-            end = self._soonest(number, max(self.accepted[unfinished], start + 1), end)
+            if number not in found:
+                start = max((self._waits.soonest_end(other, found) for other in self._waits.of[number]), default=0)
+                found[number] = self._soonest(number, max(self.accepted[unfinished], start + 1), end)
+            end = found[number]
         return end
 
     def done_at(self, place: int) -> int:

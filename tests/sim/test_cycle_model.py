@@ -96,6 +96,16 @@ def test_random_programs(latency: int) -> None:
     assert total[0] == pytest.approx(total[1], rel=0.0002)
 
 
+LOADS = (
+    """
+    set_configuration register=LOAD_PARAMETERS, unified_buffer=200, count=3
+    set_configuration register=LOAD_PARAMETERS, unified_buffer=300, count=1
+    set_configuration register=LOAD_TABLE, unified_buffer=1000
+"""
+    + 7 * "nop\n"
+)
+"""Three instructions for the activation unit, and time until they no longer count as handed over shortly before."""
+
 CONTENTION = {
     # One burst per row, more of them than may be outstanding.
     "bursts": "set_configuration register=HOST_STRIDE, stride=16\nread_host_memory_alternate rows=65",
@@ -128,32 +138,11 @@ CONTENTION = {
         write_host_memory unified_buffer=500, rows=400, host=4096
     """,
     # Three loads are still in flight, with which the last instruction is compared in one more cycle.
-    "comparison": """
-        set_configuration register=LOAD_PARAMETERS, unified_buffer=200, count=3
-        set_configuration register=LOAD_PARAMETERS, unified_buffer=300, count=1
-        set_configuration register=LOAD_TABLE, unified_buffer=400
-        nop
-        nop
-        nop
-        nop
-        nop
-        nop
-        matrixmultiply next_tile, unified_buffer=500, rows=1000
-    """,
+    "comparison": f"{LOADS}matrixmultiply next_tile, unified_buffer=1100, rows=1000",
     # They are so as well if they wait for a transfer.
-    "chain": """
+    "chain": f"""
         read_host_memory unified_buffer=200, rows=500
-        set_configuration register=LOAD_PARAMETERS, unified_buffer=200, count=1
-        set_configuration register=LOAD_PARAMETERS, unified_buffer=300, count=1
-        set_configuration register=LOAD_TABLE, unified_buffer=1000
-        nop
-        nop
-        nop
-        nop
-        nop
-        nop
-        nop
-        matrixmultiply next_tile, unified_buffer=1100, rows=1000
+        {LOADS}matrixmultiply next_tile, unified_buffer=1100, rows=1000
     """,
     # Nothing is in flight, and the dispatcher knows that already when the second one comes.
     "events": "host_synchronize tag=1\nhost_synchronize tag=2\ninterrupt_host tag=3",
