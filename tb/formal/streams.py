@@ -93,6 +93,13 @@ class _Order(Proof):
         self.held, self.follows, self.ahead, self.payload = held, follows, ahead, payload
         self.reach(m, follows & (held == depth) & (ahead == 0))
 
+    def queued(self, m: Module, prefix: str, depth: int, ahead: Value) -> Value:
+        """The payload with ``ahead`` others before it in a StreamFIFO, named as in :func:`know_queue`."""
+        place = Signal(range(2 * depth))
+        m.d.comb += place.eq(self.inside(f"{prefix}consume") + ahead)
+        index = Mux(place < depth, place, place - depth)[: ceil_log2(depth)]
+        return self.stored(f"{prefix}storage", index, _WIDTH)
+
     text = "a payload comes out unchanged, when all before it have come out"
 
 
@@ -110,14 +117,11 @@ class FifoOrder(_Order):
         depth = self.places
         if self._always_ready:
             self.assume(m, ~self.unit.input.valid | (self.held != depth))
-        place = Signal(range(2 * depth))
-        m.d.comb += place.eq(self.inside("consume") + self.ahead)
-        index = Mux(place < depth, place, place - depth)[: ceil_log2(depth)]
         self.lemma(m, self.unit.level == self.held)
         know_queue(self, m, "", depth, always_ready=self._always_ready)
         with m.If(self.follows):
             self.lemma(m, self.ahead < self.held)
-            self.lemma(m, self.stored("storage", index, _WIDTH) == self.payload)
+            self.lemma(m, self.queued(m, "", depth, self.ahead) == self.payload)
 
 
 class BufferedContract(_Order):
@@ -132,20 +136,17 @@ class BufferedContract(_Order):
         queue, has_oldest, level = self.unit, self.inside("has_oldest"), self.inside("others.level")
         behind = self.places - 1
         self.claim(m, "what the output offers stays until it is taken", self.kept(m, queue.output))
-        self.claim(m, "it takes while it is not full", queue.input.ready | (self.held >= behind))
+        self.claim(m, "it takes while it is not full", queue.input.ready == (self.held != self.places))
         self.claim(m, "it offers while it is not empty", queue.output.valid == (self.held != 0))
         know_queue(self, m, "others.", behind)
         self.lemma(m, has_oldest | (level == 0))
         self.lemma(m, self.held == has_oldest + level)
-        place = Signal(range(2 * behind + 1))
-        m.d.comb += place.eq(self.inside("others.consume") + self.ahead - 1)
-        index = Mux(place < behind, place, place - behind)[: ceil_log2(behind)]
         with m.If(self.follows):
             self.lemma(m, self.ahead < self.held)
             with m.If(self.ahead == 0):
                 self.lemma(m, self.inside("oldest") == self.payload)
             with m.Else():
-                self.lemma(m, self.stored("others.storage", index, _WIDTH) == self.payload)
+                self.lemma(m, self.queued(m, "others.", behind, self.ahead - 1) == self.payload)
 
 
 class SliceContract(_Order):
