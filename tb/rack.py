@@ -127,8 +127,10 @@ LANE_WIDTH = 2
 """Width in bits of the row count and of the lane number in a run of those packers and unpackers."""
 
 FIFO_DEPTHS = (1, 2, 5)
-BUFFERED_FIFO_DEPTH = 4
 """Depths with which the stream FIFO is tested."""
+
+BUFFERED_FIFO_DEPTH = 4
+"""Depth with which the FIFO with its oldest payload in a register is tested."""
 
 ROWS_IN_FLIGHT = 3
 """Number of results for which the activation sequencer and result writer under test have room."""

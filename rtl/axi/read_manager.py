@@ -98,7 +98,8 @@ class ReadManager(wiring.Component):
             queue.pop.eq(arrives & beats.output.p.last),
             queue.look_up.eq(beats.output.valid & beats.output.p.resp[1]),
         ]
-        m.d.comb += self.idle.eq(~queue.valid & ~self._ask(m, queue, arrives))
+        waits = self._ask(m, queue, arrives)
+        m.d.comb += self.idle.eq(~queue.valid & ~waits)
         self._deliver(m, queue, beats.output, arrives)
         return m
 
