@@ -17,6 +17,7 @@ from openmxu.sim.interpreter import Interpreter
 from tb.directed.address_checks import check_high_addresses, check_registers
 from tb.directed.cycle_counts import expected, measure_layers, measure_pairs
 from tb.directed.directed_cases import DIRECTED, directed
+from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 from tb.directed.slot_checks import check_slots
 from tb.directed.wide_checks import check_strides
 from tb.lockstep import Case, cases, run_case
@@ -64,6 +65,10 @@ def checks(config: Config) -> list[Check]:
             Check("pairs", functools.partial(_pairs, config)),
         ]
         every += [_case_check(name, case) for name, case in directed(config, 1)]
+        every += [
+            Check("registers after a scrub", functools.partial(_raises, check_registers_after_scrub, config)),
+            Check("scrub", functools.partial(_raises, check_clear, config)),
+        ]
         every.append(Check("slots", functools.partial(_raises, check_slots, config)))
     return every
 

@@ -20,6 +20,7 @@ from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Regist
 from openmxu.device import Snapshot
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.slot_chains import chains
 from tb.directed.timed_programs import HALT, ROWS, setup, weight_memory
 
 __all__ = ["check_slots"]
@@ -99,7 +100,9 @@ def _programs(config: Config) -> list[tuple[int, list[_Program]]]:
         for _ in bases
     ]
     transfers[0] = rows + transfers[0]
-    return [(base, _run(config, [("", setup()), *programs])) for base, programs in zip(bases, transfers, strict=True)]
+    # The chains count slots from power-on, and so have a device of their own.
+    lists = [(0, list(chains(config))), *zip(bases, transfers, strict=True)]
+    return [(base, _run(config, [("", setup()), *programs])) for base, programs in lists]
 
 
 def _run(config: Config, programs: list[tuple[str, list[Instruction]]]) -> list[_Program]:

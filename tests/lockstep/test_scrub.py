@@ -1,95 +1,21 @@
-"""After a scrub of the RTL, no program can find data that an earlier user left."""
+"""After a scrub of the RTL, a program finds what it would find after power-on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import TABLE_BYTES
-from openmxu.arch.events import Event
-from openmxu.arch.isa import Instruction, Opcode, Register, format_named, register_format
-from openmxu.device import Device
-from openmxu.sim.interpreter import Interpreter
-from tb.lockstep import cases, configurations, outcome
-from tb.lockstep.campaign import verilated_device
-from tb.lockstep.case import HALT, Case
+from tb.directed.directed_cases import DIRECTED
+from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 
-CONFIGS = [configurations(2)[0], configurations(4)[3], configurations(8)[1]]
-"""Configurations that the lockstep tests also build."""
+CONFIGS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")
 
 
-def run(device: Device, program: tuple[Instruction, ...], case: Case) -> tuple[NDArray[np.uint8], list[Event]]:
-    """Run a program; returns the host memory afterwards, and the events."""
-    host = case.host_memory.copy()
-    events, _ = outcome(device, program, host, case.weight_memory.copy())
-    return host, events
-
-
-def set_configuration(register: Register, **fields: int) -> Instruction:
-    return format_named("Set_Configuration")(register=register, value=register_format(register).pack(**fields))
-
-
-def readers(config: Config) -> Iterator[tuple[Instruction, ...]]:
-    """Programs that copy the contents of all memories to host memory; parameters and table entries are found by their
-    effect on known numbers."""
-    write, activate = format_named("Write_Host_Memory"), format_named("Activate")
-    size, rows = config.size, config.unified_buffer_rows
-    yield write(rows=rows), HALT
-    for row in range(config.accumulator_rows):
-        yield activate(source=row, rows=1, output=2), write(rows=4), HALT
-    known = (format_named("Read_Host_Memory")(unified_buffer=rows - 1, rows=1),)
-    limits = set_configuration(Register.OUTPUT_FORMAT, minimum=-(1 << 15), maximum=(1 << 15) - 1)
-    for number in range(config.parameter_sets):
-        source = {"from_unified_buffer": 1, "source": rows - 1, "rows": 1, "parameters": number}
-        yield *known, activate(**source, output=2), write(rows=4), HALT
-        yield *known, limits, activate(**source, output=1), write(rows=2), HALT
-    if rows >= TABLE_BYTES // size:
-        for index in range(TABLE_BYTES):
-            only = set_configuration(Register.OUTPUT_FORMAT, minimum=index, maximum=index)
-            yield only, activate(source=0, rows=1, table=1), write(rows=1), HALT
-
-
-def reader_results(device: Device, case: Case) -> list[bytes]:
-    return [run(device, reader, case)[0].tobytes() for reader in readers(case.config)]
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"S{config.size}")
+@CONFIGS
 def test_a_scrub_clears_everything(config: Config) -> None:
-    memory = np.arange(4 * config.unified_buffer_rows * config.size, dtype=np.uint32).astype(np.uint8) | 1
-    look = Case(config, (HALT,), memory, memory, 0)
-    fresh = reader_results(Interpreter(config), look)
-    found_without = 0
-    for case in cases(70, 6, [config]):
-        with verilated_device(case) as device:
-            for execution in case.executions():
-                run(device, execution, case)
-            found_without += reader_results(device, look) != fresh
-            for execution in case.executions():
-                run(device, execution, case)
-            device.scrub()
-            snapshot = device.snapshot()
-            assert not snapshot.unified_buffer.any()
-            assert not snapshot.accumulators.any()
-            assert not any(device.counters.values())
-            assert reader_results(device, look) == fresh
-    assert found_without > 3, "these programs leave nothing behind that the test could find"
+    check_clear(config, {})
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"S{config.size}")
+@CONFIGS
 def test_programs_run_as_after_power_on(config: Config) -> None:
-    """Configuration registers are reset as well: the programs after the scrub do not write them."""
-    for before, after in zip(cases(170, 8, [config]), cases(270, 8, [config]), strict=True):
-        program = tuple(item for item in after.instructions if item.word & 0xFF != Opcode.SET_CONFIGURATION)
-        after = after.with_instructions(program)
-        with verilated_device(before) as device, Interpreter(config) as fresh:
-            for execution in before.executions():
-                run(device, execution, before)
-            device.scrub()
-            for execution in after.executions():
-                found, wanted = run(device, execution, after), run(fresh, execution, after)
-                assert found[1] == wanted[1], after.seed
-                assert np.array_equal(found[0], wanted[0]), after.seed
+    check_registers_after_scrub(config, {})

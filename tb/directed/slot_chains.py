@@ -1,0 +1,170 @@
+"""Programs that fill the queues, so that an instruction in every slot waits for one in every slot of another unit."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction, Unit, format_named
+
+__all__ = ["chains"]
+
+_HALT = format_named("halt")()
+
+_LONGEST = 8
+"""Rows of the older instructions at the most; the newer ones have one row, to end before the next one may start."""
+
+Make = Callable[[int, int], Instruction]
+"""Takes the first row and the number of rows of an access to the unified buffer."""
+
+
+@dataclass
+class _Slots:
+    """The slots that the next instructions of each unit get, after power-on and all programs so far."""
+
+    depth: int
+    next: dict[Unit, int]
+
+    def use(self, unit: Unit, count: int = 1) -> None:
+        self.next[unit] = (self.next[unit] + count) % self.depth
+
+
+@dataclass(frozen=True)
+class _Accesses:
+    """The accesses of a configuration, which conflict nowhere but in the rows that they are made for."""
+
+    config: Config
+
+    @property
+    def rows(self) -> int:
+        """Rows of an older instruction."""
+        config = self.config
+        return min(
+            _LONGEST, config.unified_buffer_rows // 2 // config.command_queue_depth, config.accumulator_rows // 2
+        )
+
+    @property
+    def free(self) -> int:
+        """The last rows of the unified buffer; those of the chain are in its first half."""
+        return self.config.unified_buffer_rows - self.rows
+
+    def place(self, index: int) -> int:
+        """The rows of one older instruction."""
+        return index * self.rows
+
+    def read_host(self, row: int, rows: int) -> Instruction:
+        return format_named("read_host_memory")(unified_buffer=row, rows=rows, host=0)
+
+    def write_host(self, row: int, rows: int) -> Instruction:
+        return format_named("write_host_memory")(unified_buffer=row, rows=rows, host=1 << 11)
+
+    def multiply(self, row: int, rows: int) -> Instruction:
+        return format_named("matrixmultiply")(unified_buffer=row, rows=rows)
+
+    def activate(self, row: int, rows: int) -> Instruction:
+        """From accumulators that :meth:`multiply` does not write."""
+        return format_named("activate")(unified_buffer=row, source=self.rows, rows=rows)
+
+    def activate_rows(self, row: int, rows: int) -> Instruction:
+        return format_named("activate")(unified_buffer=self.free, source=row, rows=rows, from_unified_buffer=1)
+
+    def delays_transfers(self) -> Instruction:
+        """Takes long, and writes the first half of the unified buffer, so that transfers and products wait for it."""
+        half = self.config.unified_buffer_rows // 2
+        return format_named("activate")(source=half, rows=half, from_unified_buffer=1)
+
+    def delays_activation(self) -> Instruction:
+        """Takes long, writes accumulators and reads the last rows of the unified buffer: activations wait for it."""
+        rows = min(self.config.accumulator_rows, self.config.unified_buffer_rows // 2)
+        first = self.config.unified_buffer_rows - 2 * rows
+        return format_named("matrixmultiply")(unified_buffer=first, rows=rows, wide_input=1)
+
+    def pairs(self) -> list[tuple[tuple[Unit, Make], tuple[Unit, Make]]]:
+        """An older and a newer access for every pair of units of which one may wait for the other."""
+        read, write = (Unit.HOST_READ, self.read_host), (Unit.HOST_WRITE, self.write_host)
+        multiply = (Unit.MATRIX, self.multiply)
+        activate, activate_rows = (Unit.ACTIVATION, self.activate), (Unit.ACTIVATION, self.activate_rows)
+        return [
+            *((older, read) for older in (write, multiply, activate, activate_rows)),
+            *((older, write) for older in (read, activate)),
+            *((older, multiply) for older in (read, activate)),
+            *((older, activate) for older in (write, multiply)),
+            (read, activate_rows),
+        ]
+
+
+def chains(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
+    """Programs to run one after the other from power-on on, each with the name of its group, or ``""``.
+
+    Programs of a group differ only in the slots that their instructions get, so that they must take the same cycles.
+    """
+    accesses = _Accesses(config)
+    slots = _Slots(config.command_queue_depth, dict.fromkeys(Unit, 0))
+    for older, newer in accesses.pairs():
+        name = f"{older[1].__name__} before {newer[1].__name__}"
+        for difference in range(slots.depth):
+            yield "", _moves(accesses, slots, {older: 0, newer: difference})
+            yield name, _chain(accesses, slots, older, newer)
+    activation = (Unit.ACTIVATION, accesses.activate)
+    for distance in range(1, slots.depth):
+        for first in range(slots.depth):
+            yield "", _moves(accesses, slots, {activation: first})
+            yield f"activations {distance} apart", _activations(accesses, slots, distance)
+
+
+def _chain(accesses: _Accesses, slots: _Slots, older: tuple[Unit, Make], newer: tuple[Unit, Make]) -> list[Instruction]:
+    """As many pairs as there are slots; the newer instruction of each waits for the older one."""
+    places = [accesses.place(index) for index in range(slots.depth)]
+    program = _prelude(accesses, slots)
+    program.append(_delay(accesses, slots, older[0]))
+    for (unit, make), rows in ((older, accesses.rows), (newer, 1)):
+        program += [make(place, rows) for place in places]
+        slots.use(unit, len(places))
+    return [*program, _synchronize(), _HALT]
+
+
+def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Instruction]:
+    """A queue of activations of one row each, which reads what an older one writes."""
+    activate = functools.partial(format_named("activate"), rows=1, from_unified_buffer=1)
+    last = accesses.config.unified_buffer_rows - 1
+    program = _prelude(accesses, slots)
+    program.append(_delay(accesses, slots, Unit.ACTIVATION))
+    for index in range(slots.depth):
+        source = last - index + distance if index >= distance else 0
+        program.append(activate(unified_buffer=last - index, source=source))
+    slots.use(Unit.ACTIVATION, slots.depth)
+    return [*program, _synchronize(), _HALT]
+
+
+def _delay(accesses: _Accesses, slots: _Slots, unit: Unit) -> Instruction:
+    """Holds the instructions of a unit back until all those that may wait for them are there."""
+    is_activation = unit is Unit.ACTIVATION
+    slots.use(Unit.MATRIX if is_activation else Unit.ACTIVATION)
+    return accesses.delays_activation() if is_activation else accesses.delays_transfers()
+
+
+def _moves(accesses: _Accesses, slots: _Slots, wanted: dict[tuple[Unit, Make], int]) -> list[Instruction]:
+    """A program after which the next instruction of each unit gets the wanted slot."""
+    program = _prelude(accesses, slots)
+    for (unit, make), slot in wanted.items():
+        used = (slot - slots.next[unit]) % slots.depth
+        program += itertools.repeat(make(0, 1), used)
+        slots.use(unit, used)
+    return [*program, _synchronize(), _HALT]
+
+
+def _prelude(accesses: _Accesses, slots: _Slots) -> list[Instruction]:
+    """Load a tile into the array, since Halt discards it."""
+    slots.use(Unit.MATRIX)
+    return [
+        format_named("read_weights")(tiles=1),
+        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=accesses.config.accumulator_rows - 1),
+        _synchronize(),
+    ]
+
+
+def _synchronize() -> Instruction:
+    return format_named("synchronize")(units=(1 << len(Unit)) - 1)
