@@ -1,4 +1,4 @@
-"""Cycles of the fixed programs: measured on a device, and as recorded in the file beside this module.
+"""Cycles of fixed and random programs: measured on a device, and as recorded in the file beside this module.
 
     python -m tb.directed.cycle_counts --write
 
@@ -31,13 +31,18 @@ from tb.directed.timed_programs import (
     unified_buffer_pairs,
     weight_memory,
 )
-from tb.lockstep.campaign import VERILATED
+from tb.lockstep import generate, outcome
+from tb.lockstep.campaign import VERILATED, verilated_device
 
-__all__ = ["EXPECTED", "expected", "measure_layers", "measure_pairs", "name_of"]
+__all__ = ["EXPECTED", "expected", "measure_layers", "measure_pairs", "measure_random", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
-"""For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs."""
+"""For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs and the counters
+of random programs."""
 
+
+_RANDOM_SEEDS = range(900, 930)
+_RANDOM_STEPS = 100
 
 _FAR_LATENCY = 60
 
@@ -51,7 +56,7 @@ def name_of(config: Config) -> str:
 
 
 def expected(config: Config) -> dict[str, dict]:
-    """The recorded values of a configuration, under ``layers`` and ``pairs``."""
+    """The recorded values of a configuration, under ``layers``, ``pairs`` and ``random``."""
     return json.loads(EXPECTED.read_text())[name_of(config)]
 
 
@@ -89,6 +94,22 @@ def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, di
             "unified buffer": bench.cycles(setup(), unified_buffer_pairs(config)),
             "accumulators": bench.cycles(setup(), accumulator_pairs(config)),
         }
+
+
+def measure_random(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+    """For each seed, all counters after a long random program, in the order of :class:`Counter`.
+
+    Its memories stall as in the lockstep tests: always in the same cycles.
+    """
+    found = {}
+    for seed in _RANDOM_SEEDS:
+        case = generate(config, seed, _RANDOM_STEPS)
+        with verilated_device(case, **options) as device:
+            host, weights = case.host_memory.copy(), case.weight_memory.copy()
+            for program in case.executions():
+                outcome(device, program, host, weights)
+            found[str(seed)] = [device.counters[counter] for counter in Counter]
+    return found
 
 
 class _Bench:
@@ -133,7 +154,9 @@ def main() -> int:
     measured = {
         name_of(config): {
             "layers": measure_layers(config, {}),
-            **({"pairs": measure_pairs(config, {})} if config in DIRECTED else {}),
+            **(
+                {"pairs": measure_pairs(config, {}), "random": measure_random(config, {})} if config in DIRECTED else {}
+            ),
         }
         for config in VERILATED
     }

@@ -9,6 +9,7 @@ import numpy as np
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, OutputFormat, Register, format_named
+from tb.directed.boundary_cases import boundaries
 from tb.directed.extreme_cases import extremes, long_program
 from tb.directed.power_cases import many_tiles, powers_of_two
 from tb.directed.rounding_cases import ties
@@ -44,6 +45,7 @@ def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
         ("ties", ties(config, seed)),
         ("extremes", extremes(config, seed)),
         ("powers of two", powers_of_two(config, seed)),
+        ("boundaries", boundaries(config, seed)),
         ("many tiles", [many_tiles(config, seed)]),
         ("sums", [sums(config, seed)]),
         ("pooled bits", [pooled_bits(config, seed)]),

@@ -9,6 +9,7 @@ from openmxu.arch.isa import Opcode
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.address_checks import check_high_addresses, check_registers
+from tb.directed.boundary_cases import check_numbers_of_tiles
 from tb.directed.directed_cases import DIRECTED, directed, single_bits
 from tb.directed.slot_checks import check_slots
 from tb.directed.wide_checks import check_strides
@@ -47,6 +48,11 @@ def test_directed_cases(config):
 @CONFIGURATIONS
 def test_memories_at_high_addresses(config):
     check_high_addresses(config, {})
+
+
+@CONFIGURATIONS
+def test_numbers_of_tiles(config):
+    check_numbers_of_tiles(config, {})
 
 
 @CONFIGURATIONS

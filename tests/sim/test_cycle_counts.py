@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from tb.directed.cycle_counts import EXPECTED, expected, measure_layers, measure_pairs, name_of
+from tb.directed.cycle_counts import EXPECTED, expected, measure_layers, measure_pairs, measure_random, name_of
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.timed_programs import PLACES
 from tb.lockstep.campaign import VERILATED
@@ -25,6 +25,11 @@ def test_layers(config):
 @SMALL
 def test_pairs(config):
     assert measure_pairs(config, {}) == expected(config)["pairs"]
+
+
+@SMALL
+def test_random_programs(config):
+    assert measure_random(config, {}) == expected(config)["random"]
 
 
 @SMALL

@@ -1,0 +1,109 @@
+"""Cases just beyond what is legal, or beyond a counter: no tile, sizes of 0, strides that leave memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Instruction, Pooling, Register, format_named, register_format
+from openmxu.device import DeviceFault
+from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.extreme_cases import plain_parameters
+from tb.lockstep import Case
+from tb.lockstep.case import HALT
+
+__all__ = ["boundaries", "check_numbers_of_tiles"]
+
+_HOST_STRIDE_BITS = 32
+_TILE_BITS = 24
+
+_MOST_TILES = 6
+
+
+def boundaries(config: Config, seed: int) -> Iterator[Case]:
+    """One case for each kind of boundary."""
+    rng = np.random.default_rng(seed)
+    setup, parameters = plain_parameters(config)
+    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
+    weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
+    for part in (_no_tile(), _sizes_of_0(), _strides_beyond_memory(config)):
+        yield Case(config, (*setup, *part), host, weights, seed, separate=True)
+
+
+def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> None:
+    """Read_Weights of few tiles, of which all can be taken and no more, and of many, of which Halt drops the rest.
+
+    Raises
+    ------
+    AssertionError
+        A tile is missing, or there are too many.
+    """
+    # Pages that are never accessed take no memory.
+    weights = np.zeros(((1 << (_TILE_BITS - 1)) + _MOST_TILES) * config.tile_bytes, np.uint8)
+    host = np.zeros(64, np.uint8)
+    take = format_named("matrixmultiply")(rows=1, next_tile=1)
+    with VerilatedDevice(config, **options) as device:
+        for tiles in range(1, _MOST_TILES):
+            for bit in (None, *range(3, _TILE_BITS)):
+                count = tiles if bit is None else tiles + (1 << bit)
+                program = [format_named("read_weights")(tiles=count), *(take for _ in range(_MOST_TILES)), HALT]
+                fault = _fault_index(device, program, host, weights)
+                assert fault == (1 + count if bit is None else None), f"{count} tiles"
+
+
+def _fault_index(
+    device: VerilatedDevice, program: list[Instruction], host: NDArray[np.uint8], weights: NDArray[np.uint8]
+) -> int | None:
+    """The index of the instruction that faults, if one does."""
+    try:
+        device.execute(program, host, weights)
+    except DeviceFault as fault:
+        return fault.index
+    return None
+
+
+def _no_tile() -> Iterator[Instruction]:
+    """No tile has been taken, neither in the first program nor since the last one."""
+    multiply = format_named("matrixmultiply")
+    yield from (_set(Register.CONVOLUTION_PLANE, height=1, width=1), HALT)
+    for use in (multiply(rows=1), format_named("convolve")(height=1, width=1)):
+        yield from (use, HALT)
+        yield from (format_named("read_weights")(tiles=1), multiply(rows=1, next_tile=1), HALT)
+        yield from (use, HALT)
+
+
+def _sizes_of_0() -> Iterator[Instruction]:
+    tile = [format_named("read_weights")(tiles=1), format_named("matrixmultiply")(rows=1, next_tile=1)]
+    activate = format_named("activate")(rows=1, unified_buffer=30, from_unified_buffer=1, pooling=Pooling.MAX)
+    convolve = format_named("convolve")(height=1, width=1)
+    registers = {
+        Register.CONVOLUTION_PLANE: ({"height": 1, "width": 1}, [*tile, convolve]),
+        Register.POOLING_WINDOW: ({"height": 1, "width": 1}, [activate]),
+        Register.POOLING_PLANE: ({"height": 1, "width": 1, "output_width": 1}, [activate]),
+    }
+    for register, (plain, _) in registers.items():
+        yield _set(register, **plain)
+    for register, (plain, uses) in registers.items():
+        for name in plain:
+            yield from (_set(register, **plain | {name: 0}), *uses, HALT)
+        yield from (_set(register, **plain), *uses, HALT)
+
+
+def _strides_beyond_memory(config: Config) -> Iterator[Instruction]:
+    """Rows whose distance from the first one has one bit, beyond those of an address."""
+    transfers = [format_named(f"{name}_host_memory_alternate") for name in ("read", "write")]
+    for rows_bit in range((config.unified_buffer_rows - 1).bit_length()):
+        rows = 1 + (1 << rows_bit)
+        if rows > config.unified_buffer_rows:
+            break
+        for stride_bit in range(config.host_address_width - rows_bit, _HOST_STRIDE_BITS):
+            yield _set(Register.HOST_STRIDE, stride=1 << stride_bit)
+            for transfer in transfers:
+                yield from (transfer(rows=rows), HALT)
+
+
+def _set(register: Register, **values: int) -> Instruction:
+    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
