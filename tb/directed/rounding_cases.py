@@ -26,25 +26,32 @@ _CASES = 2400
 
 _LOADS_A_PROGRAM = 40
 
+_CARRY = 25, 10737418
+"""A sum and a scale's significand whose product, 2**28 - 6, is rounded up to a power of two."""
+
+_CARRY_EXPONENTS = np.arange(-100, 120)
+"""Exponents of the products to which the carry is added."""
+
 
 def ties(config: Config, seed: int) -> Iterator[Case]:
     """Sums given as biases of parameter sets, the same in all columns, plus an operand of ones."""
     rng = np.random.default_rng(seed)
-    sums, scales = _sums_and_scales(rng, _CASES)
+    sums, scales = map(np.concatenate, zip(_sums_and_scales(rng, _CASES), _carries(), strict=True))
+    count = len(sums)
     products = fixed_point(sums, scales)
     one = 1 << FRACTION_BITS
     # The distance to a tie, exactly or with one bit more or less.
-    bits = np.where(rng.random(_CASES) < 0.5, 0, rng.integers(0, FRACTION_BITS - 1, _CASES))
-    off = rng.choice([-1, 0, 1, 1], _CASES) << bits
+    bits = np.where(rng.random(count) < 0.5, 0, rng.integers(0, FRACTION_BITS - 1, count))
+    off = rng.choice([-1, 0, 1, 1], count) << bits
     rest = (one // 2 - products + off) % one
     operand_scales = np.ldexp(rest.astype(np.float64), -FRACTION_BITS).astype(np.float32)
-    assert (fixed_point(np.ones(_CASES, np.int32), operand_scales) == np.where(rest < 1 << 10, 0, rest)).all()
+    assert (fixed_point(np.ones(count, np.int32), operand_scales) == np.where(rest < 1 << 10, 0, rest)).all()
 
     sets = config.parameter_sets
     rows = PARAMETER_ROWS * sets
-    loads = -(-_CASES // sets)
+    loads = -(-count // sets)
     for start in range(0, loads, _LOADS_A_PROGRAM):
-        numbers = np.arange(start * sets, min(loads, start + _LOADS_A_PROGRAM) * sets) % _CASES
+        numbers = np.arange(start * sets, min(loads, start + _LOADS_A_PROGRAM) * sets) % count
         sets_of_rows = (_set_rows(config, *values) for values in zip(sums[numbers], scales[numbers], strict=True))
         host = np.concatenate([np.ones(config.size, np.uint8), *sets_of_rows])
         yield Case(
@@ -118,6 +125,13 @@ def _sums_and_scales(rng: np.random.Generator, count: int) -> tuple[NDArray[np.i
     anything = rng.integers(1 << 32, size=count, dtype=np.uint32).view(np.float32)
     chance = rng.random(count)
     return np.where(chance < 0.03, 0, sums).astype(np.int32), np.where(chance < 0.1, anything, scales)
+
+
+def _carries() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Products that only the carry of their rounding makes powers of two."""
+    sum_, significand = _CARRY
+    scales = np.ldexp(float(significand), _CARRY_EXPONENTS - 28).astype(np.float32)
+    return np.full(len(scales), sum_, np.int32), scales
 
 
 def _set_rows(config: Config, bias: np.int32, scale: np.float32) -> NDArray[np.uint8]:

@@ -34,7 +34,7 @@ class _Slots:
 
 @dataclass(frozen=True)
 class _Accesses:
-    """The accesses of a configuration, which conflict nowhere but in the rows that they are made for."""
+    """The accesses of a configuration, which conflict nowhere but in the rows, or bytes, that they are made for."""
 
     config: Config
 
@@ -71,6 +71,26 @@ class _Accesses:
     def activate_rows(self, row: int, rows: int) -> Instruction:
         return format_named("activate")(unified_buffer=self.free, source=row, rows=rows, from_unified_buffer=1)
 
+    def read_bytes(self, row: int, rows: int) -> Instruction:
+        return format_named("read_host_memory")(unified_buffer=row, rows=rows, host=row * self.config.size)
+
+    def write_bytes(self, row: int, rows: int) -> Instruction:
+        return format_named("write_host_memory")(unified_buffer=row, rows=rows, host=row * self.config.size)
+
+    def read_elsewhere(self, row: int, rows: int) -> Instruction:
+        """From the bytes of :meth:`write_bytes`, to other rows."""
+        return format_named("read_host_memory")(unified_buffer=self.free, rows=rows, host=row * self.config.size)
+
+    def write_elsewhere(self, row: int, rows: int) -> Instruction:
+        """To the bytes of :meth:`read_bytes`, from other rows."""
+        return format_named("write_host_memory")(unified_buffer=self.free, rows=rows, host=row * self.config.size)
+
+    def accumulate(self, row: int, rows: int) -> Instruction:
+        return format_named("matrixmultiply")(unified_buffer=0, rows=rows, accumulator=row)
+
+    def activate_sums(self, row: int, rows: int) -> Instruction:
+        return format_named("activate")(unified_buffer=self.free, source=row, rows=rows)
+
     def delays_transfers(self) -> Instruction:
         """Takes long, and writes the first half of the unified buffer, so that transfers and products wait for it."""
         half = self.config.unified_buffer_rows // 2
@@ -93,6 +113,10 @@ class _Accesses:
             *((older, multiply) for older in (read, activate)),
             *((older, activate) for older in (write, multiply)),
             (read, activate_rows),
+            ((Unit.HOST_READ, self.read_bytes), (Unit.HOST_WRITE, self.write_elsewhere)),
+            ((Unit.HOST_WRITE, self.write_bytes), (Unit.HOST_READ, self.read_elsewhere)),
+            ((Unit.MATRIX, self.accumulate), (Unit.ACTIVATION, self.activate_sums)),
+            ((Unit.ACTIVATION, self.activate_sums), (Unit.MATRIX, self.accumulate)),
         ]
 
 
