@@ -16,7 +16,7 @@ from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
 from tb.directed.address_checks import check_high_addresses, check_registers
 from tb.directed.boundary_cases import check_numbers_of_tiles
-from tb.directed.cycle_counts import expected, measure_layers, measure_pairs, measure_random
+from tb.directed.cycle_counts import expected, measure_layers, measure_pairs, measure_random, measure_windows
 from tb.directed.directed_cases import DIRECTED, directed
 from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 from tb.directed.slot_checks import check_slots
@@ -66,7 +66,10 @@ def checks(config: Config) -> list[Check]:
             Check("strides", functools.partial(_raises, check_strides, config)),
             Check("pairs", functools.partial(_pairs, config)),
         ]
-        every.append(Check("random cycles", functools.partial(_random_cycles, config)))
+        every += [
+            Check("random cycles", functools.partial(_random_cycles, config)),
+            Check("windows", functools.partial(_windows, config)),
+        ]
         every += [_case_check(name, case) for name, case in directed(config, 1)]
         every += [
             Check("registers after a scrub", functools.partial(_raises, check_registers_after_scrub, config)),
@@ -145,6 +148,10 @@ def _pairs(config: Config, options: Options) -> str | None:
 
 def _random_cycles(config: Config, options: Options) -> str | None:
     return _raises(_compare, measure_random, config, expected(config)["random"], options)
+
+
+def _windows(config: Config, options: Options) -> str | None:
+    return _raises(_compare, measure_windows, config, expected(config)["windows"], options)
 
 
 def _compare(measure: Callable, config: Config, known: dict, options: Options) -> None:

@@ -20,7 +20,12 @@ __all__ = ["boundaries", "check_numbers_of_tiles"]
 _HOST_STRIDE_BITS = 32
 _TILE_BITS = 24
 
-_MOST_TILES = 6
+
+_EXACT_TILES = 40
+"""Numbers of tiles below it are taken to the last one."""
+
+_MOST_TAKEN = 6
+"""Of larger numbers so many are taken."""
 
 
 def boundaries(config: Config, seed: int) -> Iterator[Case]:
@@ -42,16 +47,16 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
         A tile is missing, or there are too many.
     """
     # Pages that are never accessed take no memory.
-    weights = np.zeros(((1 << (_TILE_BITS - 1)) + _MOST_TILES) * config.tile_bytes, np.uint8)
+    weights = np.zeros(((1 << (_TILE_BITS - 1)) + _MOST_TAKEN) * config.tile_bytes, np.uint8)
     host = np.zeros(64, np.uint8)
     take = format_named("matrixmultiply")(rows=1, next_tile=1)
+    few = [(count, count + 1) for count in range(1, _EXACT_TILES)]
+    many = [(more + (1 << bit), _MOST_TAKEN) for more in range(1, _MOST_TAKEN) for bit in range(3, _TILE_BITS)]
     with VerilatedDevice(config, **options) as device:
-        for tiles in range(1, _MOST_TILES):
-            for bit in (None, *range(3, _TILE_BITS)):
-                count = tiles if bit is None else tiles + (1 << bit)
-                program = [format_named("read_weights")(tiles=count), *(take for _ in range(_MOST_TILES)), HALT]
-                fault = _fault_index(device, program, host, weights)
-                assert fault == (1 + count if bit is None else None), f"{count} tiles"
+        for count, taken in few + many:
+            program = [format_named("read_weights")(tiles=count), *(take for _ in range(taken)), HALT]
+            fault = _fault_index(device, program, host, weights)
+            assert fault == (1 + count if taken > count else None), f"{count} tiles"
 
 
 def _fault_index(

@@ -18,11 +18,12 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.arch.events import Counter
-from openmxu.arch.isa import Instruction
+from openmxu.arch.isa import Instruction, Pooling, Register, format_named, register_format
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.timed_programs import (
+    HALT,
     PLACES,
     accumulator_pairs,
     host_memory,
@@ -34,11 +35,11 @@ from tb.directed.timed_programs import (
 from tb.lockstep import generate, outcome
 from tb.lockstep.campaign import VERILATED, verilated_device
 
-__all__ = ["EXPECTED", "expected", "measure_layers", "measure_pairs", "measure_random", "name_of"]
+__all__ = ["EXPECTED", "expected", "measure_layers", "measure_pairs", "measure_random", "measure_windows", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
-"""For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs and the counters
-of random programs."""
+"""For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs, the counters of
+random programs and the cycles of windows of all sizes."""
 
 
 _RANDOM_SEEDS = range(900, 930)
@@ -56,7 +57,7 @@ def name_of(config: Config) -> str:
 
 
 def expected(config: Config) -> dict[str, dict]:
-    """The recorded values of a configuration, under ``layers``, ``pairs`` and ``random``."""
+    """The recorded values of a configuration, under ``layers``, ``pairs``, ``random`` and ``windows``."""
     return json.loads(EXPECTED.read_text())[name_of(config)]
 
 
@@ -112,6 +113,24 @@ def measure_random(config: Config, options: Mapping[str, object]) -> dict[str, l
     return found
 
 
+def measure_windows(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+    """Cycles of an Activate whose window has a size of 1, 2, 4, …, by the name of the size."""
+    found: dict[str, list[int]] = {}
+    activate = format_named("activate")(unified_buffer=1, rows=1, pooling=Pooling.MAX, from_unified_buffer=1)
+    with _Bench(config, options) as bench:
+        bench.run([_set(Register.POOLING_PLANE, height=1, width=1, output_width=1), HALT])
+        for name in ("height", "width"):
+            for bit in range(register_format(Register.POOLING_WINDOW).field(name).width):
+                sizes = {"height": 1, "width": 1} | {name: 1 << bit}
+                window = _set(Register.POOLING_WINDOW, stride_y=1, stride_x=1, **sizes)
+                found.setdefault(name, []).append(bench.run([window, activate, HALT])[Counter.CYCLES])
+    return found
+
+
+def _set(register: Register, **values: int) -> Instruction:
+    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
+
+
 class _Bench:
     """A device and an interpreter that run the same programs."""
 
@@ -155,7 +174,13 @@ def main() -> int:
         name_of(config): {
             "layers": measure_layers(config, {}),
             **(
-                {"pairs": measure_pairs(config, {}), "random": measure_random(config, {})} if config in DIRECTED else {}
+                {
+                    "pairs": measure_pairs(config, {}),
+                    "random": measure_random(config, {}),
+                    "windows": measure_windows(config, {}),
+                }
+                if config in DIRECTED
+                else {}
             ),
         }
         for config in VERILATED

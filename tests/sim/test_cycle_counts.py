@@ -9,7 +9,15 @@ import json
 
 import pytest
 
-from tb.directed.cycle_counts import EXPECTED, expected, measure_layers, measure_pairs, measure_random, name_of
+from tb.directed.cycle_counts import (
+    EXPECTED,
+    expected,
+    measure_layers,
+    measure_pairs,
+    measure_random,
+    measure_windows,
+    name_of,
+)
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.timed_programs import PLACES
 from tb.lockstep.campaign import VERILATED
@@ -30,6 +38,11 @@ def test_pairs(config):
 @SMALL
 def test_random_programs(config):
     assert measure_random(config, {}) == expected(config)["random"]
+
+
+@SMALL
+def test_windows(config):
+    assert measure_windows(config, {}) == expected(config)["windows"]
 
 
 @SMALL
