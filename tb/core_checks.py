@@ -16,7 +16,7 @@ from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
 from tb.directed.address_checks import check_high_addresses, check_registers
 from tb.directed.boundary_cases import check_numbers_of_tiles
-from tb.directed.cycle_counts import expected, measure_layers, measure_pairs, measure_random, measure_windows
+from tb.directed.cycle_counts import MEASUREMENTS, expected
 from tb.directed.directed_cases import DIRECTED, directed
 from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 from tb.directed.slot_checks import check_slots
@@ -55,27 +55,21 @@ def checks(config: Config) -> list[Check]:
     """All checks with programs on the simulated core of a configuration; quick ones first."""
     random = (case for case in cases(DEFAULT_SEED, DEFAULT_COUNT, VERILATED) if case.config == config)
     every = [
-        Check("layers", functools.partial(_layers, config)),
+        _recorded("layers", config),
         *(_case_check(f"lockstep seed {case.seed}", case) for case in random),
-        Check("registers", functools.partial(_raises, check_registers, config)),
+        _check("registers", check_registers, config),
     ]
     if config in DIRECTED:
         every += [
-            Check("high addresses", functools.partial(_raises, check_high_addresses, config)),
-            Check("numbers of tiles", functools.partial(_raises, check_numbers_of_tiles, config)),
-            Check("strides", functools.partial(_raises, check_strides, config)),
-            Check("pairs", functools.partial(_pairs, config)),
+            _check("high addresses", check_high_addresses, config),
+            _check("numbers of tiles", check_numbers_of_tiles, config),
+            _check("strides", check_strides, config),
+            *(_recorded(name, config) for name in ("pairs", "random", "windows")),
+            *(_case_check(name, case) for name, case in directed(config, 1)),
+            _check("registers after a scrub", check_registers_after_scrub, config),
+            _check("scrub", check_clear, config),
+            _check("slots", check_slots, config),
         ]
-        every += [
-            Check("random cycles", functools.partial(_random_cycles, config)),
-            Check("windows", functools.partial(_windows, config)),
-        ]
-        every += [_case_check(name, case) for name, case in directed(config, 1)]
-        every += [
-            Check("registers after a scrub", functools.partial(_raises, check_registers_after_scrub, config)),
-            Check("scrub", functools.partial(_raises, check_clear, config)),
-        ]
-        every.append(Check("slots", functools.partial(_raises, check_slots, config)))
     return every
 
 
@@ -138,20 +132,13 @@ def _lockstep(case: Case, steps: list[_Step], options: Options) -> str | None:
     return None if mismatch is None else str(mismatch)
 
 
-def _layers(config: Config, options: Options) -> str | None:
-    return _raises(_compare, measure_layers, config, expected(config)["layers"], options)
+def _check(name: str, function: Callable, *arguments: object) -> Check:
+    return Check(name, functools.partial(_raises, function, *arguments))
 
 
-def _pairs(config: Config, options: Options) -> str | None:
-    return _raises(_compare, measure_pairs, config, expected(config)["pairs"], options)
-
-
-def _random_cycles(config: Config, options: Options) -> str | None:
-    return _raises(_compare, measure_random, config, expected(config)["random"], options)
-
-
-def _windows(config: Config, options: Options) -> str | None:
-    return _raises(_compare, measure_windows, config, expected(config)["windows"], options)
+def _recorded(name: str, config: Config) -> Check:
+    """A check that a measurement gives what is recorded."""
+    return _check(f"recorded {name}", _compare, MEASUREMENTS[name], config, expected(config)[name])
 
 
 def _compare(measure: Callable, config: Config, known: dict, options: Options) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Instruction, Pooling, Register, format_named, register_format
+from openmxu.arch.isa import Instruction, Pooling, Register, format_named
 from openmxu.device import DeviceFault
 from openmxu.sim.verilated import VerilatedDevice
-from tb.directed.extreme_cases import plain_parameters
+from tb.directed.extreme_cases import plain_memories
+from tb.directed.instructions import set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -19,7 +20,6 @@ __all__ = ["boundaries", "check_numbers_of_tiles"]
 
 _HOST_STRIDE_BITS = 32
 _TILE_BITS = 24
-
 
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
@@ -31,9 +31,7 @@ _MOST_TAKEN = 6
 def boundaries(config: Config, seed: int) -> Iterator[Case]:
     """One case for each kind of boundary."""
     rng = np.random.default_rng(seed)
-    setup, parameters = plain_parameters(config)
-    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
-    weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
+    setup, host, weights = plain_memories(config, rng)
     for part in (_no_tile(), _sizes_of_0(), _strides_beyond_memory(config)):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
 
@@ -73,7 +71,7 @@ def _fault_index(
 def _no_tile() -> Iterator[Instruction]:
     """No tile has been taken, neither in the first program nor since the last one."""
     multiply = format_named("matrixmultiply")
-    yield from (_set(Register.CONVOLUTION_PLANE, height=1, width=1), HALT)
+    yield from (set_register(Register.CONVOLUTION_PLANE, height=1, width=1), HALT)
     for use in (multiply(rows=1), format_named("convolve")(height=1, width=1)):
         yield from (use, HALT)
         yield from (format_named("read_weights")(tiles=1), multiply(rows=1, next_tile=1), HALT)
@@ -81,20 +79,21 @@ def _no_tile() -> Iterator[Instruction]:
 
 
 def _sizes_of_0() -> Iterator[Instruction]:
+    """Instructions that use a plane or a window: after power-on, and with each of its sizes 0 in turn."""
     tile = [format_named("read_weights")(tiles=1), format_named("matrixmultiply")(rows=1, next_tile=1)]
-    activate = format_named("activate")(rows=1, unified_buffer=30, from_unified_buffer=1, pooling=Pooling.MAX)
-    convolve = format_named("convolve")(height=1, width=1)
-    registers = {
-        Register.CONVOLUTION_PLANE: ({"height": 1, "width": 1}, [*tile, convolve]),
-        Register.POOLING_WINDOW: ({"height": 1, "width": 1}, [activate]),
-        Register.POOLING_PLANE: ({"height": 1, "width": 1, "output_width": 1}, [activate]),
+    convolve = (*tile, format_named("convolve")(height=1, width=1), HALT)
+    pooling = format_named("activate")(rows=1, unified_buffer=30, from_unified_buffer=1, pooling=Pooling.MAX)
+    uses = {
+        Register.CONVOLUTION_PLANE: ({"height": 1, "width": 1}, convolve),
+        Register.POOLING_WINDOW: ({"height": 1, "width": 1}, (pooling, HALT)),
+        Register.POOLING_PLANE: ({"height": 1, "width": 1, "output_width": 1}, (pooling, HALT)),
     }
-    for register, (plain, _) in registers.items():
-        yield _set(register, **plain)
-    for register, (plain, uses) in registers.items():
-        for name in plain:
-            yield from (_set(register, **plain | {name: 0}), *uses, HALT)
-        yield from (_set(register, **plain), *uses, HALT)
+    for register, (sizes, use) in uses.items():
+        yield from (*use, set_register(register, **sizes))
+    for register, (sizes, use) in uses.items():
+        for name in sizes:
+            yield from (set_register(register, **sizes | {name: 0}), *use)
+        yield from (set_register(register, **sizes), *use)
 
 
 def _strides_beyond_memory(config: Config) -> Iterator[Instruction]:
@@ -102,13 +101,7 @@ def _strides_beyond_memory(config: Config) -> Iterator[Instruction]:
     transfers = [format_named(f"{name}_host_memory_alternate") for name in ("read", "write")]
     for rows_bit in range((config.unified_buffer_rows - 1).bit_length()):
         rows = 1 + (1 << rows_bit)
-        if rows > config.unified_buffer_rows:
-            break
         for stride_bit in range(config.host_address_width - rows_bit, _HOST_STRIDE_BITS):
-            yield _set(Register.HOST_STRIDE, stride=1 << stride_bit)
+            yield set_register(Register.HOST_STRIDE, stride=1 << stride_bit)
             for transfer in transfers:
                 yield from (transfer(rows=rows), HALT)
-
-
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,8 @@ from openmxu.arch.isa import Instruction, Pooling, Register, format_named, regis
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.directed_cases import DIRECTED
+from tb.directed.instructions import set_register
 from tb.directed.timed_programs import (
-    HALT,
     PLACES,
     accumulator_pairs,
     host_memory,
@@ -34,8 +34,9 @@ from tb.directed.timed_programs import (
 )
 from tb.lockstep import generate, outcome
 from tb.lockstep.campaign import VERILATED, verilated_device
+from tb.lockstep.case import HALT
 
-__all__ = ["EXPECTED", "expected", "measure_layers", "measure_pairs", "measure_random", "measure_windows", "name_of"]
+__all__ = ["EXPECTED", "MEASUREMENTS", "expected", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
 """For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs, the counters of
@@ -57,11 +58,11 @@ def name_of(config: Config) -> str:
 
 
 def expected(config: Config) -> dict[str, dict]:
-    """The recorded values of a configuration, under ``layers``, ``pairs``, ``random`` and ``windows``."""
+    """The recorded values of a configuration, by the names of ``MEASUREMENTS``."""
     return json.loads(EXPECTED.read_text())[name_of(config)]
 
 
-def measure_layers(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, int]]:
+def _measure_layers(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, int]]:
     """All counters of each of the layers, on a device with the given options.
 
     Raises
@@ -88,7 +89,7 @@ def _renamed(
             yield f"{name}, far", program
 
 
-def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, list[int]]]:
+def _measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, dict[str, list[int]]]:
     """Cycles of the pairs: for each memory and pair of instructions a list in the order of ``PLACES``."""
     with _Bench(config, options) as bench:
         return {
@@ -97,7 +98,7 @@ def measure_pairs(config: Config, options: Mapping[str, object]) -> dict[str, di
         }
 
 
-def measure_random(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+def _measure_random(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
     """For each seed, all counters after a long random program, in the order of :class:`Counter`.
 
     Its memories stall as in the lockstep tests: always in the same cycles.
@@ -113,22 +114,18 @@ def measure_random(config: Config, options: Mapping[str, object]) -> dict[str, l
     return found
 
 
-def measure_windows(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+def _measure_windows(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
     """Cycles of an Activate whose window has a size of 1, 2, 4, …, by the name of the size."""
-    found: dict[str, list[int]] = {}
-    activate = format_named("activate")(unified_buffer=1, rows=1, pooling=Pooling.MAX, from_unified_buffer=1)
     with _Bench(config, options) as bench:
-        bench.run([_set(Register.POOLING_PLANE, height=1, width=1, output_width=1), HALT])
-        for name in ("height", "width"):
-            for bit in range(register_format(Register.POOLING_WINDOW).field(name).width):
-                sizes = {"height": 1, "width": 1} | {name: 1 << bit}
-                window = _set(Register.POOLING_WINDOW, stride_y=1, stride_x=1, **sizes)
-                found.setdefault(name, []).append(bench.run([window, activate, HALT])[Counter.CYCLES])
-    return found
+        return bench.cycles([set_register(Register.POOLING_PLANE, height=1, width=1, output_width=1), HALT], _windows())
 
 
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
+def _windows() -> Iterator[tuple[str, list[Instruction]]]:
+    activate = format_named("activate")(unified_buffer=1, rows=1, pooling=Pooling.MAX, from_unified_buffer=1)
+    for name in ("height", "width"):
+        for bit in range(register_format(Register.POOLING_WINDOW).field(name).width):
+            sizes = {"height": 1, "width": 1} | {name: 1 << bit}
+            yield name, [set_register(Register.POOLING_WINDOW, stride_y=1, stride_x=1, **sizes), activate, HALT]
 
 
 class _Bench:
@@ -158,38 +155,41 @@ class _Bench:
         before, self.counters = self.counters, self.device.counters
         return {counter: count - before[counter] for counter, count in self.counters.items()}
 
-    def cycles(self, first: list[Instruction], pairs: Iterator[tuple[str, list[Instruction]]]) -> dict[str, list[int]]:
+    def cycles(
+        self, first: list[Instruction], programs: Iterator[tuple[str, list[Instruction]]]
+    ) -> dict[str, list[int]]:
+        """Run the first program; returns the cycles of the others, by their names."""
         self.run(first)
         found: dict[str, list[int]] = {}
-        for name, program in pairs:
+        for name, program in programs:
             found.setdefault(name, []).append(self.run(program)[Counter.CYCLES])
         return found
+
+
+MEASUREMENTS: dict[str, Callable[[Config, Mapping[str, object]], dict]] = {
+    "layers": _measure_layers,
+    "pairs": _measure_pairs,
+    "random": _measure_random,
+    "windows": _measure_windows,
+}
+"""What is recorded of a configuration, by its name in the file; of the larger ones only the layers."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tb.directed.cycle_counts", description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help=f"update {EXPECTED.name}")
     write = parser.parse_args().write
-    measured = {
-        name_of(config): {
-            "layers": measure_layers(config, {}),
-            **(
-                {
-                    "pairs": measure_pairs(config, {}),
-                    "random": measure_random(config, {}),
-                    "windows": measure_windows(config, {}),
-                }
-                if config in DIRECTED
-                else {}
-            ),
-        }
-        for config in VERILATED
-    }
+    measured = {name_of(config): _measure(config) for config in VERILATED}
     if write:
         EXPECTED.write_text(_text(measured))
     else:
         print(_text(measured), end="")
     return 0
+
+
+def _measure(config: Config) -> dict[str, dict]:
+    names = MEASUREMENTS if config in DIRECTED else ("layers",)
+    return {name: MEASUREMENTS[name](config, {}) for name in names}
 
 
 def _text(measured: dict) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS
@@ -30,7 +31,7 @@ from openmxu.arch.legality import LegalityChecker, Window
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
-__all__ = ["extremes", "long_program", "plain_parameters"]
+__all__ = ["extremes", "long_program", "plain_memories"]
 
 _PROGRAMS = 1500
 """Number of instructions that use registers with values of all sizes."""
@@ -60,9 +61,7 @@ _SIZES = ("rows", "height", "width", "output_width", "tiles", "count")
 def extremes(config: Config, seed: int) -> Iterator[Case]:
     """Registers with values of all sizes; after every few settings, an instruction that uses them."""
     rng = np.random.default_rng(seed)
-    setup, parameters = plain_parameters(config)
-    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
-    weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
+    setup, host, weights = plain_memories(config, rng)
     for _ in range(_CASES):
         checker = LegalityChecker(config, Window(0, host.size), Window(0, weights.size))
         program = list(setup)
@@ -77,7 +76,17 @@ def extremes(config: Config, seed: int) -> Iterator[Case]:
         yield Case(config, tuple(program), host, weights, seed, separate=True)
 
 
-def plain_parameters(config: Config) -> tuple[list[Instruction], np.ndarray]:
+def plain_memories(
+    config: Config, rng: np.random.Generator
+) -> tuple[list[Instruction], NDArray[np.uint8], NDArray[np.uint8]]:
+    """The program of :func:`_plain_parameters`, host memory that begins with its data, and weight memory."""
+    setup, parameters = _plain_parameters(config)
+    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
+    weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
+    return setup, host, weights
+
+
+def _plain_parameters(config: Config) -> tuple[list[Instruction], NDArray[np.uint8]]:
     """A program that sets all parameter sets to a bias of 0 and a scale of 1, and the host memory that it reads."""
     rows = PARAMETER_ROWS * config.parameter_sets
     octets = np.zeros((config.parameter_sets, PARAMETER_ROWS, config.size), np.uint8)

@@ -18,7 +18,8 @@ from openmxu.arch.isa import (
     format_named,
     register_format,
 )
-from tb.directed.extreme_cases import plain_parameters
+from tb.directed.extreme_cases import plain_memories
+from tb.directed.instructions import set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -48,10 +49,8 @@ _TILES = 300
 def powers_of_two(config: Config, seed: int) -> Iterator[Case]:
     """One case each for instructions, for registers, and for planes whose number of positions is a power of two."""
     rng = np.random.default_rng(seed)
-    setup, parameters = plain_parameters(config)
-    host = np.concatenate([parameters, rng.integers(0, 256, 4096 - parameters.size, np.uint8)])
-    weights = rng.integers(0, 256, 16 * max(config.tile_bytes, config.weight_data_bytes), np.uint8)
-    registers = [_set(register, **values) for register, values in _PLAIN.items()]
+    setup, host, weights = plain_memories(config, rng)
+    registers = [set_register(register, **values) for register, values in _PLAIN.items()]
     for part in (_instructions(config), _registers(config), _products(config)):
         yield Case(config, (*setup, *registers, HALT, *part), host, weights, seed, separate=True)
 
@@ -131,7 +130,7 @@ def _registers(config: Config) -> Iterator[Instruction]:
     for register, plain in _PLAIN.items():
         for field in register_format(register).fields:
             for value in _values(register, field):
-                yield _set(register, **plain | {field.name: value})
+                yield set_register(register, **plain | {field.name: value})
                 yield HALT
                 own = [use for use in uses if use.format.opcode in users.get(register, [Opcode.ACTIVATE])]
                 # No other register may have changed. These instructions are legal whatever this register holds.
@@ -139,12 +138,12 @@ def _registers(config: Config) -> Iterator[Instruction]:
                 yield from [*_tiles(), *others, HALT, *_tiles(), nop, *others[::-1], HALT]
                 for use in own:
                     yield from [*_tiles(), use, HALT]
-        yield _set(register, **plain)
+        yield set_register(register, **plain)
     for register in (Register.LOAD_PARAMETERS, Register.LOAD_TABLE):
         least = {"count": 1} if register is Register.LOAD_PARAMETERS else {}
         for field in register_format(register).fields:
             for bit in range(field.width):
-                yield _set(register, **least | {field.name: field.extract(1 << (field.offset + bit))})
+                yield set_register(register, **least | {field.name: field.extract(1 << (field.offset + bit))})
                 yield HALT
 
 
@@ -164,17 +163,13 @@ def _products(config: Config) -> Iterator[Instruction]:
     for bits in range(31):
         for first in sorted({max(0, bits - 15), bits // 2, min(15, bits)}):
             height, width = 1 << first, 1 << (bits - first)
-            yield _set(Register.CONVOLUTION_PLANE, **_PLAIN[Register.CONVOLUTION_PLANE])
+            yield set_register(Register.CONVOLUTION_PLANE, **_PLAIN[Register.CONVOLUTION_PLANE])
             yield from [*_tiles(), convolve(height=height, width=width), HALT]
-            yield _set(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1)
+            yield set_register(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1)
             yield from _tiles()
             yield convolve(height=1, width=1)
             yield HALT
-            yield _set(Register.POOLING_PLANE, height=height, width=width, output_width=1)
+            yield set_register(Register.POOLING_PLANE, height=height, width=width, output_width=1)
             for source in (0, 1):
                 yield activate(unified_buffer=16, rows=1, pooling=Pooling.MAX, from_unified_buffer=source)
                 yield HALT
-
-
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
-from openmxu.arch.isa import Instruction, Operand, OutputFormat, Register, format_named, register_format
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Register, format_named
 from openmxu.arch.numerics import FRACTION_BITS, fixed_point
+from tb.directed.instructions import set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -70,13 +71,13 @@ def _program(config: Config, rows: int, operand_scales: NDArray[np.uint32]) -> I
     size = config.size
     limits = {"minimum": -(1 << 17), "maximum": (1 << 17) - 1}
     yield read(unified_buffer=rows, rows=1, host=0)
-    yield _set(Register.OUTPUT_FORMAT, zero_point=0, **limits)
-    yield _set(Register.OPERAND_ADDRESS, unified_buffer=rows)
+    yield set_register(Register.OUTPUT_FORMAT, zero_point=0, **limits)
+    yield set_register(Register.OPERAND_ADDRESS, unified_buffer=rows)
     for load, scales in enumerate(operand_scales):
         yield read(unified_buffer=0, rows=rows, host=(1 + load * rows) * size)
-        yield _set(Register.LOAD_PARAMETERS, unified_buffer=0, count=len(scales))
+        yield set_register(Register.LOAD_PARAMETERS, unified_buffer=0, count=len(scales))
         for number, scale in enumerate(scales):
-            yield _set(Register.OPERAND_SCALE, scale=int(scale))
+            yield set_register(Register.OPERAND_SCALE, scale=int(scale))
             yield activate(
                 unified_buffer=rows + 1 + 2 * number,
                 rows=1,
@@ -138,7 +139,3 @@ def _set_rows(config: Config, bias: np.int32, scale: np.float32) -> NDArray[np.u
     """The eight rows of a parameter set that is the same in all columns."""
     octets = np.concatenate([np.array([bias], "<i4").view(np.uint8), np.array([scale], "<f4").view(np.uint8)])
     return np.repeat(octets, config.size)
-
-
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.effects import TABLE_BYTES
 from openmxu.arch.events import Event
-from openmxu.arch.isa import Instruction, Opcode, Register, format_named, register_format
+from openmxu.arch.isa import Instruction, Opcode, Register, format_named
 from openmxu.device import Device
 from openmxu.sim.interpreter import Interpreter
+from tb.directed.instructions import set_register
 from tb.lockstep import cases, outcome
 from tb.lockstep.campaign import verilated_device
 from tb.lockstep.case import HALT, Case
@@ -27,10 +28,6 @@ def _run(device: Device, program: tuple[Instruction, ...], case: Case) -> tuple[
     return host, events
 
 
-def _set_configuration(register: Register, **fields: int) -> Instruction:
-    return format_named("Set_Configuration")(register=register, value=register_format(register).pack(**fields))
-
-
 def _readers(config: Config) -> Iterator[tuple[Instruction, ...]]:
     """Programs that copy the contents of all memories to host memory; parameters and table entries are found by their
     effect on known numbers."""
@@ -40,14 +37,14 @@ def _readers(config: Config) -> Iterator[tuple[Instruction, ...]]:
     for row in range(config.accumulator_rows):
         yield activate(source=row, rows=1, output=2), write(rows=4), HALT
     known = (format_named("Read_Host_Memory")(unified_buffer=rows - 1, rows=1),)
-    limits = _set_configuration(Register.OUTPUT_FORMAT, minimum=-(1 << 15), maximum=(1 << 15) - 1)
+    limits = set_register(Register.OUTPUT_FORMAT, minimum=-(1 << 15), maximum=(1 << 15) - 1)
     for number in range(config.parameter_sets):
         source = {"from_unified_buffer": 1, "source": rows - 1, "rows": 1, "parameters": number}
         yield *known, activate(**source, output=2), write(rows=4), HALT
         yield *known, limits, activate(**source, output=1), write(rows=2), HALT
     if rows >= TABLE_BYTES // size:
         for index in range(TABLE_BYTES):
-            only = _set_configuration(Register.OUTPUT_FORMAT, minimum=index, maximum=index)
+            only = set_register(Register.OUTPUT_FORMAT, minimum=index, maximum=index)
             yield only, activate(source=0, rows=1, table=1), write(rows=1), HALT
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction, Unit, format_named
+from tb.directed.instructions import load_tile, synchronize
+from tb.lockstep.case import HALT
 
 __all__ = ["chains"]
-
-_HALT = format_named("halt")()
 
 _LONGEST = 8
 """Rows of the older instructions at the most; the newer ones have one row, to end before the next one may start."""
@@ -147,7 +147,7 @@ def _chain(accesses: _Accesses, slots: _Slots, older: tuple[Unit, Make], newer: 
     for (unit, make), rows in ((older, accesses.rows), (newer, 1)):
         program += [make(place, rows) for place in places]
         slots.use(unit, len(places))
-    return [*program, _synchronize(), _HALT]
+    return [*program, synchronize(), HALT]
 
 
 def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Instruction]:
@@ -160,7 +160,7 @@ def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Inst
         source = last - index + distance if index >= distance else 0
         program.append(activate(unified_buffer=last - index, source=source))
     slots.use(Unit.ACTIVATION, slots.depth)
-    return [*program, _synchronize(), _HALT]
+    return [*program, synchronize(), HALT]
 
 
 def _delay(accesses: _Accesses, slots: _Slots, unit: Unit) -> Instruction:
@@ -177,18 +177,9 @@ def _moves(accesses: _Accesses, slots: _Slots, wanted: dict[tuple[Unit, Make], i
         used = (slot - slots.next[unit]) % slots.depth
         program += itertools.repeat(make(0, 1), used)
         slots.use(unit, used)
-    return [*program, _synchronize(), _HALT]
+    return [*program, synchronize(), HALT]
 
 
 def _prelude(accesses: _Accesses, slots: _Slots) -> list[Instruction]:
-    """Load a tile into the array, since Halt discards it."""
     slots.use(Unit.MATRIX)
-    return [
-        format_named("read_weights")(tiles=1),
-        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=accesses.config.accumulator_rows - 1),
-        _synchronize(),
-    ]
-
-
-def _synchronize() -> Instruction:
-    return format_named("synchronize")(units=(1 << len(Unit)) - 1)
+    return load_tile(accesses.config)

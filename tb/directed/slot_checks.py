@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
-from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named, register_format
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named
 from openmxu.device import Snapshot
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.instructions import load_tile, set_register, synchronize
 from tb.directed.slot_chains import chains
-from tb.directed.timed_programs import HALT, ROWS, setup, weight_memory
+from tb.directed.timed_programs import ROWS, setup, weight_memory
+from tb.lockstep.case import HALT
 
 __all__ = ["check_slots"]
 
@@ -161,11 +163,11 @@ def _may_conflict(first: _Access, second: _Access) -> bool:
 
 def _pairs(config: Config, pairs: list, size: int, rng: np.random.Generator, *, nops: int) -> list[Instruction]:
     """All pairs, with ``nops`` between the two of each: some errors may only show in every other cycle."""
-    program = _prelude(config)
+    program = load_tile(config)
     for pair in pairs:
         row, other_row, free = _place(pair, size, rng)
         first, second = pair[0].make(row, free), pair[1].make(other_row, free)
-        program += [*first, *(format_named("nop")() for _ in range(nops)), *second, _synchronize()]
+        program += [*first, *(format_named("nop")() for _ in range(nops)), *second, synchronize()]
     return [*program, HALT]
 
 
@@ -177,25 +179,16 @@ def _queue(
     distance = 2 * (pair[0].length + pair[1].length)
     places = (place for place in range(0, size, _phase(size)) if min(abs(place - row), abs(place - free)) >= distance)
     elsewhere = next(places, row)
-    program = _prelude(config)
+    program = load_tile(config)
     for is_far in far:
         program += pair[0].make(elsewhere if is_far else row, free)
-    return [*program, *pair[1].make(other_row, free), _synchronize(), HALT]
+    return [*program, *pair[1].make(other_row, free), synchronize(), HALT]
 
 
 def _move_on(config: Config, pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> list:
     """A program that uses one more slot of the first unit than of the second."""
     row, _, free = _place(pair, size, rng)
-    return [*_prelude(config), *pair[0].make(row, free), HALT]
-
-
-def _prelude(config: Config) -> list[Instruction]:
-    """Load a tile into the array, since Halt discards it; this uses a slot of the matrix unit."""
-    return [
-        format_named("read_weights")(tiles=1),
-        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=config.accumulator_rows - 1),
-        _synchronize(),
-    ]
+    return [*load_tile(config), *pair[0].make(row, free), HALT]
 
 
 def _place(pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> tuple[int, int, int]:
@@ -208,14 +201,6 @@ def _place(pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generat
     phase = _phase(size)
     row = int(rng.integers(-(-least // phase), most // phase + 1)) * phase
     return row, row + distance, 0 if free_is_low else size - ROWS
-
-
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
-
-
-def _synchronize() -> Instruction:
-    return format_named("synchronize")(units=(1 << len(Unit)) - 1)
 
 
 def _unified_buffer_accesses(config: Config) -> list[_Access]:
@@ -251,7 +236,7 @@ def _unified_buffer_accesses(config: Config) -> list[_Access]:
         _Access(
             Unit.ACTIVATION,
             lambda row, free: [
-                _set(Register.OPERAND_ADDRESS, unified_buffer=row),
+                set_register(Register.OPERAND_ADDRESS, unified_buffer=row),
                 activate(unified_buffer=free, source=ROWS, rows=ROWS, operand=Operand.MULTIPLY),
             ],
             ROWS,
@@ -259,7 +244,7 @@ def _unified_buffer_accesses(config: Config) -> list[_Access]:
         ),
         _Access(
             Unit.ACTIVATION,
-            lambda row, free: [_set(Register.LOAD_PARAMETERS, unified_buffer=row, count=1)],
+            lambda row, free: [set_register(Register.LOAD_PARAMETERS, unified_buffer=row, count=1)],
             PARAMETER_ROWS,
             False,
         ),
@@ -296,7 +281,7 @@ def _host_accesses(config: Config) -> list[_Access]:
             _Access(
                 unit,
                 lambda byte, free, make=strided, row=row: [
-                    _set(Register.HOST_STRIDE, stride=3 * config.size),
+                    set_register(Register.HOST_STRIDE, stride=3 * config.size),
                     make(unified_buffer=row, rows=rows, host=byte),
                 ],
                 ((rows - 1) * 3 + 1) * config.size,

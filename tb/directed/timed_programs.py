@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
-from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, Unit, format_named, register_format
+from openmxu.arch.isa import Instruction, Operand, OutputFormat, Pooling, Register, format_named
+from tb.directed.instructions import load_tile, set_register, synchronize
+from tb.lockstep.case import HALT
 
 __all__ = ["PLACES", "accumulator_pairs", "host_memory", "layers", "setup", "unified_buffer_pairs", "weight_memory"]
-
-HALT = format_named("halt")()
 
 ROWS = 4
 """Rows of every access in a pair."""
@@ -48,34 +48,17 @@ class _Access:
     make: Callable[[int], Instruction]
 
 
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))
-
-
-def _synchronize(*units: Unit) -> Instruction:
-    return format_named("synchronize")(units=sum(1 << unit for unit in units or Unit))
-
-
 def setup() -> list[Instruction]:
     """The program to run before the pairs; it sets the registers."""
     return [
-        _set(Register.INPUT_FORMAT, zero_point=3),
-        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
-        _set(Register.CONVOLUTION_PLANE, height=2, width=ROWS // 2, stride_y=1, stride_x=1),
-        _set(Register.POOLING_PLANE, height=2, width=ROWS // 2, output_width=ROWS // 2),
-        _set(Register.POOLING_WINDOW, height=2, width=1, stride_y=1, stride_x=1),
-        _set(Register.OPERAND_ADDRESS, unified_buffer=0),
-        _set(Register.OPERAND_SCALE, scale=0x3F000000),
+        set_register(Register.INPUT_FORMAT, zero_point=3),
+        set_register(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
+        set_register(Register.CONVOLUTION_PLANE, height=2, width=ROWS // 2, stride_y=1, stride_x=1),
+        set_register(Register.POOLING_PLANE, height=2, width=ROWS // 2, output_width=ROWS // 2),
+        set_register(Register.POOLING_WINDOW, height=2, width=1, stride_y=1, stride_x=1),
+        set_register(Register.OPERAND_ADDRESS, unified_buffer=0),
+        set_register(Register.OPERAND_SCALE, scale=0x3F000000),
         HALT,
-    ]
-
-
-def _prelude(config: Config) -> list[Instruction]:
-    """Load a tile into the array, since Halt discards it."""
-    return [
-        format_named("read_weights")(tiles=1),
-        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=config.accumulator_rows - 1),
-        _synchronize(),
     ]
 
 
@@ -94,15 +77,15 @@ def unified_buffer_pairs(config: Config) -> Iterator[tuple[str, list[Instruction
             "pooled",
             lambda row: activate(unified_buffer=other, source=row, rows=2, from_unified_buffer=1, pooling=Pooling.MAX),
         ),
-        _Access("operand", lambda row: _set(Register.OPERAND_ADDRESS, unified_buffer=row)),
-        _Access("parameters", lambda row: _set(Register.LOAD_PARAMETERS, unified_buffer=row, count=1)),
+        _Access("operand", lambda row: set_register(Register.OPERAND_ADDRESS, unified_buffer=row)),
+        _Access("parameters", lambda row: set_register(Register.LOAD_PARAMETERS, unified_buffer=row, count=1)),
     ]
     base = 2 * ROWS
     for first in accesses:
         for second in accesses:
             for distance in PLACES.values():
                 program = [*_use(first, base, other), *_use(second, base + distance, other)]
-                yield f"{first.name} {second.name}", [*_prelude(config), *program, HALT]
+                yield f"{first.name} {second.name}", [*load_tile(config), *program, HALT]
 
 
 def _use(access: _Access, row: int, other: int) -> list[Instruction]:
@@ -135,9 +118,9 @@ def accumulator_pairs(config: Config) -> Iterator[tuple[str, list[Instruction]]]
     for first in accesses:
         for second in accesses:
             for distance in distances:
-                weights = [format_named("read_weights")(tiles=2, weights=config.tile_bytes), _synchronize()]
+                weights = [format_named("read_weights")(tiles=2, weights=config.tile_bytes), synchronize()]
                 program = [*weights, first.make(3), second.make(3 + distance), HALT]
-                yield f"{first.name} {second.name}", [*_prelude(config), *program]
+                yield f"{first.name} {second.name}", [*load_tile(config), *program]
 
 
 def layers(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
@@ -158,11 +141,11 @@ def _product(config: Config, *, wide: bool) -> list[Instruction]:
     rows = 4
     input_rows = rows << wide
     program = [
-        _set(Register.INPUT_FORMAT, zero_point=-5, signed=1),
-        _set(Register.WEIGHT_FORMAT, wide=1) if wide else _set(Register.WEIGHT_FORMAT, zero_point=7),
-        _set(Register.OUTPUT_FORMAT, zero_point=10, minimum=0, maximum=255),
+        set_register(Register.INPUT_FORMAT, zero_point=-5, signed=1),
+        set_register(Register.WEIGHT_FORMAT, wide=1) if wide else set_register(Register.WEIGHT_FORMAT, zero_point=7),
+        set_register(Register.OUTPUT_FORMAT, zero_point=10, minimum=0, maximum=255),
         format_named("read_host_memory")(unified_buffer=0, rows=PARAMETER_ROWS),
-        _set(Register.LOAD_PARAMETERS, unified_buffer=0, count=1),
+        set_register(Register.LOAD_PARAMETERS, unified_buffer=0, count=1),
     ]
     for block in range(6):
         half = block % 2
@@ -196,10 +179,10 @@ def _convolution(config: Config) -> list[Instruction]:
     """A 3 × 3 convolution with padding over a small plane, then average pooling, several times."""
     height, width = 4, 2
     program = [
-        _set(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1),
-        _set(Register.POOLING_PLANE, height=height, width=width, output_width=1),
-        _set(Register.POOLING_WINDOW, height=2, width=2, stride_y=2, stride_x=1),
-        _set(Register.OUTPUT_FORMAT, zero_point=-3, minimum=-128, maximum=100),
+        set_register(Register.CONVOLUTION_PLANE, height=height, width=width, stride_y=1, stride_x=1),
+        set_register(Register.POOLING_PLANE, height=height, width=width, output_width=1),
+        set_register(Register.POOLING_WINDOW, height=2, width=2, stride_y=2, stride_x=1),
+        set_register(Register.OUTPUT_FORMAT, zero_point=-3, minimum=-128, maximum=100),
     ]
     for image in range(3):
         program.append(
@@ -232,15 +215,15 @@ def _element_wise(config: Config) -> list[Instruction]:
     """Sums and products of unified buffer rows in every width."""
     program = [
         format_named("read_host_memory")(unified_buffer=0, rows=24),
-        _set(Register.OPERAND_SCALE, scale=0x3E800000),
-        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-30000, maximum=30000),
-        _set(Register.OPERAND_ADDRESS, unified_buffer=8),
-        _set(Register.LOAD_PARAMETERS, unified_buffer=16, count=1),
+        set_register(Register.OPERAND_SCALE, scale=0x3E800000),
+        set_register(Register.OUTPUT_FORMAT, zero_point=0, minimum=-30000, maximum=30000),
+        set_register(Register.OPERAND_ADDRESS, unified_buffer=8),
+        set_register(Register.LOAD_PARAMETERS, unified_buffer=16, count=1),
     ]
     for number, (source_wide, operand_wide) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
         program += [
-            _set(Register.SOURCE_FORMAT, zero_point=9, wide=source_wide),
-            _set(Register.OPERAND_FORMAT, zero_point=-9, signed=1, wide=operand_wide),
+            set_register(Register.SOURCE_FORMAT, zero_point=9, wide=source_wide),
+            set_register(Register.OPERAND_FORMAT, zero_point=-9, signed=1, wide=operand_wide),
         ]
         for output in OutputFormat:
             operand = Operand.MULTIPLY if output is OutputFormat.INT32 else (Operand.ADD, Operand.MULTIPLY)[number % 2]
@@ -255,7 +238,7 @@ def _element_wise(config: Config) -> list[Instruction]:
 
 def _transfers(config: Config) -> list[Instruction]:
     """Host transfers of every kind and several lengths, with adjacent and overlapping rows."""
-    program = [_set(Register.HOST_STRIDE, stride=3 * config.size)]
+    program = [set_register(Register.HOST_STRIDE, stride=3 * config.size)]
     for length in (1, 2, 3, 7, 12):
         program += [
             format_named("read_host_memory")(unified_buffer=1, rows=length, host=config.host_alignment),
@@ -271,16 +254,16 @@ def _side_by_side(config: Config) -> list[Instruction]:
     """Units that share nothing but the banks, with accesses to different rows and of different lengths."""
     multiply, activate = format_named("matrixmultiply"), format_named("activate")
     program = [
-        _set(Register.INPUT_FORMAT, zero_point=1),
-        _set(Register.SOURCE_FORMAT, zero_point=2),
-        _set(Register.OPERAND_FORMAT, zero_point=1),
-        _set(Register.OPERAND_SCALE, scale=0x3F800000),
-        _set(Register.OPERAND_ADDRESS, unified_buffer=13),
-        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
+        set_register(Register.INPUT_FORMAT, zero_point=1),
+        set_register(Register.SOURCE_FORMAT, zero_point=2),
+        set_register(Register.OPERAND_FORMAT, zero_point=1),
+        set_register(Register.OPERAND_SCALE, scale=0x3F800000),
+        set_register(Register.OPERAND_ADDRESS, unified_buffer=13),
+        set_register(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
         format_named("read_host_memory")(unified_buffer=0, rows=20),
         format_named("read_weights")(tiles=1),
         multiply(rows=1, next_tile=1),
-        _synchronize(),
+        synchronize(),
     ]
     for number in range(8):
         operand = (Operand.NONE, Operand.ADD, Operand.NONE, Operand.MULTIPLY)[number % 4]
@@ -302,7 +285,7 @@ def _full_queues(config: Config) -> list[Instruction]:
     )
     many = 18
     program = [
-        _set(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
+        set_register(Register.OUTPUT_FORMAT, zero_point=0, minimum=-128, maximum=127),
         format_named("read_weights")(tiles=1),
         multiply(rows=1, next_tile=1),
     ]
@@ -320,7 +303,7 @@ def _full_queues(config: Config) -> list[Instruction]:
 def _late_tiles(config: Config) -> list[Instruction]:
     """Multiplications whose tile has not arrived yet, followed by others that differ in all fields."""
     multiply, read_weights = format_named("matrixmultiply"), format_named("read_weights")
-    program = [format_named("read_host_memory")(unified_buffer=0, rows=20), _synchronize()]
+    program = [format_named("read_host_memory")(unified_buffer=0, rows=20), synchronize()]
     for number in range(8):
         program += [
             read_weights(tiles=1, weights=number % 4 * config.tile_bytes),
@@ -335,12 +318,12 @@ def _windows(config: Config) -> list[Instruction]:
     """Windows that reach far beyond their plane, whose size only affects the cycle count."""
     program = [
         format_named("read_host_memory")(unified_buffer=0, rows=4),
-        _set(Register.POOLING_PLANE, height=2, width=2, output_width=2),
+        set_register(Register.POOLING_PLANE, height=2, width=2, output_width=2),
     ]
     for bit in range(10):
         for height, width in ((1, (1 << bit) + 1), ((1 << bit) + 1, 1)):
             program += [
-                _set(Register.POOLING_WINDOW, height=height, width=width, stride_x=1),
+                set_register(Register.POOLING_WINDOW, height=height, width=width, stride_x=1),
                 format_named("activate")(
                     unified_buffer=8, rows=2, from_unified_buffer=1, pooling=Pooling.MAX, output=OutputFormat.BYTE
                 ),

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Instruction, OutputFormat, Pooling, Register, format_named, register_format
+from openmxu.arch.isa import OutputFormat, Pooling, Register, format_named
 from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.instructions import set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -41,9 +42,9 @@ def pooled_bits(config: Config, seed: int) -> Case:
     count = min(config.accumulator_rows, config.unified_buffer_rows // 4) // 2 * 2
     starts = range(0, len(numbers) - count + 1, count)
     program = [
-        _set(Register.WEIGHT_FORMAT, wide=1),
-        _set(Register.POOLING_PLANE, height=1, width=count, output_width=count // 2),
-        _set(Register.POOLING_WINDOW, height=1, width=2, stride_y=1, stride_x=2),
+        set_register(Register.WEIGHT_FORMAT, wide=1),
+        set_register(Register.POOLING_PLANE, height=1, width=count, output_width=count // 2),
+        set_register(Register.POOLING_WINDOW, height=1, width=2, stride_y=1, stride_x=2),
         format_named("read_weights")(tiles=2),
     ]
     host = inputs.size
@@ -84,11 +85,7 @@ def check_strides(config: Config, options: Mapping[str, object]) -> None:
         for stride in (int(stride) // step * step for stride in (*single, *anything)):
             rows = rng.integers(1, 256, (2, size), np.uint8)
             host[:size], host[stride : stride + size] = rows
-            program = [_set(Register.HOST_STRIDE, stride=stride), read(rows=2), write(rows=2, host=256), HALT]
+            program = [set_register(Register.HOST_STRIDE, stride=stride), read(rows=2), write(rows=2, host=256), HALT]
             device.execute(program, host, weights)
             written = host[256 : 256 + size], host[256 + stride : 256 + stride + size]
             assert np.array_equal(written, rows), f"stride {stride:#x}"
-
-
-def _set(register: Register, **values: int) -> Instruction:
-    return format_named("set_configuration")(register=register, value=register_format(register).pack(**values))

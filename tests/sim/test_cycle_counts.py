@@ -9,15 +9,7 @@ import json
 
 import pytest
 
-from tb.directed.cycle_counts import (
-    EXPECTED,
-    expected,
-    measure_layers,
-    measure_pairs,
-    measure_random,
-    measure_windows,
-    name_of,
-)
+from tb.directed.cycle_counts import EXPECTED, MEASUREMENTS, expected, name_of
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.timed_programs import PLACES
 from tb.lockstep.campaign import VERILATED
@@ -27,22 +19,22 @@ SMALL = pytest.mark.parametrize("config", DIRECTED, ids=name_of)
 
 @pytest.mark.parametrize("config", VERILATED, ids=name_of)
 def test_layers(config):
-    assert measure_layers(config, {}) == expected(config)["layers"]
+    assert MEASUREMENTS["layers"](config, {}) == expected(config)["layers"]
 
 
 @SMALL
 def test_pairs(config):
-    assert measure_pairs(config, {}) == expected(config)["pairs"]
+    assert MEASUREMENTS["pairs"](config, {}) == expected(config)["pairs"]
 
 
 @SMALL
 def test_random_programs(config):
-    assert measure_random(config, {}) == expected(config)["random"]
+    assert MEASUREMENTS["random"](config, {}) == expected(config)["random"]
 
 
 @SMALL
 def test_windows(config):
-    assert measure_windows(config, {}) == expected(config)["windows"]
+    assert MEASUREMENTS["windows"](config, {}) == expected(config)["windows"]
 
 
 @SMALL
