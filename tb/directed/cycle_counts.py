@@ -9,6 +9,7 @@ timing that needs a review.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.instructions import set_register
+from tb.directed.scrub_checks import early_scrubs
 from tb.directed.timed_programs import (
     PLACES,
     accumulator_pairs,
@@ -40,7 +42,7 @@ __all__ = ["EXPECTED", "MEASUREMENTS", "expected", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
 """For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs, the counters of
-random programs and the cycles of windows of all sizes."""
+random programs, and the cycles of windows of all sizes and of scrubs at all times."""
 
 
 _RANDOM_SEEDS = range(900, 930)
@@ -128,6 +130,17 @@ def _windows() -> Iterator[tuple[str, list[Instruction]]]:
             yield name, [set_register(Register.POOLING_WINDOW, stride_y=1, stride_x=1, **sizes), activate, HALT]
 
 
+def _measure_scrubs(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+    """Cycles with a scrub that leaves the data of a first program to a second one, or not, as numbers in pairs.
+
+    The first number of a pair is how many times in succession have the cycles that the second one gives.
+    """
+    found: dict[str, list[int]] = {"lost": [], "kept": []}
+    for (kept, cycles), times in itertools.groupby(early_scrubs(config, options)):
+        found["kept" if kept else "lost"] += [len(list(times)), cycles]
+    return found
+
+
 class _Bench:
     """A device and an interpreter that run the same programs."""
 
@@ -171,6 +184,7 @@ MEASUREMENTS: dict[str, Callable[[Config, Mapping[str, object]], dict]] = {
     "pairs": _measure_pairs,
     "random": _measure_random,
     "windows": _measure_windows,
+    "scrubs": _measure_scrubs,
 }
 """What is recorded of a configuration, by its name in the file; of the larger ones only the layers."""
 

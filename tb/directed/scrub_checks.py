@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -9,16 +10,24 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import TABLE_BYTES
-from openmxu.arch.events import Event
-from openmxu.arch.isa import Instruction, Opcode, Register, format_named
+from openmxu.arch.events import Command, CoreStatus, Event, Management
+from openmxu.arch.isa import Instruction, Opcode, Register, encode_program, format_named
 from openmxu.device import Device
 from openmxu.sim.interpreter import Interpreter
+from openmxu.sim.verilated import VerilatedDevice
+from openmxu.sim.verilator.library import Result
 from tb.directed.instructions import set_register
 from tb.lockstep import cases, outcome
 from tb.lockstep.campaign import verilated_device
 from tb.lockstep.case import HALT, Case
 
-__all__ = ["check_clear", "check_registers_after_scrub"]
+__all__ = ["check_clear", "check_registers_after_scrub", "early_scrubs"]
+
+_ROWS = 4
+"""Of each instruction of :func:`early_scrubs`."""
+
+_PATIENCE = 10_000
+"""Cycles for these programs and a scrub."""
 
 
 def _run(device: Device, program: tuple[Instruction, ...], case: Case) -> tuple[NDArray[np.uint8], list[Event]]:
@@ -99,3 +108,32 @@ def check_registers_after_scrub(config: Config, options: Mapping[str, object]) -
                 found, wanted = _run(device, execution, after), _run(fresh, execution, after)
                 assert found[1] == wanted[1], after.seed
                 assert np.array_equal(found[0], wanted[0]), after.seed
+
+
+def early_scrubs(config: Config, options: Mapping[str, object]) -> Iterator[tuple[bool, int]]:
+    """Scrub during a program, with another one queued behind it, one cycle later each time, until both have ended.
+
+    For each time: whether the second program still found the first one's data, and the cycles until all had ended.
+    """
+    read, write, activate = map(format_named, ("read_host_memory", "write_host_memory", "activate"))
+    rows = {"rows": _ROWS}
+    first = (read(**rows), activate(unified_buffer=_ROWS, from_unified_buffer=1, **rows), HALT)
+    program = (*first, write(host=_ROWS * config.size, **rows), HALT)
+    with VerilatedDevice(config, **options) as device:
+        model, words = device._model, encode_program(program)
+        for request in itertools.count():
+            host = np.arange(1, 1 + 2 * _ROWS * config.size, dtype=np.uint8)
+            device.execute([HALT], host, host)  # sets the windows of the memories
+            model.attach(host, host)
+            start = model.status().cycle
+            model.feed(words, 2)
+            if model.run(max(1, request), _PATIENCE) is Result.ENDED:
+                return
+            model.write_register(Management.COMMAND, 1 << Command.SCRUB)
+            assert model.flush(_PATIENCE) is Result.ENDED
+            while model.run(1, _PATIENCE) is not Result.ENDED:
+                assert model.status().cycle < start + _PATIENCE, "no end"
+            end = model.status().cycle
+            while model.read_register(Management.STATUS, _PATIENCE)[1] >> CoreStatus.SCRUBBING & 1:
+                assert model.status().cycle < end + _PATIENCE, "no end of the scrub"
+            yield bool(host[_ROWS * config.size :].any()), model.status().cycle - start

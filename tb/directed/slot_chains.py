@@ -1,4 +1,4 @@
-"""Programs that fill the queues, so that an instruction in every slot waits for one in every slot of another unit."""
+"""Programs in which an instruction in every slot waits for one in every slot of another unit, or for several."""
 
 from __future__ import annotations
 
@@ -132,6 +132,11 @@ def chains(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
         for difference in range(slots.depth):
             yield "", _moves(accesses, slots, {older: 0, newer: difference})
             yield name, _chain(accesses, slots, older, newer)
+    for older, newer in {(older[0], newer[0]): (older, newer) for older, newer in accesses.pairs()}.values():
+        for count, first in itertools.product((1, slots.depth), range(slots.depth)):
+            yield "", _moves(accesses, slots, {older: first, newer: 0})
+            name = f"{count} {older[1].__name__} before each {newer[1].__name__}"
+            yield name, _queues(accesses, slots, older, newer, count)
     activation = (Unit.ACTIVATION, accesses.activate)
     for distance in range(1, slots.depth):
         for first in range(slots.depth):
@@ -148,6 +153,22 @@ def _chain(accesses: _Accesses, slots: _Slots, older: tuple[Unit, Make], newer: 
         program += [make(place, rows) for place in places]
         slots.use(unit, len(places))
     return [*program, synchronize(), HALT]
+
+
+def _queues(
+    accesses: _Accesses, slots: _Slots, older: tuple[Unit, Make], newer: tuple[Unit, Make], count: int
+) -> list[Instruction]:
+    """For each slot an instruction that waits for ``count`` older ones, which do not start before it is there."""
+    oldest = slots.next[older[0]]
+    program = _prelude(accesses, slots)
+    for slot in range(slots.depth):
+        program += _moves_to(slots, {older: (oldest + count * slot) % slots.depth, newer: slot})
+        program.append(_delay(accesses, slots, older[0]))
+        for (unit, make), copies, rows in ((older, count, accesses.rows // 2), (newer, 1, 1)):
+            program += [make(0, rows)] * copies
+            slots.use(unit, copies)
+        program.append(synchronize())
+    return [*program, HALT]
 
 
 def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Instruction]:
@@ -172,12 +193,17 @@ def _delay(accesses: _Accesses, slots: _Slots, unit: Unit) -> Instruction:
 
 def _moves(accesses: _Accesses, slots: _Slots, wanted: dict[tuple[Unit, Make], int]) -> list[Instruction]:
     """A program after which the next instruction of each unit gets the wanted slot."""
-    program = _prelude(accesses, slots)
+    return [*_prelude(accesses, slots), *_moves_to(slots, wanted), HALT]
+
+
+def _moves_to(slots: _Slots, wanted: dict[tuple[Unit, Make], int]) -> list[Instruction]:
+    """Instructions after which the next one of each unit gets the wanted slot."""
+    moves = []
     for (unit, make), slot in wanted.items():
         used = (slot - slots.next[unit]) % slots.depth
-        program += itertools.repeat(make(0, 1), used)
+        moves += itertools.repeat(make(0, 1), used)
         slots.use(unit, used)
-    return [*program, synchronize(), HALT]
+    return [*moves, synchronize()]
 
 
 def _prelude(accesses: _Accesses, slots: _Slots) -> list[Instruction]:

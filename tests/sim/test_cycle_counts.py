@@ -38,6 +38,13 @@ def test_windows(config):
 
 
 @SMALL
+def test_scrubs(config):
+    measured = MEASUREMENTS["scrubs"](config, {})
+    assert measured == expected(config)["scrubs"]
+    assert all(measured.values()), "a scrub never comes before the second program, or never after it"
+
+
+@SMALL
 def test_adjacent_ranges_wait_no_longer_than_distant_ones(config):
     far = list(PLACES).index("far")
     for pairs in expected(config)["pairs"].values():
