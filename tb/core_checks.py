@@ -15,9 +15,10 @@ from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
 from tb.directed.address_checks import check_high_addresses, check_registers
-from tb.directed.boundary_cases import check_numbers_of_tiles
+from tb.directed.boundary_cases import check_many_tiles, check_numbers_of_tiles
 from tb.directed.cycle_counts import MEASUREMENTS, expected
 from tb.directed.directed_cases import DIRECTED, directed
+from tb.directed.progress_checks import check_progress
 from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 from tb.directed.slot_checks import check_slots
 from tb.directed.wide_checks import check_strides
@@ -58,6 +59,7 @@ def checks(config: Config) -> list[Check]:
         _recorded("layers", config),
         *(_case_check(f"lockstep seed {case.seed}", case) for case in random),
         _check("registers", check_registers, config),
+        _check("progress", check_progress, config),
     ]
     if config in DIRECTED:
         every += [
@@ -69,6 +71,7 @@ def checks(config: Config) -> list[Check]:
             _check("registers after a scrub", check_registers_after_scrub, config),
             _check("scrub", check_clear, config),
             _check("slots", check_slots, config),
+            _check("many tiles", check_many_tiles, config),
         ]
     return every
 

@@ -71,6 +71,8 @@ class Status(ctypes.Structure):
 
     _fields_ = [
         ("cycle", c_uint64),
+        ("busy_cycles", c_uint64),
+        ("finished_cycles", c_uint64),
         ("instructions_taken", c_uint64),
         ("host_read_beats", c_uint64),
         ("host_write_unanswered", c_uint64),

@@ -16,13 +16,16 @@ from tb.directed.instructions import set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
-__all__ = ["boundaries", "check_numbers_of_tiles"]
+__all__ = ["boundaries", "check_many_tiles", "check_numbers_of_tiles"]
 
 _HOST_STRIDE_BITS = 32
 _TILE_BITS = 24
 
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
+
+_MANY_TILES = (1 << 18) + 1
+"""So many tiles of one Read_Weights are taken, in a minute at the most."""
 
 _MOST_TAKEN = 6
 """Of larger numbers so many are taken."""
@@ -55,6 +58,21 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
             program = [format_named("read_weights")(tiles=count), *(take for _ in range(taken)), HALT]
             fault = _fault_index(device, program, host, weights)
             assert fault == (1 + count if taken > count else None), f"{count} tiles"
+
+
+def check_many_tiles(config: Config, options: Mapping[str, object]) -> None:
+    """A Read_Weights of very many tiles, which are all taken.
+
+    Raises
+    ------
+    AssertionError
+        A tile is missing, or there are too many.
+    """
+    weights, host = np.zeros(_MANY_TILES * config.tile_bytes, np.uint8), np.zeros(64, np.uint8)
+    take = format_named("matrixmultiply")(rows=1, next_tile=1)
+    program = [format_named("read_weights")(tiles=_MANY_TILES), *(_MANY_TILES + 1) * (take,), HALT]
+    with VerilatedDevice(config, **options) as device:
+        assert _fault_index(device, program, host, weights) == 1 + _MANY_TILES
 
 
 def _fault_index(

@@ -9,8 +9,9 @@ from openmxu.arch.isa import Opcode
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.address_checks import check_high_addresses, check_registers
-from tb.directed.boundary_cases import check_numbers_of_tiles
+from tb.directed.boundary_cases import check_many_tiles, check_numbers_of_tiles
 from tb.directed.directed_cases import DIRECTED, directed, single_bits
+from tb.directed.progress_checks import check_progress
 from tb.directed.slot_checks import check_slots
 from tb.directed.wide_checks import check_strides
 from tb.lockstep import run_case
@@ -55,6 +56,12 @@ def test_numbers_of_tiles(config):
     check_numbers_of_tiles(config, {})
 
 
+@pytest.mark.slow
+@CONFIGURATIONS
+def test_many_tiles(config):
+    check_many_tiles(config, {})
+
+
 @CONFIGURATIONS
 def test_rows_far_apart_in_host_memory(config):
     check_strides(config, {})
@@ -68,3 +75,8 @@ def test_waiting_does_not_depend_on_slots_and_addresses(config):
 @CONFIGURATIONS
 def test_management_registers(config):
     check_registers(config, {})
+
+
+@CONFIGURATIONS
+def test_outputs_for_a_watchdog(config):
+    check_progress(config, {})

@@ -45,6 +45,8 @@ struct Event {
 
 struct Status {
     uint64_t cycle;
+    uint64_t busy_cycles;      // in which the output `busy` was set
+    uint64_t finished_cycles;  // in which the output `finished` was set
     uint64_t instructions_taken;
     uint64_t host_read_beats;
     uint64_t host_write_unanswered;
@@ -184,6 +186,8 @@ public:
     Status status() const {
         Status status{};
         status.cycle = m_world.cycle;
+        status.busy_cycles = m_busy_cycles;
+        status.finished_cycles = m_finished_cycles;
         status.instructions_taken = m_next - m_instructions.offering();
         status.host_read_beats = m_host_read.outstanding();
         status.host_write_unanswered = m_host_write.unanswered();
@@ -285,6 +289,8 @@ private:
     }
 
     void sample() {
+        m_busy_cycles += m_root.busy;
+        m_finished_cycles += m_root.finished;
         m_host_read.sample();
         m_host_write.sample();
         m_weights.sample();
@@ -331,6 +337,8 @@ private:
     World m_world;
     Memory m_host_memory;
     Memory m_weight_memory;
+    uint64_t m_busy_cycles = 0;
+    uint64_t m_finished_cycles = 0;
 
     Source<PAYLOAD(instructions)> m_instructions SOURCE(INSTRUCTIONS, instructions, 0xFF);
     ReadChannel<HOST_ADDRESS_WIDTH, HOST_DATA_BYTES, PAYLOAD(host_read___05Frequest), PAYLOAD(host_read___05Fdata)>
