@@ -20,14 +20,26 @@ from scripts.fpga.multipliers import target_for
 from scripts.fpga.nextpnr import Placement, place, with_matched_blocks
 from scripts.fpga.parts import Part
 from scripts.fpga.report import make_report, write_report
-from scripts.fpga.yosys import Netlist, synthesize
+from scripts.fpga.yosys import RESET_GROUP, Netlist, synthesize
 
-__all__ = ["OUT_OF_CONTEXT", "OUT_OF_CONTEXT_MHZ", "Implementation", "Source", "implement", "out_of_context"]
+__all__ = [
+    "OUT_OF_CONTEXT",
+    "OUT_OF_CONTEXT_MHZ",
+    "Implementation",
+    "Source",
+    "implement",
+    "make_netlist",
+    "out_of_context",
+]
 
 OUT_OF_CONTEXT = "out of context"
 
 OUT_OF_CONTEXT_MHZ = 130.0
 """Target frequency of placements: more than any of them reaches, so that every path is optimized."""
+
+_SHARED_RESETS = 0.7
+"""The largest share of :attr:`~scripts.fpga.parts.Part.shared_resets` with which resets stay in slices. The placer
+begins with flip-flops that belong to a LUT: in a fuller part it finds no tile for the last ones with another reset."""
 
 Say = Callable[[str], None]
 """Called with a line about the next step."""
@@ -130,7 +142,7 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     report_path = folder / "report.json"
     report_path.unlink(missing_ok=True)
     say("synthesis")
-    netlist = _synthesize(source, folder, say)
+    netlist = make_netlist(source, folder, say)
     constraints = None
     if source.constraints is not None:
         constraints, text = source.constraints
@@ -156,16 +168,26 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
     return Implementation(netlist, tuple(placements), report)
 
 
-def _synthesize(source: Source, folder: Path, say: Say) -> Netlist:
-    """Synthesize the netlist, with memories in distributed RAM if the part has too few blocks."""
+def make_netlist(source: Source, folder: Path, say: Say) -> Netlist:
+    """Synthesize the netlist: with memories in distributed RAM if the part has too few blocks, and with resets in logic
+    if most of its flip-flops are used."""
     part, top = source.part, source.top
     netlist = synthesize(source.verilog, top, part.family, folder, part.array_sites)
     places = sum(len(part.block_sites.get(kind, ())) for kind in part.block_rams)
     blocks = [name for name, kind in netlist.cells.items() if kind in part.block_rams]
-    if not places or len(blocks) <= places:
+    small = smallest_memories(source.verilog, top, blocks, len(blocks) - places) if 0 < places < len(blocks) else []
+    flip_flops = netlist.types[part.flip_flops]
+    is_full = 0 < part.shared_resets * _SHARED_RESETS < flip_flops
+    if not small and not is_full:
         return netlist
-    small = smallest_memories(source.verilog, top, blocks, len(blocks) - places)
-    say(f"synthesis with {', '.join(small)} in distributed RAM")
-    verilog = in_distributed_ram(source.verilog, top, small)
-    netlist = synthesize(verilog, top, part.family, folder / "distributed", part.array_sites)
+    changes = [f"{', '.join(small)} in distributed RAM"] * bool(small) + ["resets in logic"] * is_full
+    say(f"synthesis with {' and '.join(changes)}")
+    netlist = synthesize(
+        in_distributed_ram(source.verilog, top, small),
+        top,
+        part.family,
+        folder / "again",
+        part.array_sites,
+        reset_group=flip_flops + 1 if is_full else RESET_GROUP,
+    )
     return replace(netlist, distributed=tuple(small))

@@ -33,6 +33,8 @@ class Part:
         names, whose counts are added up.
     flip_flops
         Prefix of the types of flip-flops in a netlist.
+    shared_resets
+        Number of flip-flops on the part, if those of a tile have the same reset; 0 if resets do not restrict places.
     block_rams
         The netlist's cells that are memory blocks.
     limits
@@ -56,6 +58,7 @@ class Part:
     flip_flops: str
     block_rams: tuple[str, ...]
     multipliers: int
+    shared_resets: int = 0
     limits: Mapping[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
     array_sites: tuple[tuple[str, ...], ...] = ()
     block_sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -74,6 +77,7 @@ def _ecp5(name: str, die: Ecp5Die, package: str) -> Part:
         flip_flops="TRELLIS_FF",
         block_rams=("DP16KD", "PDPW16KD"),
         multipliers=die.multipliers,
+        shared_resets=die.flip_flops,
         array_sites=die.array_sites,
         block_sites=die.block_sites,
     )

