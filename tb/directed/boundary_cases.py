@@ -24,8 +24,9 @@ _TILE_BITS = 24
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
 
-_MANY_TILES = (1 << 18) + 1
-"""So many tiles of one Read_Weights are taken, in a minute at the most."""
+_MANY_TILES = (1 << 18) + (1 << 13) - 2
+"""So many tiles of one Read_Weights are taken, in a minute at the most. The index of the instruction that takes one
+more has many ones."""
 
 _MOST_TAKEN = 6
 """Of larger numbers so many are taken."""
@@ -35,7 +36,7 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
     """One case for each kind of boundary."""
     rng = np.random.default_rng(seed)
     setup, host, weights = plain_memories(config, rng)
-    for part in (_no_tile(), _sizes_of_0(), _strides_beyond_memory(config)):
+    for part in (_no_tile(), _sizes_of_0(), _long_rows_of_outputs(config), _strides_beyond_memory(config)):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
 
 
@@ -71,7 +72,8 @@ def check_many_tiles(config: Config, options: Mapping[str, object]) -> None:
     weights, host = np.zeros(_MANY_TILES * config.tile_bytes, np.uint8), np.zeros(64, np.uint8)
     take = format_named("matrixmultiply")(rows=1, next_tile=1)
     program = [format_named("read_weights")(tiles=_MANY_TILES), *(_MANY_TILES + 1) * (take,), HALT]
-    with VerilatedDevice(config, **options) as device:
+    # The stalls make the time between two tiles vary, which hides no error of every other cycle.
+    with VerilatedDevice(config, stall_probability=0.1, **options) as device:
         assert _fault_index(device, program, host, weights) == 1 + _MANY_TILES
 
 
@@ -112,6 +114,19 @@ def _sizes_of_0() -> Iterator[Instruction]:
         for name in sizes:
             yield from (set_register(register, **sizes | {name: 0}), *use)
         yield from (set_register(register, **sizes), *use)
+
+
+def _long_rows_of_outputs(config: Config) -> Iterator[Instruction]:
+    """Windows of one row each. Of many outputs only two are of rows in the plane: the first of all and of the second
+    row of outputs."""
+    rows = config.unified_buffer_rows - 2
+    activate = format_named("activate")(unified_buffer=2, rows=rows, pooling=Pooling.MAX, from_unified_buffer=1)
+    yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
+    yield set_register(Register.POOLING_WINDOW, height=1, width=1, stride_y=1, stride_x=1)
+    yield format_named("read_host_memory")(unified_buffer=0, rows=2)
+    for shift in range((rows - 1).bit_length()):
+        yield set_register(Register.POOLING_PLANE, height=2, width=1, output_width=(rows - 1) >> shift)
+        yield from (activate, HALT)
 
 
 def _strides_beyond_memory(config: Config) -> Iterator[Instruction]:

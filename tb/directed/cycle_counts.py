@@ -34,6 +34,7 @@ from tb.directed.timed_programs import (
     unified_buffer_pairs,
     weight_memory,
 )
+from tb.directed.unrelated_programs import unrelated
 from tb.lockstep import generate, outcome
 from tb.lockstep.campaign import VERILATED, verilated_device
 from tb.lockstep.case import HALT
@@ -42,7 +43,7 @@ __all__ = ["EXPECTED", "MEASUREMENTS", "expected", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
 """For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs, the counters of
-random programs, and the cycles of windows of all sizes and of scrubs at all times."""
+random programs, and the cycles of windows of all sizes, of scrubs at all times and of unrelated instructions."""
 
 
 _RANDOM_SEEDS = range(900, 930)
@@ -141,6 +142,16 @@ def _measure_scrubs(config: Config, options: Mapping[str, object]) -> dict[str, 
     return found
 
 
+def _measure_unrelated(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+    """Cycles in which a unit has an instruction that comes after a queue of another unit's, for each length of it."""
+    found: dict[str, list[int]] = {}
+    with _Bench(config, options) as bench:
+        bench.run(setup())
+        for name, unit, program in unrelated(config):
+            found.setdefault(name, []).append(bench.run(program)[Counter[f"{unit.name}_BUSY"]])
+    return found
+
+
 class _Bench:
     """A device and an interpreter that run the same programs."""
 
@@ -185,6 +196,7 @@ MEASUREMENTS: dict[str, Callable[[Config, Mapping[str, object]], dict]] = {
     "random": _measure_random,
     "windows": _measure_windows,
     "scrubs": _measure_scrubs,
+    "unrelated": _measure_unrelated,
 }
 """What is recorded of a configuration, by its name in the file; of the larger ones only the layers."""
 

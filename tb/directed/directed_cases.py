@@ -12,6 +12,7 @@ from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, OutputFormat, Regis
 from tb.directed.boundary_cases import boundaries
 from tb.directed.extreme_cases import extremes, long_program
 from tb.directed.power_cases import many_tiles, powers_of_two
+from tb.directed.queue_cases import full_queues
 from tb.directed.rounding_cases import ties
 from tb.directed.timed_programs import host_memory, layers, weight_memory
 from tb.directed.wide_checks import pooled_bits
@@ -50,6 +51,7 @@ def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
         ("sums", [sums(config, seed)]),
         ("pooled bits", [pooled_bits(config, seed)]),
         ("single bits", single_bits(config, seed)),
+        ("full queues", full_queues(config, seed)),
         ("late tiles", (_late_tiles(config, number) for number in range(seed, seed + _STALLS))),
         ("long program", [long_program(config, seed)]),
         ("random", random_cases(1000 * seed, _RANDOM, [config])),

@@ -122,6 +122,8 @@ def _of_memory(
     """Programs with as many pairs as there are slots, each followed by one that advances a unit by one slot."""
     depth = config.command_queue_depth
     units = sorted({access.unit for access in accesses})
+    # Banks, and positions within beats, are the same within a group.
+    offsets = range(_phase(size)) if size >= _ROOM and size != _HOST_BYTES else range(1)
     for first_unit in units:
         for second_unit in units:
             pairs = [
@@ -138,20 +140,22 @@ def _of_memory(
             for start in range(0, len(pairs), depth):
                 chosen = list(itertools.islice(itertools.cycle(pairs), start, start + depth))
                 for variant in range(2):
+                    offset = offsets[(start // depth + variant) % len(offsets)]
                     for _ in moves:
                         rotated = chosen[2 * variant :] + chosen[: 2 * variant]
-                        yield f"{name}, {start}, {variant}", _pairs(config, rotated, size, rng, nops=variant)
-                        yield "", _move_on(config, chosen[0], size, rng)
+                        yield f"{name}, {start}, {variant}", _pairs(config, rotated, size, offset, rng, nops=variant)
+                        yield "", _move_on(config, chosen[0], size, offset, rng)
             meeting = [pair for pair in pairs if abs(pair[2]) < pair[0].length][:: max(1, len(pairs) // 4)]
             for number, pair in enumerate(meeting):
                 far = rng.integers(2, size=depth)
                 far[max(1, depth - number) :] = 1  # a wait for the last one would hide the others
                 far &= size >= _ROOM
+                offset = offsets[number % len(offsets)]
                 for _ in moves:
-                    yield f"{name}, queue {number}", _queue(config, pair, far, size, rng)
-                    yield "", _move_on(config, pair, size, rng)
+                    yield f"{name}, queue {number}", _queue(config, pair, far, size, offset, rng)
+                    yield "", _move_on(config, pair, size, offset, rng)
                     if first_unit == second_unit:
-                        yield "", _move_on(config, pair, size, rng)  # an odd number of slots in all
+                        yield "", _move_on(config, pair, size, offset, rng)  # an odd number of slots in all
 
 
 def _may_conflict(first: _Access, second: _Access) -> bool:
@@ -161,23 +165,32 @@ def _may_conflict(first: _Access, second: _Access) -> bool:
     return first.writes or second.writes
 
 
-def _pairs(config: Config, pairs: list, size: int, rng: np.random.Generator, *, nops: int) -> list[Instruction]:
+def _pairs(
+    config: Config, pairs: list, size: int, offset: int, rng: np.random.Generator, *, nops: int
+) -> list[Instruction]:
     """All pairs, with ``nops`` between the two of each: some errors may only show in every other cycle."""
     program = load_tile(config)
     for pair in pairs:
-        row, other_row, free = _place(pair, size, rng)
+        row, other_row, free = _place(pair, size, offset, rng)
         first, second = pair[0].make(row, free), pair[1].make(other_row, free)
         program += [*first, *(format_named("nop")() for _ in range(nops)), *second, synchronize()]
     return [*program, HALT]
 
 
 def _queue(
-    config: Config, pair: tuple[_Access, _Access, int], far: NDArray[np.int64], size: int, rng: np.random.Generator
+    config: Config,
+    pair: tuple[_Access, _Access, int],
+    far: NDArray[np.int64],
+    size: int,
+    offset: int,
+    rng: np.random.Generator,
 ) -> list[Instruction]:
     """Fill a queue, then add an instruction that conflicts with those in it that are not ``far``."""
-    row, other_row, free = _place(pair, size, rng)
+    row, other_row, free = _place(pair, size, offset, rng)
     distance = 2 * (pair[0].length + pair[1].length)
-    places = (place for place in range(0, size, _phase(size)) if min(abs(place - row), abs(place - free)) >= distance)
+    places = (
+        place for place in range(offset, size, _phase(size)) if min(abs(place - row), abs(place - free)) >= distance
+    )
     elsewhere = next(places, row)
     program = load_tile(config)
     for is_far in far:
@@ -185,22 +198,30 @@ def _queue(
     return [*program, *pair[1].make(other_row, free), synchronize(), HALT]
 
 
-def _move_on(config: Config, pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> list:
+def _move_on(
+    config: Config, pair: tuple[_Access, _Access, int], size: int, offset: int, rng: np.random.Generator
+) -> list[Instruction]:
     """A program that uses one more slot of the first unit than of the second."""
-    row, _, free = _place(pair, size, rng)
+    row, _, free = _place(pair, size, offset, rng)
     return [*load_tile(config), *pair[0].make(row, free), HALT]
 
 
-def _place(pair: tuple[_Access, _Access, int], size: int, rng: np.random.Generator) -> tuple[int, int, int]:
-    """Addresses of both accesses of a pair, and of ``ROWS`` unused rows."""
+def _place(
+    pair: tuple[_Access, _Access, int], size: int, offset: int, rng: np.random.Generator
+) -> tuple[int, int, int]:
+    """Addresses of both accesses of a pair, and of ``ROWS`` unused rows; all have the same ``offset`` from a phase."""
     first, second, distance = pair
+    phase = _phase(size)
     low, high = min(0, distance), max(first.length, distance + second.length)
     free_is_low = bool(rng.integers(2))
-    least = -low + ROWS * free_is_low
-    most = size - high - ROWS * (not free_is_low)
-    phase = _phase(size)
-    row = int(rng.integers(-(-least // phase), most // phase + 1)) * phase
-    return row, row + distance, 0 if free_is_low else size - ROWS
+    free = offset if free_is_low else size - phase + offset - (phase if offset else 0)
+    least = -low + (free + ROWS) * free_is_low
+    most = (size if free_is_low else free) - high
+    places = range(-(-(least - offset) // phase), (most - offset) // phase + 1)
+    # The first and the last place as often as all others.
+    place = (places[0], places[-1], *rng.choice(places, 2).tolist())[int(rng.integers(4))]
+    row = place * phase + offset
+    return row, row + distance, free
 
 
 def _unified_buffer_accesses(config: Config) -> list[_Access]:

@@ -38,6 +38,11 @@ def test_windows(config):
 
 
 @SMALL
+def test_unrelated_instructions(config):
+    assert MEASUREMENTS["unrelated"](config, {}) == expected(config)["unrelated"]
+
+
+@SMALL
 def test_scrubs(config):
     measured = MEASUREMENTS["scrubs"](config, {})
     assert measured == expected(config)["scrubs"]

@@ -1,0 +1,69 @@
+"""Random instructions of one unit, as many as its queue holds and more, which wait for another unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openmxu.arch.config import Config
+from openmxu.arch.faults import FaultCode
+from openmxu.arch.isa import Instruction, Opcode, Register, format_named
+from tb.directed.instructions import load_tile
+from tb.lockstep import Case, generate
+from tb.lockstep.case import HALT
+
+__all__ = ["full_queues"]
+
+_CASES = 6
+"""Random programs of each unit's instructions."""
+
+_STEPS = 250
+"""Steps of a random program of all units' instructions, from which those of one unit are taken."""
+
+_LONG = 3
+"""Long instructions that the others wait for."""
+
+_OPCODES = {
+    "host read": {Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE},
+    "host write": {Opcode.WRITE_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY_ALTERNATE},
+    "matrix": {Opcode.READ_WEIGHTS, Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE},
+    "activation": {Opcode.ACTIVATE},
+}
+
+
+def full_queues(config: Config, seed: int) -> Iterator[Case]:
+    """For each unit, programs with the data, the registers and the unit's instructions of random ones."""
+    for number, (unit, opcodes) in enumerate(_OPCODES.items()):
+        for place in range(_CASES):
+            case = generate(config, 1000 * seed + _CASES * number + place, _STEPS)
+            kept = (item for item in case.instructions if _belongs(item, opcodes, loads=unit == "activation"))
+            program = [*load_tile(config), *_blocked(config, unit), *kept]
+            yield case.with_instructions([*_legal(case, program), HALT])
+
+
+def _belongs(instruction: Instruction, opcodes: set[Opcode], *, loads: bool) -> bool:
+    """Whether it is one of these instructions, or sets a register; ``loads`` keeps the loads of parameters and tables,
+    which the activation unit executes."""
+    opcode = instruction.format and instruction.format.opcode
+    if opcode is not Opcode.SET_CONFIGURATION:
+        return opcode in opcodes
+    return loads or instruction["register"] not in (Register.LOAD_PARAMETERS, Register.LOAD_TABLE)
+
+
+def _blocked(config: Config, unit: str) -> list[Instruction]:
+    """Long instructions of another unit, and one of the unit that waits for them, and so holds up all later ones."""
+    half = config.unified_buffer_rows // 2
+    activate, multiply = format_named("activate"), format_named("matrixmultiply")
+    if unit == "activation":
+        return [*_LONG * [multiply(rows=min(half, config.accumulator_rows))], activate(rows=1)]
+    first = {
+        "host read": format_named("read_host_memory")(rows=1),
+        "host write": format_named("write_host_memory")(rows=1),
+        "matrix": multiply(rows=1),
+    }
+    return [*_LONG * [activate(source=half, rows=half, from_unified_buffer=1)], first[unit]]
+
+
+def _legal(case: Case, program: list[Instruction]) -> Iterator[Instruction]:
+    """Without instructions that would fault because others are missing."""
+    checker = case.checker()
+    return (instruction for instruction in program if checker.check(instruction) is FaultCode.NONE)
