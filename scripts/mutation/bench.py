@@ -15,7 +15,7 @@ from tb.core_checks import Check
 
 __all__ = ["Verdict", "run"]
 
-CPU_SECONDS = 40
+CPU_SECONDS = 150
 """Processor time in seconds after which a check counts as a simulation that never ends; no check takes half as much."""
 
 _CONTEXT = multiprocessing.get_context("fork")  # the children share the checks' references
