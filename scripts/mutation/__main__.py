@@ -36,10 +36,11 @@ from scripts.mutation.bench import Verdict, run
 from scripts.mutation.equivalence import is_equivalent
 from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
+from scripts.mutation.verdicts import append_verdict, read_verdicts
 from tb.core_checks import Check, checks, configurations
 
 VERDICTS = "verdicts.tsv"
-"""A file in the folder of each netlist: number, check and fault, written as soon as they are known."""
+"""The file of verdicts in the folder of each netlist."""
 
 LEAST = 9
 """Minimum number of faults in each unit, over all configurations."""
@@ -77,6 +78,9 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             directory.mkdir(parents=True, exist_ok=True)
             planted = plant(config, options.count // len(configs), -(-LEAST // len(configs)), options.seed, directory)
             mutants = [mutant for mutant in planted.mutants if _is_wanted(options, config.size, mutant)]
+            if options.report:
+                results.append((planted, read_verdicts(directory / VERDICTS, mutants)))
+                continue
             progress.update(task, description=f"S = {config.size}: building", refresh=True)
             every = checks(config)
             _check_original(planted, every)
@@ -107,8 +111,7 @@ def _is_wanted(options: argparse.Namespace, size: int, mutant: Mutant) -> bool:
 
 
 def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], path: Path, verdict: Verdict) -> None:
-    with path.open("a") as file:
-        print(verdict.mutant.number, verdict.check or "SURVIVES", verdict.mutant, sep="\t", file=file)
+    append_verdict(path, verdict)
     seen[verdict.check is None] += 1
     progress.update(task, advance=1, description=f"{name}: {seen[True]} survive", refresh=True)
     if not progress.console.is_terminal and seen.total() % 25 == 0:
@@ -141,6 +144,9 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default %(default)s)")
     parser.add_argument("--require", type=float, default=95.0, help="percent to be noticed (default %(default)s)")
     parser.add_argument("--prove", action="store_true", help="try to prove that survivors have no effect")
+    parser.add_argument(
+        "--report", action="store_true", help="run nothing: report the last run's verdicts, with the present arguments"
+    )
     parser.add_argument("--output", type=Path, default=Path("build/mutation"), help="folder of the netlists")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args()

@@ -1,0 +1,39 @@
+"""A file of verdicts: number, check and fault, written as soon as they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.fpga.errors import FlowError
+from scripts.mutation.bench import Verdict
+from scripts.mutation.netlist import Mutant
+
+__all__ = ["append_verdict", "read_verdicts"]
+
+_SURVIVES = "SURVIVES"
+
+
+def append_verdict(path: Path, verdict: Verdict) -> None:
+    """Add a line to the file."""
+    with path.open("a") as file:
+        print(verdict.mutant.number, verdict.check or _SURVIVES, verdict.mutant, sep="\t", file=file)
+
+
+def read_verdicts(path: Path, mutants: Sequence[Mutant]) -> list[Verdict]:
+    """The verdicts on these faults, without their messages.
+
+    Raises
+    ------
+    FlowError
+        The file has no verdicts, or not exactly those on these faults.
+    """
+    try:
+        lines = [line.split("\t") for line in path.read_text().splitlines()]
+    except FileNotFoundError:
+        raise FlowError(f"{path}: no verdicts; run without --report first") from None
+    checks = {(number, fault): check for number, check, fault in lines}
+    wanted = {(str(mutant.number), str(mutant)): mutant for mutant in mutants}
+    if checks.keys() != wanted.keys():
+        raise FlowError(f"{path}: not the verdicts on the {len(wanted)} faults of these options; run without --report")
+    return [Verdict(mutant, None if checks[key] == _SURVIVES else checks[key], "") for key, mutant in wanted.items()]

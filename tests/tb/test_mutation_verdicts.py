@@ -1,0 +1,41 @@
+"""Verdicts of the mutation bench are read again only for the faults that they are about."""
+
+import pytest
+
+from scripts.fpga.errors import FlowError
+from scripts.mutation.bench import Verdict
+from scripts.mutation.netlist import Mutant
+from scripts.mutation.verdicts import append_verdict, read_verdicts
+
+
+def fault(number, mode):
+    return Mutant(number, "core", mode, "$and", "$1", "A", number, None, "", ("rtl/core.py:1",), "")
+
+
+FAULTS = [fault(3, "inv"), fault(5, "const0"), fault(8, "const1")]
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "verdicts.tsv"
+    for mutant, check in zip(FAULTS, ("layers", None, "slots"), strict=True):
+        append_verdict(path, Verdict(mutant, check, "a message"))
+    return path
+
+
+def test_a_survivor_and_the_checks_of_others_come_back(path):
+    verdicts = read_verdicts(path, FAULTS)
+    assert [(verdict.mutant, verdict.check) for verdict in verdicts] == list(
+        zip(FAULTS, ("layers", None, "slots"), strict=True)
+    )
+
+
+@pytest.mark.parametrize("others", [FAULTS[:2], [*FAULTS, fault(9, "inv")], [*FAULTS[:2], fault(8, "inv")]])
+def test_verdicts_on_other_faults_are_refused(path, others):
+    with pytest.raises(FlowError, match="not the verdicts"):
+        read_verdicts(path, others)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FlowError, match="no verdicts"):
+        read_verdicts(tmp_path / "verdicts.tsv", FAULTS)
