@@ -17,6 +17,12 @@ __all__ = ["chains"]
 _LONGEST = 8
 """Rows of the older instructions at the most; the newer ones have one row, to end before the next one may start."""
 
+_COMPARED = 4
+"""Instructions of a unit that a new one is compared with in a cycle, at the most."""
+
+_LEAST_BIT = 2
+"""Lowest bit of a distance that leaves banks the same."""
+
 Make = Callable[[int, int], Instruction]
 """Takes the first row and the number of rows of an access to the unified buffer."""
 
@@ -47,9 +53,14 @@ class _Accesses:
         )
 
     @property
-    def free(self) -> int:
+    def longest(self) -> int:
+        """Rows of a long range, which leaves room for others in the same half of a memory; a multiple of four."""
+        config = self.config
+        return min(config.unified_buffer_rows // 2 - 1, config.accumulator_rows - 1) // 4 * 4
+
+    def free(self, rows: int) -> int:
         """The last rows of the unified buffer; those of the chain are in its first half."""
-        return self.config.unified_buffer_rows - self.rows
+        return self.config.unified_buffer_rows - rows
 
     def place(self, index: int) -> int:
         """The rows of one older instruction."""
@@ -66,10 +77,10 @@ class _Accesses:
 
     def activate(self, row: int, rows: int) -> Instruction:
         """From accumulators that :meth:`multiply` does not write."""
-        return format_named("activate")(unified_buffer=row, source=self.rows, rows=rows)
+        return format_named("activate")(unified_buffer=row, source=self.config.accumulator_rows - rows, rows=rows)
 
     def activate_rows(self, row: int, rows: int) -> Instruction:
-        return format_named("activate")(unified_buffer=self.free, source=row, rows=rows, from_unified_buffer=1)
+        return format_named("activate")(unified_buffer=self.free(rows), source=row, rows=rows, from_unified_buffer=1)
 
     def read_bytes(self, row: int, rows: int) -> Instruction:
         return format_named("read_host_memory")(unified_buffer=row, rows=rows, host=row * self.config.size)
@@ -79,17 +90,17 @@ class _Accesses:
 
     def read_elsewhere(self, row: int, rows: int) -> Instruction:
         """From the bytes of :meth:`write_bytes`, to other rows."""
-        return format_named("read_host_memory")(unified_buffer=self.free, rows=rows, host=row * self.config.size)
+        return format_named("read_host_memory")(unified_buffer=self.free(rows), rows=rows, host=row * self.config.size)
 
     def write_elsewhere(self, row: int, rows: int) -> Instruction:
         """To the bytes of :meth:`read_bytes`, from other rows."""
-        return format_named("write_host_memory")(unified_buffer=self.free, rows=rows, host=row * self.config.size)
+        return format_named("write_host_memory")(unified_buffer=self.free(rows), rows=rows, host=row * self.config.size)
 
     def accumulate(self, row: int, rows: int) -> Instruction:
         return format_named("matrixmultiply")(unified_buffer=0, rows=rows, accumulator=row)
 
     def activate_sums(self, row: int, rows: int) -> Instruction:
-        return format_named("activate")(unified_buffer=self.free, source=row, rows=rows)
+        return format_named("activate")(unified_buffer=self.free(rows), source=row, rows=rows)
 
     def delays_transfers(self) -> Instruction:
         """Takes long, and writes the first half of the unified buffer, so that transfers and products wait for it."""
@@ -137,6 +148,8 @@ def chains(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
             yield "", _moves(accesses, slots, {older: first, newer: 0})
             name = f"{count} {older[1].__name__} before each {newer[1].__name__}"
             yield name, _queues(accesses, slots, older, newer, count)
+    for older, newer in accesses.pairs():
+        yield from _long_ranges(accesses, slots, older, newer)
     activation = (Unit.ACTIVATION, accesses.activate)
     for distance in range(1, slots.depth):
         for first in range(slots.depth):
@@ -169,6 +182,29 @@ def _queues(
             slots.use(unit, copies)
         program.append(synchronize())
     return [*program, HALT]
+
+
+def _long_ranges(
+    accesses: _Accesses, slots: _Slots, older: tuple[Unit, Make], newer: tuple[Unit, Make]
+) -> Iterator[tuple[str, list[Instruction]]]:
+    """A long range and a row in it, the row as far before the range's end as each bit of an address alone can tell.
+
+    The older instruction is any of the youngest of its unit, since several are compared at a time.
+    """
+    longest = accesses.longest
+    (older_unit, make_older), (newer_unit, make_newer) = older, newer
+    for younger in range(min(_COMPARED, slots.depth)):
+        for name, older_rows, newer_rows in (("in long", longest, 1), ("around", 1, longest)):
+            for bit in range(_LEAST_BIT, longest.bit_length()):
+                row = longest - (1 << bit)
+                program = [*_prelude(accesses, slots), _delay(accesses, slots, older_unit)]
+                program.append(make_older(row if older_rows == 1 else 0, older_rows))
+                program += younger * [make_older(longest, 1)]
+                program.append(make_newer(row if newer_rows == 1 else 0, newer_rows))
+                slots.use(older_unit, 1 + younger)
+                slots.use(newer_unit)
+                name_of_group = f"{make_newer.__name__} {name} {make_older.__name__}, {younger} younger"
+                yield name_of_group, [*program, synchronize(), HALT]
 
 
 def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Instruction]:
