@@ -36,7 +36,7 @@ from scripts.mutation.bench import Verdict, run
 from scripts.mutation.equivalence import is_equivalent
 from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
-from scripts.mutation.verdicts import append_verdict, read_verdicts
+from scripts.mutation.verdicts import append_verdict, read_verdicts, without
 from tb.core_checks import Check, checks, configurations
 
 VERDICTS = "verdicts.tsv"
@@ -78,16 +78,24 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             directory.mkdir(parents=True, exist_ok=True)
             planted = plant(config, options.count // len(configs), -(-LEAST // len(configs)), options.seed, directory)
             mutants = [mutant for mutant in planted.mutants if _is_wanted(options, config.size, mutant)]
-            if options.report:
-                results.append((planted, read_verdicts(directory / VERDICTS, mutants)))
+            path = directory / VERDICTS
+            known = read_verdicts(path, mutants) if options.report or options.again else []
+            if options.again:
+                known = [verdict for verdict in known if verdict.check]
+                mutants = without(mutants, known)
+            if options.report or not mutants:
+                results.append((planted, known))
                 continue
             progress.update(task, description=f"S = {config.size}: building", refresh=True)
             every = checks(config)
             _check_original(planted, every)
-            show = functools.partial(_show, progress, task, f"S = {config.size}", Counter(), directory / VERDICTS)
-            (directory / VERDICTS).write_text("")
+            show = functools.partial(_show, progress, task, f"S = {config.size}", Counter(), path)
+            path.write_text("")
+            for verdict in known:
+                append_verdict(path, verdict)
             progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
-            results.append((planted, run(planted, every, mutants, options.jobs, show)))
+            found = run(planted, every, mutants, options.jobs, show)
+            results.append((planted, sorted(known + found, key=lambda verdict: verdict.mutant.number)))
     return results
 
 
@@ -144,7 +152,11 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, help="processes (default %(default)s)")
     parser.add_argument("--require", type=float, default=95.0, help="percent to be noticed (default %(default)s)")
     parser.add_argument("--prove", action="store_true", help="try to prove that survivors have no effect")
-    parser.add_argument(
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument(
+        "--again", action="store_true", help="run only the last run's survivors, with new checks, and keep the rest"
+    )
+    again.add_argument(
         "--report", action="store_true", help="run nothing: report the last run's verdicts, with the present arguments"
     )
     parser.add_argument("--output", type=Path, default=Path("build/mutation"), help="folder of the netlists")

@@ -9,7 +9,7 @@ from scripts.fpga.errors import FlowError
 from scripts.mutation.bench import Verdict
 from scripts.mutation.netlist import Mutant
 
-__all__ = ["append_verdict", "read_verdicts"]
+__all__ = ["append_verdict", "read_verdicts", "without"]
 
 _SURVIVES = "SURVIVES"
 
@@ -31,9 +31,15 @@ def read_verdicts(path: Path, mutants: Sequence[Mutant]) -> list[Verdict]:
     try:
         lines = [line.split("\t") for line in path.read_text().splitlines()]
     except FileNotFoundError:
-        raise FlowError(f"{path}: no verdicts; run without --report first") from None
+        raise FlowError(f"{path}: no verdicts; run without --report and --again first") from None
     checks = {(number, fault): check for number, check, fault in lines}
     wanted = {(str(mutant.number), str(mutant)): mutant for mutant in mutants}
     if checks.keys() != wanted.keys():
-        raise FlowError(f"{path}: not the verdicts on the {len(wanted)} faults of these options; run without --report")
+        raise FlowError(f"{path}: not the verdicts on the {len(wanted)} faults of these options")
     return [Verdict(mutant, None if checks[key] == _SURVIVES else checks[key], "") for key, mutant in wanted.items()]
+
+
+def without(mutants: Sequence[Mutant], known: Sequence[Verdict]) -> list[Mutant]:
+    """The faults on which there is no verdict yet."""
+    numbers = {verdict.mutant.number for verdict in known}
+    return [mutant for mutant in mutants if mutant.number not in numbers]

@@ -5,7 +5,7 @@ import pytest
 from scripts.fpga.errors import FlowError
 from scripts.mutation.bench import Verdict
 from scripts.mutation.netlist import Mutant
-from scripts.mutation.verdicts import append_verdict, read_verdicts
+from scripts.mutation.verdicts import append_verdict, read_verdicts, without
 
 
 def fault(number, mode):
@@ -28,6 +28,10 @@ def test_a_survivor_and_the_checks_of_others_come_back(path):
     assert [(verdict.mutant, verdict.check) for verdict in verdicts] == list(
         zip(FAULTS, ("layers", None, "slots"), strict=True)
     )
+
+
+def test_faults_without_a_verdict_are_left(path):
+    assert without([*FAULTS, fault(9, "inv")], read_verdicts(path, FAULTS)) == [fault(9, "inv")]
 
 
 @pytest.mark.parametrize("others", [FAULTS[:2], [*FAULTS, fault(9, "inv")], [*FAULTS[:2], fault(8, "inv")]])
