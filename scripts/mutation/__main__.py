@@ -83,6 +83,8 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             if options.again:
                 known = [verdict for verdict in known if verdict.check]
                 mutants = without(mutants, known)
+            if options.report and (missing := without(mutants, known)):
+                raise FlowError(f"{path}: no verdict on {len(missing)} faults; run with --again first")
             if options.report or not mutants:
                 results.append((planted, known))
                 continue
@@ -154,7 +156,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--prove", action="store_true", help="try to prove that survivors have no effect")
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
-        "--again", action="store_true", help="run only the last run's survivors, with new checks, and keep the rest"
+        "--again", action="store_true", help="keep the faults that the last run noticed, and run all others"
     )
     again.add_argument(
         "--report", action="store_true", help="run nothing: report the last run's verdicts, with the present arguments"

@@ -21,12 +21,12 @@ def append_verdict(path: Path, verdict: Verdict) -> None:
 
 
 def read_verdicts(path: Path, mutants: Sequence[Mutant]) -> list[Verdict]:
-    """The verdicts on these faults, without their messages.
+    """The verdicts on these faults, or on some of them, without their messages.
 
     Raises
     ------
     FlowError
-        The file has no verdicts, or not exactly those on these faults.
+        The file is missing, or has verdicts on other faults.
     """
     try:
         lines = [line.split("\t") for line in path.read_text().splitlines()]
@@ -34,9 +34,13 @@ def read_verdicts(path: Path, mutants: Sequence[Mutant]) -> list[Verdict]:
         raise FlowError(f"{path}: no verdicts; run without --report and --again first") from None
     checks = {(number, fault): check for number, check, fault in lines}
     wanted = {(str(mutant.number), str(mutant)): mutant for mutant in mutants}
-    if checks.keys() != wanted.keys():
-        raise FlowError(f"{path}: not the verdicts on the {len(wanted)} faults of these options")
-    return [Verdict(mutant, None if checks[key] == _SURVIVES else checks[key], "") for key, mutant in wanted.items()]
+    if checks.keys() - wanted.keys():
+        raise FlowError(f"{path}: verdicts on other faults than the {len(wanted)} of these options")
+    return [
+        Verdict(mutant, None if checks[key] == _SURVIVES else checks[key], "")
+        for key, mutant in wanted.items()
+        if key in checks
+    ]
 
 
 def without(mutants: Sequence[Mutant], known: Sequence[Verdict]) -> list[Mutant]:

@@ -34,9 +34,9 @@ def test_faults_without_a_verdict_are_left(path):
     assert without([*FAULTS, fault(9, "inv")], read_verdicts(path, FAULTS)) == [fault(9, "inv")]
 
 
-@pytest.mark.parametrize("others", [FAULTS[:2], [*FAULTS, fault(9, "inv")], [*FAULTS[:2], fault(8, "inv")]])
+@pytest.mark.parametrize("others", [FAULTS[:2], [*FAULTS[:2], fault(8, "inv")]])
 def test_verdicts_on_other_faults_are_refused(path, others):
-    with pytest.raises(FlowError, match="not the verdicts"):
+    with pytest.raises(FlowError, match="other faults"):
         read_verdicts(path, others)
 
 
