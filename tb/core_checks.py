@@ -15,7 +15,7 @@ from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
 from tb.directed.address_checks import check_high_addresses, check_registers
-from tb.directed.boundary_cases import check_many_tiles, check_numbers_of_tiles
+from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
 from tb.directed.cycle_counts import MEASUREMENTS, expected
 from tb.directed.directed_cases import DIRECTED, directed
 from tb.directed.progress_checks import check_progress
@@ -73,7 +73,7 @@ def checks(config: Config) -> list[Check]:
             _check("slots", check_slots, config),
         ]
         # The counters of tiles are the same for any size, and a large array takes minutes for so many.
-        every += [_check("many tiles", check_many_tiles, config)] * (config is not DIRECTED[-1])
+        every += [_check("most tiles", check_most_tiles, config)] * (config is not DIRECTED[-1])
     return every
 
 

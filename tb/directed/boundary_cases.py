@@ -16,7 +16,7 @@ from tb.directed.instructions import set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
-__all__ = ["boundaries", "check_many_tiles", "check_numbers_of_tiles"]
+__all__ = ["boundaries", "check_most_tiles", "check_numbers_of_tiles"]
 
 _HOST_STRIDE_BITS = 32
 _TILE_BITS = 24
@@ -24,7 +24,7 @@ _TILE_BITS = 24
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
 
-_MANY_TILES = (1 << 18) + (1 << 13) - 2
+_MOST_TILES = (1 << 18) + (1 << 13) - 2
 """So many tiles of one Read_Weights are taken, in a minute at the most. The index of the instruction that takes one
 more has many ones."""
 
@@ -61,7 +61,7 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
             assert fault == (1 + count if taken > count else None), f"{count} tiles"
 
 
-def check_many_tiles(config: Config, options: Mapping[str, object]) -> None:
+def check_most_tiles(config: Config, options: Mapping[str, object]) -> None:
     """A Read_Weights of very many tiles, which are all taken.
 
     Raises
@@ -69,12 +69,12 @@ def check_many_tiles(config: Config, options: Mapping[str, object]) -> None:
     AssertionError
         A tile is missing, or there are too many.
     """
-    weights, host = np.zeros(_MANY_TILES * config.tile_bytes, np.uint8), np.zeros(64, np.uint8)
+    weights, host = np.zeros(_MOST_TILES * config.tile_bytes, np.uint8), np.zeros(64, np.uint8)
     take = format_named("matrixmultiply")(rows=1, next_tile=1)
-    program = [format_named("read_weights")(tiles=_MANY_TILES), *(_MANY_TILES + 1) * (take,), HALT]
+    program = [format_named("read_weights")(tiles=_MOST_TILES), *(_MOST_TILES + 1) * (take,), HALT]
     # The stalls make the time between two tiles vary, which hides no error of every other cycle.
     with VerilatedDevice(config, stall_probability=0.1, **options) as device:
-        assert _fault_index(device, program, host, weights) == 1 + _MANY_TILES
+        assert _fault_index(device, program, host, weights) == 1 + _MOST_TILES
 
 
 def _fault_index(

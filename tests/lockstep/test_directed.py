@@ -9,7 +9,7 @@ from openmxu.arch.isa import Opcode
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.address_checks import check_high_addresses, check_registers
-from tb.directed.boundary_cases import check_many_tiles, check_numbers_of_tiles
+from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
 from tb.directed.directed_cases import DIRECTED, directed, single_bits
 from tb.directed.progress_checks import check_progress
 from tb.directed.slot_checks import check_slots
@@ -58,8 +58,8 @@ def test_numbers_of_tiles(config):
 
 @pytest.mark.slow
 @CONFIGURATIONS
-def test_many_tiles(config):
-    check_many_tiles(config, {})
+def test_most_tiles(config):
+    check_most_tiles(config, {})
 
 
 @CONFIGURATIONS
