@@ -24,9 +24,10 @@ _TILE_BITS = 24
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
 
-_MOST_TILES = (1 << 18) + (1 << 13) - 2
-"""So many tiles of one Read_Weights are taken, in a minute at the most. The index of the instruction that takes one
-more has many ones."""
+_LONG_RUNS = ((60_000, 1), ((1 << 18) + (1 << 13) - 2, 7))
+"""Numbers of tiles of one Read_Weights, all of them taken, and of rows multiplied with each. A tile is taken every six
+or seven cycles: some errors need an odd number. The last instruction, which takes one more, has an index of many ones.
+"""
 
 _MOST_TAKEN = 6
 """Of larger numbers so many are taken."""
@@ -69,12 +70,13 @@ def check_most_tiles(config: Config, options: Mapping[str, object]) -> None:
     AssertionError
         A tile is missing, or there are too many.
     """
-    weights, host = np.zeros(_MOST_TILES * config.tile_bytes, np.uint8), np.zeros(64, np.uint8)
-    take = format_named("matrixmultiply")(rows=1, next_tile=1)
-    program = [format_named("read_weights")(tiles=_MOST_TILES), *(_MOST_TILES + 1) * (take,), HALT]
-    # The stalls make the time between two tiles vary, which hides no error of every other cycle.
-    with VerilatedDevice(config, stall_probability=0.1, **options) as device:
-        assert _fault_index(device, program, host, weights) == 1 + _MOST_TILES
+    host = np.zeros(64, np.uint8)
+    for tiles, rows in _LONG_RUNS:
+        weights = np.zeros(tiles * config.tile_bytes, np.uint8)
+        take = format_named("matrixmultiply")(rows=rows, next_tile=1)
+        program = [format_named("read_weights")(tiles=tiles), *(tiles + 1) * (take,), HALT]
+        with VerilatedDevice(config, **options) as device:
+            assert _fault_index(device, program, host, weights) == 1 + tiles
 
 
 def _fault_index(
