@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Register, format_named
@@ -19,6 +21,9 @@ _CASES = 6
 _STEPS = 250
 """Steps of a random program of all units' instructions, from which those of one unit are taken."""
 
+_STALLS = 10
+"""Environments in which the memory of weights stalls or not."""
+
 _LONG = 3
 """Long instructions that the others wait for."""
 
@@ -31,13 +36,40 @@ _OPCODES = {
 
 
 def full_queues(config: Config, seed: int) -> Iterator[Case]:
-    """For each unit, programs with the data, the registers and the unit's instructions of random ones."""
+    """For each unit, programs with the data, the registers and the unit's instructions of random ones; and one with as
+    many Read_Weights as fit."""
+    yield from (_weights_ahead(config, number) for number in range(seed, seed + _STALLS))
     for number, (unit, opcodes) in enumerate(_OPCODES.items()):
         for place in range(_CASES):
             case = generate(config, 1000 * seed + _CASES * number + place, _STEPS)
             kept = (item for item in case.instructions if _belongs(item, opcodes, loads=unit == "activation"))
             program = [*load_tile(config), *_blocked(config, unit), *kept]
             yield case.with_instructions([*_legal(case, program), HALT])
+
+
+def _weights_ahead(config: Config, seed: int) -> Case:
+    """Matrix instructions that wait, each with a tile of its own, and more Read_Weights than their queue holds."""
+    rng = np.random.default_rng(seed)
+    step = max(config.tile_bytes, config.weight_data_bytes)
+    waiting = config.command_queue_depth - 1
+    count = waiting + config.weight_queue_depth
+    loads = [format_named("read_weights")(tiles=1, weights=index * step) for index in range(count)]
+    uses = [
+        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=index % config.accumulator_rows, accumulate=1)
+        for index in range(count)
+    ]
+    together = [item for pair in zip(loads[:waiting], uses[:waiting], strict=True) for item in pair]
+    program = [
+        format_named("read_host_memory")(rows=1),
+        *load_tile(config),
+        *_blocked(config, "matrix"),
+        *together,
+        *loads[waiting:],
+        *uses[waiting:],
+        HALT,
+    ]
+    host, weights = (rng.integers(0, 256, size, np.uint8) for size in (4096, count * step))
+    return Case(config, tuple(program), host, weights, seed)
 
 
 def _belongs(instruction: Instruction, opcodes: set[Opcode], *, loads: bool) -> bool:
