@@ -25,6 +25,7 @@ from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.instructions import set_register
 from tb.directed.scrub_checks import early_scrubs
+from tb.directed.slot_chains import HOST_BYTES, long_ranges
 from tb.directed.timed_programs import (
     PLACES,
     accumulator_pairs,
@@ -43,7 +44,8 @@ __all__ = ["EXPECTED", "MEASUREMENTS", "expected", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
 """For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs, the counters of
-random programs, and the cycles of windows of all sizes, of scrubs at all times and of unrelated instructions."""
+random programs, and the cycles of windows of all sizes, of scrubs at all times, of unrelated instructions and of long
+ranges."""
 
 
 _RANDOM_SEEDS = range(900, 930)
@@ -152,6 +154,13 @@ def _measure_unrelated(config: Config, options: Mapping[str, object]) -> dict[st
     return found
 
 
+def _measure_long_ranges(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+    """Cycles of the programs of :func:`~tb.directed.slot_chains.long_ranges`, by their names."""
+    with _Bench(config, options) as bench:
+        bench.host = np.resize(bench.host, HOST_BYTES)
+        return bench.cycles(setup(), long_ranges(config))
+
+
 class _Bench:
     """A device and an interpreter that run the same programs."""
 
@@ -197,6 +206,7 @@ MEASUREMENTS: dict[str, Callable[[Config, Mapping[str, object]], dict]] = {
     "windows": _measure_windows,
     "scrubs": _measure_scrubs,
     "unrelated": _measure_unrelated,
+    "long ranges": _measure_long_ranges,
 }
 """What is recorded of a configuration, by its name in the file; of the larger ones only the layers."""
 

@@ -6,7 +6,7 @@ strides larger than a plane, windows entirely in the padding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from openmxu.arch.legality import LegalityChecker, Window
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
-__all__ = ["extremes", "long_program", "plain_memories"]
+__all__ = ["extremes", "long_program", "plain_memories", "settings", "use"]
 
 _PROGRAMS = 1500
 """Number of instructions that use registers with values of all sizes."""
@@ -66,7 +66,7 @@ def extremes(config: Config, seed: int) -> Iterator[Case]:
         checker = LegalityChecker(config, Window(0, host.size), Window(0, weights.size))
         program = list(setup)
         for _ in range(_PROGRAMS // _CASES):
-            for instruction in (*_settings(config, rng), *_tiles(config), _use(config, checker, rng), HALT):
+            for instruction in (*settings(config, rng), *_tiles(config), use(config, checker, rng), HALT):
                 program.append(instruction)
                 if checker.check(instruction) is not FaultCode.NONE:
                     break
@@ -108,7 +108,7 @@ def long_program(config: Config, seed: int) -> Case:
     return Case(config, (*program, HALT), np.zeros(64, np.uint8), np.zeros(64, np.uint8), seed)
 
 
-def _settings(config: Config, rng: np.random.Generator) -> Iterator[Instruction]:
+def settings(config: Config, rng: np.random.Generator) -> Iterator[Instruction]:
     """Set some registers to random values, which are nearly always legal."""
     for register in rng.permutation([register for register in REGISTERS if not register.is_action])[:4]:
         for _ in range(8):
@@ -142,8 +142,11 @@ def _tiles(config: Config) -> list[Instruction]:
     return [format_named("read_weights")(tiles=3), format_named("matrixmultiply")(rows=1, next_tile=1)]
 
 
-def _use(config: Config, checker: LegalityChecker, rng: np.random.Generator) -> Instruction:
-    opcode = _USES[rng.integers(len(_USES))]
+def use(
+    config: Config, checker: LegalityChecker, rng: np.random.Generator, opcodes: Sequence[Opcode] = _USES
+) -> Instruction:
+    """An instruction of one of these kinds, nearly always legal; Halt if it would take too long."""
+    opcode = opcodes[rng.integers(len(opcodes))]
     format = next(format for format in FORMATS if format.opcode is opcode)
     for _ in range(40):
         if opcode is Opcode.SET_CONFIGURATION:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Register, format_named
+from tb.directed.extreme_cases import plain_memories, settings, use
 from tb.directed.instructions import load_tile
 from tb.lockstep import Case, generate
 from tb.lockstep.case import HALT
@@ -16,7 +18,7 @@ from tb.lockstep.case import HALT
 __all__ = ["full_queues"]
 
 _CASES = 6
-"""Random programs of each unit's instructions."""
+"""Programs of each kind and unit."""
 
 _STEPS = 250
 """Steps of a random program of all units' instructions, from which those of one unit are taken."""
@@ -24,7 +26,7 @@ _STEPS = 250
 _STALLS = 10
 """Environments in which the memory of weights stalls or not."""
 
-_LONG = 3
+_LONG = 8
 """Long instructions that the others wait for."""
 
 _OPCODES = {
@@ -36,8 +38,8 @@ _OPCODES = {
 
 
 def full_queues(config: Config, seed: int) -> Iterator[Case]:
-    """For each unit, programs with the data, the registers and the unit's instructions of random ones; and one with as
-    many Read_Weights as fit."""
+    """For each unit, programs with the data, the registers and the unit's instructions of random ones, and others with
+    values of all sizes; and some with as many Read_Weights as fit."""
     yield from (_weights_ahead(config, number) for number in range(seed, seed + _STALLS))
     for number, (unit, opcodes) in enumerate(_OPCODES.items()):
         for place in range(_CASES):
@@ -45,6 +47,21 @@ def full_queues(config: Config, seed: int) -> Iterator[Case]:
             kept = (item for item in case.instructions if _belongs(item, opcodes, loads=unit == "activation"))
             program = [*load_tile(config), *_blocked(config, unit), *kept]
             yield case.with_instructions([*_legal(case, program), HALT])
+            yield _values_of_all_sizes(config, unit, case.seed)
+
+
+def _values_of_all_sizes(config: Config, unit: str, seed: int) -> Case:
+    """Instructions of one unit, each after a few registers are set, with more than plain values in all fields."""
+    rng = np.random.default_rng(seed)
+    setup, host, weights = plain_memories(config, rng)
+    case = Case(config, (), host, weights, seed)
+    checker = case.checker()
+    program = [item for item in (*setup, *load_tile(config), *_blocked(config, unit)) if not checker.check(item)]
+    opcodes = sorted(_OPCODES[unit] - {Opcode.READ_WEIGHTS})
+    for _ in range(2 * config.command_queue_depth):
+        instructions = (*itertools.islice(settings(config, rng), 2), use(config, checker, rng, opcodes))
+        program += [item for item in instructions if item != HALT and not checker.check(item)]
+    return case.with_instructions([*program, HALT])
 
 
 def _weights_ahead(config: Config, seed: int) -> Case:

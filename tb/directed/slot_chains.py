@@ -12,7 +12,10 @@ from openmxu.arch.isa import Instruction, Unit, format_named
 from tb.directed.instructions import load_tile, synchronize
 from tb.lockstep.case import HALT
 
-__all__ = ["chains"]
+__all__ = ["HOST_BYTES", "chains", "long_ranges"]
+
+HOST_BYTES = 1 << 12
+"""Bytes of host memory that the programs need."""
 
 _LONGEST = 8
 """Rows of the older instructions at the most; the newer ones have one row, to end before the next one may start."""
@@ -102,12 +105,16 @@ class _Accesses:
     def activate_sums(self, row: int, rows: int) -> Instruction:
         return format_named("activate")(unified_buffer=self.free(rows), source=row, rows=rows)
 
-    def delays_transfers(self) -> Instruction:
+    def delays(self, unit: Unit) -> Instruction:
+        """An instruction of another unit that those of this one wait for."""
+        return self._delays_activation() if unit is Unit.ACTIVATION else self._delays_transfers()
+
+    def _delays_transfers(self) -> Instruction:
         """Takes long, and writes the first half of the unified buffer, so that transfers and products wait for it."""
         half = self.config.unified_buffer_rows // 2
         return format_named("activate")(source=half, rows=half, from_unified_buffer=1)
 
-    def delays_activation(self) -> Instruction:
+    def _delays_activation(self) -> Instruction:
         """Takes long, writes accumulators and reads the last rows of the unified buffer: activations wait for it."""
         rows = min(self.config.accumulator_rows, self.config.unified_buffer_rows // 2)
         first = self.config.unified_buffer_rows - 2 * rows
@@ -148,8 +155,6 @@ def chains(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
             yield "", _moves(accesses, slots, {older: first, newer: 0})
             name = f"{count} {older[1].__name__} before each {newer[1].__name__}"
             yield name, _queues(accesses, slots, older, newer, count)
-    for older, newer in accesses.pairs():
-        yield from _long_ranges(accesses, slots, older, newer)
     activation = (Unit.ACTIVATION, accesses.activate)
     for distance in range(1, slots.depth):
         for first in range(slots.depth):
@@ -184,27 +189,33 @@ def _queues(
     return [*program, HALT]
 
 
-def _long_ranges(
-    accesses: _Accesses, slots: _Slots, older: tuple[Unit, Make], newer: tuple[Unit, Make]
-) -> Iterator[tuple[str, list[Instruction]]]:
+def long_ranges(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
     """A long range and a row in it, the row as far before the range's end as each bit of an address alone can tell.
 
-    The older instruction is any of the youngest of its unit, since several are compared at a time.
+    The older instruction is any of the youngest of its unit, since several are compared at a time. Programs of the same
+    name must take the same cycles, in any slots.
     """
+    accesses = _Accesses(config)
     longest = accesses.longest
-    (older_unit, make_older), (newer_unit, make_newer) = older, newer
-    for younger in range(min(_COMPARED, slots.depth)):
-        for name, older_rows, newer_rows in (("in long", longest, 1), ("around", 1, longest)):
-            for bit in range(_LEAST_BIT, longest.bit_length()):
-                row = longest - (1 << bit)
-                program = [*_prelude(accesses, slots), _delay(accesses, slots, older_unit)]
-                program.append(make_older(row if older_rows == 1 else 0, older_rows))
-                program += younger * [make_older(longest, 1)]
-                program.append(make_newer(row if newer_rows == 1 else 0, newer_rows))
-                slots.use(older_unit, 1 + younger)
-                slots.use(newer_unit)
-                name_of_group = f"{make_newer.__name__} {name} {make_older.__name__}, {younger} younger"
-                yield name_of_group, [*program, synchronize(), HALT]
+    kinds = (("in long", longest, 1), ("around", 1, longest))
+    for (older, newer), younger, (name, older_rows, newer_rows) in itertools.product(
+        accesses.pairs(), range(min(_COMPARED, config.command_queue_depth)), kinds
+    ):
+        (unit, make_older), (_, make_newer) = older, newer
+        for bit in range(_LEAST_BIT, longest.bit_length()):
+            row = longest - (1 << bit)
+            yield (
+                f"{make_newer.__name__} {name} {make_older.__name__}, {younger} younger",
+                [
+                    *load_tile(config),
+                    accesses.delays(unit),
+                    make_older(row if older_rows == 1 else 0, older_rows),
+                    *younger * [make_older(longest, 1)],
+                    make_newer(row if newer_rows == 1 else 0, newer_rows),
+                    synchronize(),
+                    HALT,
+                ],
+            )
 
 
 def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Instruction]:
@@ -222,9 +233,8 @@ def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Inst
 
 def _delay(accesses: _Accesses, slots: _Slots, unit: Unit) -> Instruction:
     """Holds the instructions of a unit back until all those that may wait for them are there."""
-    is_activation = unit is Unit.ACTIVATION
-    slots.use(Unit.MATRIX if is_activation else Unit.ACTIVATION)
-    return accesses.delays_activation() if is_activation else accesses.delays_transfers()
+    slots.use(Unit.MATRIX if unit is Unit.ACTIVATION else Unit.ACTIVATION)
+    return accesses.delays(unit)
 
 
 def _moves(accesses: _Accesses, slots: _Slots, wanted: dict[tuple[Unit, Make], int]) -> list[Instruction]:

@@ -21,13 +21,11 @@ from openmxu.device import Snapshot
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.instructions import load_tile, set_register, synchronize
-from tb.directed.slot_chains import chains
+from tb.directed.slot_chains import HOST_BYTES, chains
 from tb.directed.timed_programs import ROWS, setup, weight_memory
 from tb.lockstep.case import HALT
 
 __all__ = ["check_slots"]
-
-_HOST_BYTES = 1 << 12
 
 _LEAST_PROGRAMS = 6
 """Programs with the same pairs; more if the scoreboard has more slots."""
@@ -95,10 +93,10 @@ def _programs(config: Config) -> list[tuple[int, list[_Program]]]:
         )
         for program in _of_memory(config, name, accesses, rows, rng)
     ]
-    highest = (1 << config.host_address_width) - _HOST_BYTES
+    highest = (1 << config.host_address_width) - HOST_BYTES
     bases = [0, highest, *(int(rng.integers(highest >> 6)) << 6 for _ in range(_BASES))]
     transfers = [
-        list(_of_memory(config, "host memory", _host_accesses(config), _HOST_BYTES, rng, config.host_alignment))
+        list(_of_memory(config, "host memory", _host_accesses(config), HOST_BYTES, rng, config.host_alignment))
         for _ in bases
     ]
     transfers[0] = rows + transfers[0]
@@ -123,7 +121,7 @@ def _of_memory(
     depth = config.command_queue_depth
     units = sorted({access.unit for access in accesses})
     # Banks, and positions within beats, are the same within a group.
-    offsets = range(_phase(size)) if size >= _ROOM and size != _HOST_BYTES else range(1)
+    offsets = range(_phase(size)) if size >= _ROOM and size != HOST_BYTES else range(1)
     for first_unit in units:
         for second_unit in units:
             pairs = [
@@ -229,7 +227,7 @@ def _unified_buffer_accesses(config: Config) -> list[_Access]:
         format_named(name)
         for name in ("read_host_memory", "write_host_memory", "matrixmultiply", "convolve", "activate")
     )
-    far = _HOST_BYTES // 2
+    far = HOST_BYTES // 2
     from_buffer = functools.partial(activate, rows=ROWS, from_unified_buffer=1)
 
     def host(row: int) -> int:
@@ -313,12 +311,12 @@ def _host_accesses(config: Config) -> list[_Access]:
 
 
 def _host_memory() -> NDArray[np.uint8]:
-    return np.random.default_rng(1).integers(0, 256, _HOST_BYTES, np.uint8)
+    return np.random.default_rng(1).integers(0, 256, HOST_BYTES, np.uint8)
 
 
 def _phase(size: int) -> int:
     """Alignment in rows or bytes of all moves, so that banks and positions within beats stay the same."""
-    return 64 if size == _HOST_BYTES else 4
+    return 64 if size == HOST_BYTES else 4
 
 
 def _moved(program: tuple[Instruction, ...], base: int) -> list[Instruction]:

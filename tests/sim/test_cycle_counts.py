@@ -43,6 +43,13 @@ def test_unrelated_instructions(config):
 
 
 @SMALL
+def test_long_ranges(config):
+    measured = MEASUREMENTS["long ranges"](config, {})
+    assert measured == expected(config)["long ranges"]
+    assert all(len(set(cycles)) == 1 for cycles in measured.values())
+
+
+@SMALL
 def test_scrubs(config):
     measured = MEASUREMENTS["scrubs"](config, {})
     assert measured == expected(config)["scrubs"]
