@@ -25,7 +25,7 @@ from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.instructions import set_register
 from tb.directed.scrub_checks import early_scrubs
-from tb.directed.slot_chains import HOST_BYTES, long_ranges
+from tb.directed.slot_chains import HOST_BYTES, long_ranges, one_of_a_queue
 from tb.directed.timed_programs import (
     PLACES,
     accumulator_pairs,
@@ -44,8 +44,8 @@ __all__ = ["EXPECTED", "MEASUREMENTS", "expected", "name_of"]
 
 EXPECTED = Path(__file__).with_suffix(".json")
 """For each configuration the counters of the layers, and for the smaller ones the cycles of the pairs, the counters of
-random programs, and the cycles of windows of all sizes, of scrubs at all times, of unrelated instructions and of long
-ranges."""
+random programs, and the cycles of windows of all sizes, of scrubs at all times, of unrelated instructions, of one
+instruction that waits for another in a queue, and of long ranges."""
 
 
 _RANDOM_SEEDS = range(900, 930)
@@ -154,11 +154,22 @@ def _measure_unrelated(config: Config, options: Mapping[str, object]) -> dict[st
     return found
 
 
+def _measure_queues(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
+    """Cycles of the programs of :func:`~tb.directed.slot_chains.one_of_a_queue`, by their names."""
+    return _cycles_of_slots(config, options, one_of_a_queue(config))
+
+
 def _measure_long_ranges(config: Config, options: Mapping[str, object]) -> dict[str, list[int]]:
     """Cycles of the programs of :func:`~tb.directed.slot_chains.long_ranges`, by their names."""
+    return _cycles_of_slots(config, options, long_ranges(config))
+
+
+def _cycles_of_slots(
+    config: Config, options: Mapping[str, object], programs: Iterator[tuple[str, list[Instruction]]]
+) -> dict[str, list[int]]:
     with _Bench(config, options) as bench:
         bench.host = np.resize(bench.host, HOST_BYTES)
-        return bench.cycles(setup(), long_ranges(config))
+        return bench.cycles(setup(), programs)
 
 
 class _Bench:
@@ -206,6 +217,7 @@ MEASUREMENTS: dict[str, Callable[[Config, Mapping[str, object]], dict]] = {
     "windows": _measure_windows,
     "scrubs": _measure_scrubs,
     "unrelated": _measure_unrelated,
+    "queues": _measure_queues,
     "long ranges": _measure_long_ranges,
 }
 """What is recorded of a configuration, by its name in the file; of the larger ones only the layers."""

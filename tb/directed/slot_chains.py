@@ -12,7 +12,7 @@ from openmxu.arch.isa import Instruction, Unit, format_named
 from tb.directed.instructions import load_tile, synchronize
 from tb.lockstep.case import HALT
 
-__all__ = ["HOST_BYTES", "chains", "long_ranges"]
+__all__ = ["HOST_BYTES", "chains", "long_ranges", "one_of_a_queue"]
 
 HOST_BYTES = 1 << 12
 """Bytes of host memory that the programs need."""
@@ -216,6 +216,17 @@ def long_ranges(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
                     HALT,
                 ],
             )
+
+
+def one_of_a_queue(config: Config) -> Iterator[tuple[str, list[Instruction]]]:
+    """An instruction that waits for one of a full queue, for each place in the queue."""
+    accesses = _Accesses(config)
+    places = [accesses.place(index) for index in range(config.command_queue_depth)]
+    for (unit, make_older), (_, make_newer) in accesses.pairs():
+        queue = [make_older(place, accesses.rows) for place in places]
+        for place in places:
+            program = [*load_tile(config), accesses.delays(unit), *queue, make_newer(place, 1), synchronize(), HALT]
+            yield f"{make_newer.__name__} after one {make_older.__name__}", program
 
 
 def _activations(accesses: _Accesses, slots: _Slots, distance: int) -> list[Instruction]:

@@ -43,6 +43,11 @@ def test_unrelated_instructions(config):
 
 
 @SMALL
+def test_queues(config):
+    assert MEASUREMENTS["queues"](config, {}) == expected(config)["queues"]
+
+
+@SMALL
 def test_long_ranges(config):
     measured = MEASUREMENTS["long ranges"](config, {})
     assert measured == expected(config)["long ranges"]
