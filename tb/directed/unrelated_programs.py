@@ -1,4 +1,4 @@
-"""Programs in which an instruction comes while a queue of another unit fills up that it has nothing in common with.
+"""Programs in which an instruction comes while a queue fills up that it has nothing in common with.
 
 The longer the queue, the longer it may take until the instruction is known not to wait for any in it.
 """
@@ -13,6 +13,9 @@ from tb.directed.instructions import load_tile
 from tb.lockstep.case import HALT
 
 __all__ = ["unrelated"]
+
+_PAUSES = 24
+"""Numbers of instructions that do nothing, between those of a queue and the last one."""
 
 
 def unrelated(config: Config) -> Iterator[tuple[str, Unit, list[Instruction]]]:
@@ -46,3 +49,9 @@ def unrelated(config: Config) -> Iterator[tuple[str, Unit, list[Instruction]]]:
             for length in range(config.command_queue_depth):
                 program = [*load_tile(config), first, *length * [others], instruction, HALT]
                 yield f"{unit.name.lower()} after {queue.name.lower()}", unit, program
+    # Only an Activate that reads rows is compared with older ones. It shows with many that have started, but not ended:
+    # they wait for a product, and start one after the other soon before the last one comes.
+    for pause in range(_PAUSES):
+        program = [multiply(rows=products), *(config.command_queue_depth - 1) * [activate(rows=1)]]
+        program += [*pause * [format_named("nop")()], activate(rows=1, unified_buffer=1), HALT]
+        yield "activation after started ones", Unit.ACTIVATION, [*load_tile(config), *program]
