@@ -1,7 +1,8 @@
-"""Cases just beyond what is legal, or beyond a counter: no tile, sizes of 0, strides that leave memory."""
+"""Cases just beyond what is legal, or beyond a counter, and every number of rows and every stride within a plane."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -37,7 +38,10 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
     """One case for each kind of boundary."""
     rng = np.random.default_rng(seed)
     setup, host, weights = plain_memories(config, rng)
-    for part in (_no_tile(), _sizes_of_0(), _long_rows_of_outputs(config), _strides_beyond_memory(config)):
+    for part in (
+        *(_no_tile(), _sizes_of_0(), _long_rows_of_outputs(config), _strides_beyond_memory(config)),
+        *(_numbers_of_rows(config), _strides_in_planes(config)),
+    ):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
 
 
@@ -100,10 +104,13 @@ def _no_tile() -> Iterator[Instruction]:
         yield from (use, HALT)
 
 
+def _tile() -> list[Instruction]:
+    return [format_named("read_weights")(tiles=1), format_named("matrixmultiply")(rows=1, next_tile=1)]
+
+
 def _sizes_of_0() -> Iterator[Instruction]:
     """Instructions that use a plane or a window: after power-on, and with each of its sizes 0 in turn."""
-    tile = [format_named("read_weights")(tiles=1), format_named("matrixmultiply")(rows=1, next_tile=1)]
-    convolve = (*tile, format_named("convolve")(height=1, width=1), HALT)
+    convolve = (*_tile(), format_named("convolve")(height=1, width=1), HALT)
     pooling = format_named("activate")(rows=1, unified_buffer=30, from_unified_buffer=1, pooling=Pooling.MAX)
     uses = {
         Register.CONVOLUTION_PLANE: ({"height": 1, "width": 1}, convolve),
@@ -130,6 +137,54 @@ def _long_rows_of_outputs(config: Config) -> Iterator[Instruction]:
     for width in sorted({(rows - less) >> shift for less in (1, 2) for shift in range((rows - 2).bit_length())}):
         yield set_register(Register.POOLING_PLANE, height=2, width=1, output_width=width)
         yield from (activate, HALT)
+
+
+def _numbers_of_rows(config: Config) -> Iterator[Instruction]:
+    """Every number of rows of every instruction, each time with other rows than the last time."""
+    read, write, multiply, activate = map(
+        format_named, ("read_host_memory", "write_host_memory", "matrixmultiply", "activate")
+    )
+    half = config.unified_buffer_rows // 2
+    yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
+    for rows in range(1, half - 1):
+        other = rows % 3
+        yield read(rows=rows, host=other * config.size * config.host_alignment)
+        yield activate(unified_buffer=half, source=other, rows=rows, from_unified_buffer=1)
+        yield write(unified_buffer=half, rows=rows, host=2048)
+        yield from _tile()
+        yield multiply(unified_buffer=other, rows=min(rows, config.accumulator_rows), accumulate=1)
+        yield HALT
+
+
+def _strides_in_planes(config: Config) -> Iterator[Instruction]:
+    """Two outputs of a convolution and of a pooling, every number of columns and every number of rows apart: the second
+    one is the last position of its plane, or just outside."""
+    pairs = min(config.accumulator_rows // 2, config.unified_buffer_rows // 32)
+    positions = config.unified_buffer_rows - 2 * pairs
+    yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
+    yield format_named("read_host_memory")(rows=positions)
+    strides = itertools.product(range(1, min(positions, 256)), range(2), (False, True))
+    for number, (stride, is_inside, is_vertical) in enumerate(strides):
+        place = number % pairs
+        if not place:
+            yield from _tile()
+        yield from _two_outputs(stride, stride + is_inside, is_vertical, 2 * place, positions + 2 * place)
+        if place == pairs - 1:
+            yield HALT
+    yield HALT
+
+
+def _two_outputs(stride: int, length: int, is_vertical: bool, accumulator: int, row: int) -> Iterator[Instruction]:
+    """A convolution and a pooling of a plane of one column, or of one row, of ``length`` positions."""
+    plane, outputs = (
+        {"height": size, "width": 1} if is_vertical else {"height": 1, "width": size} for size in (length, 2)
+    )
+    strides = {"stride_y": stride if is_vertical else 1, "stride_x": 1 if is_vertical else stride}
+    yield set_register(Register.CONVOLUTION_PLANE, **plane, **strides)
+    yield format_named("convolve")(**outputs, accumulator=accumulator)
+    yield set_register(Register.POOLING_PLANE, **plane, output_width=outputs["width"])
+    yield set_register(Register.POOLING_WINDOW, height=1, width=1, **strides)
+    yield format_named("activate")(unified_buffer=row, rows=2, pooling=Pooling.MAX, from_unified_buffer=1)
 
 
 def _strides_beyond_memory(config: Config) -> Iterator[Instruction]:
