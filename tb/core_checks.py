@@ -66,10 +66,7 @@ def checks(config: Config) -> list[Check]:
             _check("high addresses", check_high_addresses, config),
             _check("numbers of tiles", check_numbers_of_tiles, config),
             _check("strides", check_strides, config),
-            *(
-                _recorded(name, config)
-                for name in ("pairs", "random", "windows", "scrubs", "unrelated", "queues", "long ranges")
-            ),
+            *(_recorded(name, config) for name in MEASUREMENTS if name != "layers"),
             *(_case_check(name, case) for name, case in directed(config, 1)),
             _check("registers after a scrub", check_registers_after_scrub, config),
             _check("scrub", check_clear, config),

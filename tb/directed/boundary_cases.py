@@ -13,7 +13,7 @@ from openmxu.arch.isa import Instruction, Pooling, Register, format_named
 from openmxu.device import DeviceFault
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.extreme_cases import plain_memories
-from tb.directed.instructions import set_register
+from tb.directed.instructions import load_tile, set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -39,7 +39,7 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
     rng = np.random.default_rng(seed)
     setup, host, weights = plain_memories(config, rng)
     for part in (
-        *(_no_tile(), _sizes_of_0(), _long_rows_of_outputs(config), _strides_beyond_memory(config)),
+        *(_no_tile(), _sizes_of_0(config), _long_rows_of_outputs(config), _strides_beyond_memory(config)),
         *(_numbers_of_rows(config), _strides_in_planes(config)),
     ):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
@@ -104,13 +104,9 @@ def _no_tile() -> Iterator[Instruction]:
         yield from (use, HALT)
 
 
-def _tile() -> list[Instruction]:
-    return [format_named("read_weights")(tiles=1), format_named("matrixmultiply")(rows=1, next_tile=1)]
-
-
-def _sizes_of_0() -> Iterator[Instruction]:
+def _sizes_of_0(config: Config) -> Iterator[Instruction]:
     """Instructions that use a plane or a window: after power-on, and with each of its sizes 0 in turn."""
-    convolve = (*_tile(), format_named("convolve")(height=1, width=1), HALT)
+    convolve = (*load_tile(config), format_named("convolve")(height=1, width=1), HALT)
     pooling = format_named("activate")(rows=1, unified_buffer=30, from_unified_buffer=1, pooling=Pooling.MAX)
     uses = {
         Register.CONVOLUTION_PLANE: ({"height": 1, "width": 1}, convolve),
@@ -151,7 +147,7 @@ def _numbers_of_rows(config: Config) -> Iterator[Instruction]:
         yield read(rows=rows, host=other * config.size * config.host_alignment)
         yield activate(unified_buffer=half, source=other, rows=rows, from_unified_buffer=1)
         yield write(unified_buffer=half, rows=rows, host=2048)
-        yield from _tile()
+        yield from load_tile(config)
         yield multiply(unified_buffer=other, rows=min(rows, config.accumulator_rows), accumulate=1)
         yield HALT
 
@@ -167,7 +163,7 @@ def _strides_in_planes(config: Config) -> Iterator[Instruction]:
     for number, (stride, is_inside, is_vertical) in enumerate(strides):
         place = number % pairs
         if not place:
-            yield from _tile()
+            yield from load_tile(config)
         yield from _two_outputs(stride, stride + is_inside, is_vertical, 2 * place, positions + 2 * place)
         if place == pairs - 1:
             yield HALT

@@ -23,42 +23,19 @@ def test_layers(config):
 
 
 @SMALL
-def test_pairs(config):
-    assert MEASUREMENTS["pairs"](config, {}) == expected(config)["pairs"]
+@pytest.mark.parametrize("name", [name for name in MEASUREMENTS if name != "layers"])
+def test_small_programs(config, name):
+    assert MEASUREMENTS[name](config, {}) == expected(config)[name]
 
 
 @SMALL
-def test_random_programs(config):
-    assert MEASUREMENTS["random"](config, {}) == expected(config)["random"]
+def test_scrubs_come_before_and_after_the_second_program(config):
+    assert all(expected(config)["scrubs"].values())
 
 
 @SMALL
-def test_windows(config):
-    assert MEASUREMENTS["windows"](config, {}) == expected(config)["windows"]
-
-
-@SMALL
-def test_unrelated_instructions(config):
-    assert MEASUREMENTS["unrelated"](config, {}) == expected(config)["unrelated"]
-
-
-@SMALL
-def test_queues(config):
-    assert MEASUREMENTS["queues"](config, {}) == expected(config)["queues"]
-
-
-@SMALL
-def test_long_ranges(config):
-    measured = MEASUREMENTS["long ranges"](config, {})
-    assert measured == expected(config)["long ranges"]
-    assert all(len(set(cycles)) == 1 for cycles in measured.values())
-
-
-@SMALL
-def test_scrubs(config):
-    measured = MEASUREMENTS["scrubs"](config, {})
-    assert measured == expected(config)["scrubs"]
-    assert all(measured.values()), "a scrub never comes before the second program, or never after it"
+def test_the_distance_in_a_long_range_does_not_matter(config):
+    assert all(len(set(cycles)) == 1 for cycles in expected(config)["long ranges"].values())
 
 
 @SMALL
