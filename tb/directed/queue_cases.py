@@ -10,6 +10,7 @@ import numpy as np
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Register, format_named
+from openmxu.arch.legality import LegalityChecker
 from tb.directed.extreme_cases import plain_memories, settings, use
 from tb.directed.instructions import load_tile
 from tb.lockstep import Case, generate
@@ -46,7 +47,7 @@ def full_queues(config: Config, seed: int) -> Iterator[Case]:
             case = generate(config, 1000 * seed + _CASES * number + place, _STEPS)
             kept = (item for item in case.instructions if _belongs(item, opcodes, loads=unit == "activation"))
             program = [*load_tile(config), *_blocked(config, unit), *kept]
-            yield case.with_instructions([*_legal(case, program), HALT])
+            yield case.with_instructions([*_legal(case.checker(), program), HALT])
             yield _values_of_all_sizes(config, unit, case.seed)
 
 
@@ -56,11 +57,11 @@ def _values_of_all_sizes(config: Config, unit: str, seed: int) -> Case:
     setup, host, weights = plain_memories(config, rng)
     case = Case(config, (), host, weights, seed)
     checker = case.checker()
-    program = [item for item in (*setup, *load_tile(config), *_blocked(config, unit)) if not checker.check(item)]
+    program = list(_legal(checker, [*setup, *load_tile(config), *_blocked(config, unit)]))
     opcodes = sorted(_OPCODES[unit] - {Opcode.READ_WEIGHTS})
     for _ in range(2 * config.command_queue_depth):
         instructions = (*itertools.islice(settings(config, rng), 2), use(config, checker, rng, opcodes))
-        program += [item for item in instructions if item != HALT and not checker.check(item)]
+        program += _legal(checker, [item for item in instructions if item != HALT])
     return case.with_instructions([*program, HALT])
 
 
@@ -112,7 +113,6 @@ def _blocked(config: Config, unit: str) -> list[Instruction]:
     return [*_LONG * [activate(source=half, rows=half, from_unified_buffer=1)], first[unit]]
 
 
-def _legal(case: Case, program: list[Instruction]) -> Iterator[Instruction]:
-    """Without instructions that would fault because others are missing."""
-    checker = case.checker()
+def _legal(checker: LegalityChecker, program: list[Instruction]) -> Iterator[Instruction]:
+    """Without instructions that would fault, for example because others are missing."""
     return (instruction for instruction in program if checker.check(instruction) is FaultCode.NONE)
