@@ -19,6 +19,7 @@ from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
 from tb.directed.cycle_counts import MEASUREMENTS, expected
 from tb.directed.directed_cases import DIRECTED, directed
 from tb.directed.progress_checks import check_progress
+from tb.directed.reset_checks import check_resets
 from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 from tb.directed.slot_checks import check_slots
 from tb.directed.wide_checks import check_strides
@@ -70,6 +71,7 @@ def checks(config: Config) -> list[Check]:
             *(_case_check(name, case) for name, case in directed(config, 1)),
             _check("registers after a scrub", check_registers_after_scrub, config),
             _check("scrub", check_clear, config),
+            _check("resets", check_resets, config),
             _check("slots", check_slots, config),
         ]
         # The counters of tiles are the same for any size, and a large array takes minutes for so many.

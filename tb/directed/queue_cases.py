@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Instruction, Opcode, Register, format_named
+from openmxu.arch.isa import Instruction, Opcode, Operand, Register, format_named
 from openmxu.arch.legality import LegalityChecker
 from tb.directed.extreme_cases import plain_memories, settings, use
-from tb.directed.instructions import load_tile
+from tb.directed.instructions import load_tile, set_register
 from tb.lockstep import Case, generate
 from tb.lockstep.case import HALT
+from tb.lockstep.programs.environment import LONG_BURST, environment
 
 __all__ = ["full_queues"]
 
@@ -27,8 +29,14 @@ _STEPS = 250
 _STALLS = 10
 """Environments in which the memory of weights stalls or not."""
 
+_LATE = 12
+"""Environments in which each memory may take no request for long."""
+
 _LONG = 8
 """Long instructions that the others wait for."""
+
+_ONE = 0x3F800000
+"""1.0 as a float32."""
 
 _OPCODES = {
     "host read": {Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE},
@@ -40,8 +48,11 @@ _OPCODES = {
 
 def full_queues(config: Config, seed: int) -> Iterator[Case]:
     """For each unit, programs with the data, the registers and the unit's instructions of random ones, and others with
-    values of all sizes; and some with as many Read_Weights as fit."""
+    values of all sizes; some with as many Read_Weights as fit, and some that overwrite the operand of an activation."""
     yield from (_weights_ahead(config, number) for number in range(seed, seed + _STALLS))
+    late = (number for number in itertools.count(seed) if environment(number).cycles == LONG_BURST)
+    yield from (_weights_late(config, number) for number in itertools.islice(late, _LATE))
+    yield _operands_overwritten(config, seed)
     for number, (unit, opcodes) in enumerate(_OPCODES.items()):
         for place in range(_CASES):
             case = generate(config, 1000 * seed + _CASES * number + place, _STEPS)
@@ -66,28 +77,64 @@ def _values_of_all_sizes(config: Config, unit: str, seed: int) -> Case:
 
 
 def _weights_ahead(config: Config, seed: int) -> Case:
-    """Matrix instructions that wait, each with a tile of its own, and more Read_Weights than their queue holds."""
+    """Matrix instructions that wait for others, each with a tile of its own, and as many Read_Weights as fit."""
+    before = [*load_tile(config), *_blocked(config, "matrix")]
+    return _many_tiles(config, seed, config.command_queue_depth - 1, before, wide=False)
+
+
+def _weights_late(config: Config, seed: int) -> Case:
+    """Matrix instructions that wait for their tiles, two each, and more Read_Weights than the fetcher's queue holds."""
+    return _many_tiles(config, seed, config.command_queue_depth, [], wide=True)
+
+
+def _many_tiles(config: Config, seed: int, waiting: int, before: list[Instruction], *, wide: bool) -> Case:
     rng = np.random.default_rng(seed)
     step = max(config.tile_bytes, config.weight_data_bytes)
-    waiting = config.command_queue_depth - 1
-    count = waiting + config.weight_queue_depth
+    multiply = functools.partial(format_named("matrixmultiply"), rows=1, next_tile=1, accumulate=1, wide_weights=wide)
+    ahead, count = waiting << wide, (waiting << wide) + config.weight_queue_depth
     loads = [format_named("read_weights")(tiles=1, weights=index * step) for index in range(count)]
-    uses = [
-        format_named("matrixmultiply")(rows=1, next_tile=1, accumulator=index % config.accumulator_rows, accumulate=1)
-        for index in range(count)
-    ]
-    together = [item for pair in zip(loads[:waiting], uses[:waiting], strict=True) for item in pair]
+    uses = [multiply(accumulator=index % config.accumulator_rows) for index in range(count >> wide)]
+    together = [item for index in range(waiting) for item in (*loads[index << wide : index + 1 << wide], uses[index])]
     program = [
         format_named("read_host_memory")(rows=1),
-        *load_tile(config),
-        *_blocked(config, "matrix"),
+        *before,
         *together,
-        *loads[waiting:],
+        *loads[ahead:],
         *uses[waiting:],
         HALT,
     ]
     host, weights = (rng.integers(0, 256, size, np.uint8) for size in (4096, count * step))
     return Case(config, tuple(program), host, weights, seed)
+
+
+def _operands_overwritten(config: Config, seed: int) -> Case:
+    """Activations fill their queue, and a host read overwrites the operand of the oldest one, which it must wait for.
+
+    By then the register has another operand's address, which differs in a single bit.
+    """
+    rng = np.random.default_rng(seed)
+    rows = config.unified_buffer_rows
+    half = rows // 2
+    activate, multiply, read = (format_named(name) for name in ("activate", "matrixmultiply", "read_host_memory"))
+    bits = [1 << bit for bit in range(half.bit_length())]
+    program: list[Instruction] = []
+    for operand, other in [(bit, 0) for bit in bits] + [(0, bit) for bit in bits]:
+        factors = 0 if operand >= half else half
+        program += [
+            read(rows=rows),
+            *load_tile(config),
+            set_register(Register.OUTPUT_FORMAT, minimum=-(1 << 15), maximum=(1 << 15) - 1),
+            *_LONG * [multiply(unified_buffer=factors, rows=min(half, config.accumulator_rows))],
+            set_register(Register.OPERAND_SCALE, scale=_ONE),
+            set_register(Register.OPERAND_ADDRESS, unified_buffer=operand),
+            activate(unified_buffer=rows - 1, rows=1, operand=Operand.ADD),
+            set_register(Register.OPERAND_ADDRESS, unified_buffer=other),
+            *(config.command_queue_depth - 1) * [activate(unified_buffer=rows - 2, rows=1)],
+            read(unified_buffer=operand, rows=1, host=rows * config.size),
+            HALT,
+        ]
+    host, weights = (rng.integers(0, 256, size, np.uint8) for size in ((rows + 1) * config.size, 4096))
+    return Case(config, tuple(program), host, weights, seed, separate=True)
 
 
 def _belongs(instruction: Instruction, opcodes: set[Opcode], *, loads: bool) -> bool:

@@ -25,6 +25,9 @@ __all__ = ["ties"]
 _CASES = 2400
 """Number of sums, each with a separate scale, for each configuration."""
 
+_CANCELLED = 160
+"""Number of further sums that a large operand cancels."""
+
 _LOADS_A_PROGRAM = 40
 
 _CARRY = 25, 10737418
@@ -38,21 +41,18 @@ def ties(config: Config, seed: int) -> Iterator[Case]:
     """Sums given as biases of parameter sets, the same in all columns, plus an operand of ones."""
     rng = np.random.default_rng(seed)
     sums, scales = map(np.concatenate, zip(_sums_and_scales(rng, _CASES), _carries(), strict=True))
+    operand_scales = _rests(rng, fixed_point(sums, scales))
+    sums, scales, operand_scales = map(
+        np.concatenate, zip((sums, scales, operand_scales), _cancelled(rng, _CANCELLED), strict=True)
+    )
     count = len(sums)
-    products = fixed_point(sums, scales)
-    one = 1 << FRACTION_BITS
-    # The distance to a tie, exactly or with one bit more or less.
-    bits = np.where(rng.random(count) < 0.5, 0, rng.integers(0, FRACTION_BITS - 1, count))
-    off = rng.choice([-1, 0, 1, 1], count) << bits
-    rest = (one // 2 - products + off) % one
-    operand_scales = np.ldexp(rest.astype(np.float64), -FRACTION_BITS).astype(np.float32)
-    assert (fixed_point(np.ones(count, np.int32), operand_scales) == np.where(rest < 1 << 10, 0, rest)).all()
+    order = rng.permutation(count)
 
     sets = config.parameter_sets
     rows = PARAMETER_ROWS * sets
     loads = -(-count // sets)
     for start in range(0, loads, _LOADS_A_PROGRAM):
-        numbers = np.arange(start * sets, min(loads, start + _LOADS_A_PROGRAM) * sets) % count
+        numbers = order[np.arange(start * sets, min(loads, start + _LOADS_A_PROGRAM) * sets) % count]
         sets_of_rows = (_set_rows(config, *values) for values in zip(sums[numbers], scales[numbers], strict=True))
         host = np.concatenate([np.ones(config.size, np.uint8), *sets_of_rows])
         yield Case(
@@ -60,7 +60,7 @@ def ties(config: Config, seed: int) -> Iterator[Case]:
             tuple(_program(config, rows, operand_scales[numbers].reshape(-1, sets).view(np.uint32))),
             host,
             np.zeros(64, np.uint8),
-            seed,
+            seed + start // _LOADS_A_PROGRAM,
             separate=True,
         )
 
@@ -70,7 +70,6 @@ def _program(config: Config, rows: int, operand_scales: NDArray[np.uint32]) -> I
     read, activate = format_named("read_host_memory"), format_named("activate")
     size = config.size
     limits = {"minimum": -(1 << 17), "maximum": (1 << 17) - 1}
-    yield read(unified_buffer=rows, rows=1, host=0)
     yield set_register(Register.OUTPUT_FORMAT, zero_point=0, **limits)
     yield set_register(Register.OPERAND_ADDRESS, unified_buffer=rows)
     for load, scales in enumerate(operand_scales):
@@ -78,6 +77,9 @@ def _program(config: Config, rows: int, operand_scales: NDArray[np.uint32]) -> I
         yield set_register(Register.LOAD_PARAMETERS, unified_buffer=0, count=len(scales))
         for number, scale in enumerate(scales):
             yield set_register(Register.OPERAND_SCALE, scale=int(scale))
+            # With stalls, a scale waits for its operand an even or an odd number of cycles: some errors show in one of
+            # them only.
+            yield read(unified_buffer=rows, rows=1, host=0)
             yield activate(
                 unified_buffer=rows + 1 + 2 * number,
                 rows=1,
@@ -133,6 +135,28 @@ def _carries() -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     sum_, significand = _CARRY
     scales = np.ldexp(float(significand), _CARRY_EXPONENTS - 28).astype(np.float32)
     return np.full(len(scales), sum_, np.int32), scales
+
+
+def _rests(rng: np.random.Generator, products: NDArray[np.int64]) -> NDArray[np.float32]:
+    """What each product lacks to the next tie, exactly or with one bit more or less."""
+    count, one = len(products), 1 << FRACTION_BITS
+    bits = np.where(rng.random(count) < 0.5, 0, rng.integers(0, FRACTION_BITS - 1, count))
+    off = rng.choice([-1, 0, 1, 1], count) << bits
+    rests = (one // 2 - products + off) % one
+    operand_scales = np.ldexp(rests.astype(np.float64), -FRACTION_BITS).astype(np.float32)
+    assert (fixed_point(np.ones(count, np.int32), operand_scales) == np.where(rests < 1 << 10, 0, rests)).all()
+    return operand_scales
+
+
+def _cancelled(
+    rng: np.random.Generator, count: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
+    """Sums with their scales, and operands of 24 bits that cancel all but a tie, or a tie and one bit."""
+    bits = 7
+    operands = rng.integers(1 << 23, 1 << 24, count)
+    sums = (1 << bits - 1) - operands - rng.integers(0, 2, count)
+    scale = 2.0**-bits
+    return sums.astype(np.int32), np.full(count, scale, np.float32), (operands * scale).astype(np.float32)
 
 
 def _set_rows(config: Config, bias: np.int32, scale: np.float32) -> NDArray[np.uint8]:

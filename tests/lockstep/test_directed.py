@@ -12,6 +12,7 @@ from tb.directed.address_checks import check_high_addresses, check_registers
 from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
 from tb.directed.directed_cases import DIRECTED, directed, single_bits
 from tb.directed.progress_checks import check_progress
+from tb.directed.reset_checks import check_resets
 from tb.directed.slot_checks import check_slots
 from tb.directed.wide_checks import check_strides
 from tb.lockstep import run_case
@@ -80,3 +81,8 @@ def test_management_registers(config):
 @CONFIGURATIONS
 def test_outputs_for_a_watchdog(config):
     check_progress(config, {})
+
+
+@CONFIGURATIONS
+def test_resets_in_the_middle_of_a_program(config):
+    check_resets(config, {})

@@ -7,9 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from openmxu.arch.effects import PARAMETER_ROWS, table_rows
-from openmxu.arch.events import STATUS_UNITS_OFFSET, Counter
-from openmxu.arch.isa import Opcode, OutputFormat, Register, encode_program, format_named
+from openmxu.arch.events import Counter
+from openmxu.arch.isa import Opcode, OutputFormat, Register, format_named
 from openmxu.arch.numerics import operand
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang
@@ -224,35 +223,3 @@ def test_the_verilated_device_in_lockstep(lockstep_seed, lockstep_count):
     failure = first_failure(cases(lockstep_seed, lockstep_count, VERILATED), verilated_device, done=finished.append)
     assert failure is None, f"\n{failure.report}"
     assert len(finished) == lockstep_count
-
-
-def test_a_reset_in_the_middle_of_a_program_leaves_a_working_core():
-    """The reset may come at any time; memories keep the results of the interrupted program."""
-    config = VERILATED[0]
-    sets = config.parameter_sets
-    rows = max(PARAMETER_ROWS * sets, table_rows(config.size))
-    load = assemble(
-        f"read_host_memory rows={rows}\nset_configuration register=LOAD_PARAMETERS, count={sets}\n"
-        "set_configuration register=LOAD_TABLE\nhalt",
-        config,
-    )
-    zeros, nothing = np.zeros(rows * config.size, np.uint8), np.zeros(0, np.uint8)
-    busy = 0
-    for case in cases(7000, 40, [config]):
-        device = verilated_device(case)
-        host, weights = case.host_memory.copy(), case.weight_memory.copy()
-        model = device._model
-        model.attach(host, weights)
-        device._set_windows(host.size, weights.size)
-        words = encode_program(case.instructions)
-        model.feed(words, halts=len(words))
-        model.run(20 + 13 * case.seed % 300, patience=10_000)
-        busy += device._read_status() >> STATUS_UNITS_OFFSET != 0
-        device.reset()
-        before, reference = device.snapshot(), Interpreter(config)
-        reference.unified_buffer[:], reference.accumulators[:] = before.unified_buffer, before.accumulators
-        for each in (device, reference):
-            each.execute(load, zeros, nothing)
-        assert run_case(case, device, reference) is None, case.seed
-        device.close()
-    assert busy > 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LATENCIES", "STALL_KINDS", "STREAMS", "Environment", "environment"]
+__all__ = ["LATENCIES", "LONG_BURST", "STALL_KINDS", "STREAMS", "Environment", "environment"]
 
 STREAMS = (
     "INSTRUCTIONS",
@@ -24,6 +24,9 @@ STREAMS = (
 STALL_KINDS = ("none", "10 %", "30 %", "70 %", "bursts", "one stream")
 """Kinds of stalls: all streams stall in each cycle with some probability; all of them stall in long bursts; one of them
 stalls most of the time."""
+
+LONG_BURST = 200
+"""Mean length in cycles of the longest stalls."""
 
 LATENCIES = (1, 4, 30)
 """Cycles between a request and its first beat."""
@@ -61,7 +64,7 @@ def environment(seed: int) -> Environment:
         case "none":
             return Environment(kind, latency=latency)
         case "bursts":
-            return Environment(kind, 0.5, int(rng.choice([8, 40, 200])), latency=latency)
+            return Environment(kind, 0.5, int(rng.choice([8, 40, LONG_BURST])), latency=latency)
         case "one stream":
             return Environment(kind, 0.9, int(rng.choice([1, 20])), (str(rng.choice(STREAMS)),), latency)
         case _:
