@@ -65,7 +65,10 @@ class Constants:
                 tables[index, 0] = place(operation.result.table)
             if isinstance(operation, Recurrent):
                 tables |= {(index, number): place(table) for number, table in enumerate(operation.tables)}
-        tensors = {name: place(_plane_bytes(array, size)) for name, array in network.constants.items()}
+        tensors = {
+            name: place(_plane_bytes(array, network.tensors[name].item, size))
+            for name, array in network.constants.items()
+        }
         return cls(np.concatenate(parts), tuple(parameters), tuple(sets), tables, tensors)
 
 
@@ -83,10 +86,12 @@ def _operation_parameters(operation: Operation, network: Network, size: int) -> 
     return parameter_bytes(np.zeros(columns.size, np.int32), columns, size)
 
 
-def _plane_bytes(array: NDArray[np.int32], size: int) -> NDArray[np.uint8]:
-    """A tensor (height, width, channels) as planes of rows."""
+def _plane_bytes(array: NDArray[np.int32], item: int, size: int) -> NDArray[np.uint8]:
+    """A tensor (height, width, channels) as planes of rows, ``item`` for each position, the lowest bytes first."""
     height, width, channels = array.shape
     planes = -(-channels // size)
-    padded = np.zeros((height * width, planes * size), np.uint8)
-    padded[:, :channels] = (array & 0xFF).astype(np.uint8).reshape(height * width, channels)
-    return np.ascontiguousarray(padded.reshape(height * width, planes, size).transpose(1, 0, 2)).reshape(-1)
+    padded = np.zeros((height * width, planes * size, item), np.uint8)
+    octets = np.ascontiguousarray(array, "<i4").view(np.uint8).reshape(height * width, channels, 4)
+    padded[:, :channels] = octets[:, :, :item]
+    rows = padded.reshape(height * width, planes, size, item).transpose(1, 0, 3, 2)
+    return np.ascontiguousarray(rows).reshape(-1)

@@ -188,13 +188,20 @@ class CellTasks:
         return tiles(self.operation, self._size) * self.images * self.operation.formats[name].item
 
     def _exchange(self, name: str, tensor: str, index: int, transfer: Callable[[int, int, int], None]) -> None:
-        """Transfer a carried value from or to host memory, where its planes hold the whole batch."""
+        """Transfer a carried value from or to host memory, where its planes hold the whole batch, or one image that
+        stands for all."""
         place, item = self.places[tensor], self.operation.formats[name].item
         for part, images in enumerate(self._parts):
             for tile in range(tiles(self.operation, self._size)):
                 rows = self._rows(name, part, range(tile, tile + 1), index)
-                element = tile * place.images + self.first_image + images.start
-                transfer(rows.first, place.address + element * item * self._size, rows.count)
+                element = tile * place.images
+                if place.images > 1:
+                    element += self.first_image + images.start
+                address, step = place.address + element * item * self._size, rows.count
+                if place.images == 1:
+                    step = item
+                for first in range(rows.first, rows.first + rows.count, step):
+                    transfer(first, address, step)
 
     def _clear(self, name: str) -> None:
         """Make a carried value 0; accumulators are as good a source as any."""

@@ -14,7 +14,7 @@ from openmxu.compiler.errors import ModelError
 from openmxu.compiler.ir.network import Tensor
 from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.builder import Input
-from openmxu.compiler.operators.sequences import arranged, unarranged
+from openmxu.compiler.operators.sequences import arranged, plain, unarranged
 from openmxu.compiler.operators.values import Constant, FloatInput, Integers, Real, RealConstant, Value, WideReal
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.encoding import Weights
@@ -103,8 +103,7 @@ def gru_operator(here: Visit) -> tuple[Value | None, ...]:
     scales, units = node.scales, node.units
     state_scale = scales["hidden"] / STATE_STEPS
     initial = {}
-    value = here.input(5)
-    is_byte = value is not None and isinstance(unarranged(value)[0], Real)
+    is_byte = isinstance(plain(here.input(5)), Real)
     tensor = _initial(node, 5, scales["hidden"], "int8") if is_byte else _initial(node, 5, state_scale, "int16")
     if tensor is not None:
         initial[GRU_HIDDEN if is_byte else STATE] = tensor
@@ -230,6 +229,8 @@ def _initial(node: _Node, index: int, scale: float, dtype: str) -> str | None:
     if given is None or (isinstance(given, (Constant, RealConstant)) and not np.any(given.array)):
         return None
     what = "initial_h" if index == 5 else "initial_c"
+    if isinstance(given, (Constant, RealConstant)):
+        return _constant_state(node, np.asarray(given.array), scale, dtype, what)
     value, order = unarranged(given)
     if order != ((0, 1, 2) if node.layout else (1, 0, 2)) or value.shape != (1, node.units):
         raise here.unsupported(f"{what} must be 0 or have the shape (1, batch, {node.units})")
@@ -238,7 +239,22 @@ def _initial(node: _Node, index: int, scale: float, dtype: str) -> str | None:
             return _quantized_state(here, value, scale, dtype)
         case Real(nodes=()) if dtype == "int8":
             return _rescaled_state(here, value, scale, f"{here.name} {what}")
-    raise here.unsupported(f"{what} must be 0 or a float32 input of the model")
+    raise here.unsupported(f"{what} must be a constant or a float32 input of the model")
+
+
+def _constant_state(node: _Node, array: NDArray[Any], scale: float, dtype: str, what: str) -> str:
+    """The tensor of a state that is the same for all elements of the batch."""
+    here, units = node.here, node.units
+    if array.ndim != 3 or array.shape[node.layout] != 1 or array.shape[-1] != units:
+        raise here.unsupported(f"{what} must have the shape (1, batch, {units})")
+    rows = array.reshape(-1, units)
+    if (rows != rows[:1]).any():
+        raise here.unsupported(f"a constant {what} must be the same for all elements of the batch")
+    name, builder = f"{here.name} {what}", here.builder
+    integers = quantize(rows[0].astype(np.float32), np.float32(scale), 0, dtype)
+    builder.constants[name] = integers.astype(np.int32).reshape(1, 1, units)
+    builder.place(name, Tensor(1, 1, units, True, np.dtype(dtype).itemsize), channels_first=False)
+    return name
 
 
 def _quantized_state(here: Visit, value: FloatInput, scale: float, dtype: str) -> str:

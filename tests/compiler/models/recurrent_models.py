@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,9 @@ class RecurrentModel:
     batch_first
         Whether ``x`` is (batch, steps, inputs) in any layout; otherwise the graph has no Transpose.
     states
-        Whether ``h0`` and, for an LSTM, ``c0`` are inputs.
+        Whether there are initial states ``h0`` and, for an LSTM, ``c0``.
+    fixed
+        Those that are constants; the others are inputs.
     outputs
         Outputs of the node, or ``sequence`` (batch, steps, units) and ``last`` (batch, units).
     """
@@ -35,6 +38,7 @@ class RecurrentModel:
     layout: int = 0
     batch_first: bool = True
     states: bool = False
+    fixed: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     outputs: Sequence[str] = ("Y_h",)
     attributes: Mapping[str, object] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -42,10 +46,15 @@ class RecurrentModel:
 
     @property
     def initial(self) -> list[str]:
-        """Names of the inputs that are states."""
+        """Names of the initial states."""
         if not self.states:
             return []
         return ["h0", "c0"] if self.operator == "LSTM" else ["h0"]
+
+    @property
+    def given(self) -> list[str]:
+        """Names of the states that are inputs."""
+        return [name for name in self.initial if name not in self.fixed]
 
     def constants(self) -> dict[str, NDArray[np.generic]]:
         """The constants; in each row, products with input and hidden state have the same scale."""
@@ -59,7 +68,7 @@ class RecurrentModel:
         for name, array, scale in (("W", weights, product / x_scale), ("R", recurrence, product / h_scale)):
             constants[f"{name} integers"] = np.rint(array / scale[:, np.newaxis]).astype(np.int8)
             constants[f"{name} scale"] = scale.astype(np.float32)
-        return constants | {"x scale": np.float32(x_scale), "zero": np.int8(0)}
+        return constants | {"x scale": np.float32(x_scale), "zero": np.int8(0), **self.fixed}
 
     def model(self) -> onnx.ModelProto:
         """The model."""
@@ -97,7 +106,7 @@ class RecurrentModel:
             "recurrent",
             [
                 helper.make_tensor_value_info("x", TensorProto.FLOAT, shape),
-                *(helper.make_tensor_value_info(name, TensorProto.FLOAT, state) for name in self.initial),
+                *(helper.make_tensor_value_info(name, TensorProto.FLOAT, state) for name in self.given),
             ],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * RANKS[name]) for name in self.outputs],
             [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
@@ -111,13 +120,14 @@ class RecurrentModel:
         x = random.uniform(-1, 1, (batch, self.length, self.inputs)).astype(np.float32)
         values = {"x": x.transpose(1, 0, 2) if time_first else x}
         shape = (batch, 1, self.units) if self.layout else (1, batch, self.units)
-        return values | {name: random.uniform(-1, 1, shape).astype(np.float32) for name in self.initial}
+        return values | {name: random.uniform(-1, 1, shape).astype(np.float32) for name in self.given}
 
     def reference(self, values: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Results of ONNX Runtime in float32. It only supports layout 0, so other models are converted."""
         model = self.model()
         if self.layout:
-            plain = RecurrentModel(**{**self.__dict__, "layout": 0, "batch_first": True})
+            fixed = {name: array.transpose(1, 0, 2) for name, array in self.fixed.items()}
+            plain = dataclasses.replace(self, layout=0, batch_first=True, fixed=fixed)
             model = plain.model()
             values = {name: array if name == "x" else array.transpose(1, 0, 2) for name, array in values.items()}
         options = onnxruntime.SessionOptions()

@@ -71,6 +71,32 @@ def test_initial_states(cell: str):
     _check(_model(cell, states=True, outputs=["Y", "Y_h"]))
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("cell", CELLS)
+def test_constant_initial_states(cell: str, layout: int):
+    """As PyTorch exports them for a fixed batch: zeros, or the same state for all elements."""
+    names = ["h0", "c0"] if cell == "lstm" else ["h0"]
+    state = np.linspace(-0.9, 0.9, 6, dtype=np.float32)
+    shape = (3, 1, 6) if layout else (1, 3, 6)
+    for fixed in ({name: np.broadcast_to(state, shape) for name in names}, dict.fromkeys(names, np.zeros(shape, "f"))):
+        _check(_model(cell, layout=layout, states=True, fixed=fixed, outputs=["Y", "Y_h"]))
+    one = {names[-1]: np.broadcast_to(state, shape)}
+    _check(_model(cell, layout=layout, states=True, fixed=one, outputs=["Y_h"]))
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (np.eye(3, 6, dtype=np.float32)[np.newaxis], "a constant initial_h must be the same for all elements"),
+        (np.ones((2, 3, 6), np.float32), r"initial_h must have the shape \(1, batch, 6\)"),
+        (np.ones((1, 3, 5), np.float32), r"initial_h must have the shape \(1, batch, 6\)"),
+    ],
+)
+def test_constant_initial_states_that_are_refused(state: np.ndarray, reason: str):
+    with pytest.raises(UnsupportedOperatorError, match=rf"node 'cell' \(GRU\): {reason}"):
+        import_model(_model("gru", states=True, fixed={"h0": state}).model())
+
+
 def test_states_have_sixteen_bits():
     """The final state of a sequence is precise enough to start the next one."""
     model = _model("gru", states=True, length=1, attributes={})
