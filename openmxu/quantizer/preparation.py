@@ -7,8 +7,9 @@ import os
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import onnx
-from onnx import version_converter
+from onnx import numpy_helper, version_converter
 
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.onnx.model_file import check_model, first_line, load_model
@@ -38,6 +39,7 @@ def prepare(float_model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> on
         The file cannot be read.
     """
     model = _optimized(_current(_checked(load_model(float_model))))
+    _flatten_biases(model.graph)
     replace_normalizations(model.graph)
     _name_nodes(model.graph)
     return model
@@ -108,6 +110,23 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
     del optimized.opset_import[:]
     optimized.opset_import.extend(imports)
     return onnx.shape_inference.infer_shapes(optimized)
+
+
+def _flatten_biases(graph: onnx.GraphProto) -> None:
+    """Give every Gemm a vector as bias, since ONNX Runtime's quantizer takes no other constant."""
+    constants = {item.name: item for item in graph.initializer}
+    for node in graph.node:
+        if node.op_type != "Gemm" or len(node.input) < 3 or not {node.input[1], node.input[2]} <= constants.keys():
+            continue
+        bias = numpy_helper.to_array(constants[node.input[2]])
+        transposed = any(item.name == "transB" and item.i for item in node.attribute)
+        outputs = constants[node.input[1]].dims[0 if transposed else 1]
+        if bias.shape == (outputs,) or bias.size not in (1, outputs):
+            continue
+        name = f"{node.output[0]}_bias"
+        vector = np.broadcast_to(bias.reshape(-1), outputs).copy()
+        graph.initializer.append(numpy_helper.from_array(vector, name))
+        node.input[2] = name
 
 
 def _name_nodes(graph: onnx.GraphProto) -> None:

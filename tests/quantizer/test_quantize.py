@@ -113,6 +113,28 @@ def test_device_computes_what_onnx_runtime_computes(activations):
     assert len(np.unique(expected)) > 30
 
 
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (1,), (1, 1), ()])
+@pytest.mark.parametrize("operators", ["Gemm", "MatMul and Add"])
+def test_biases_of_every_shape(operators, shape):
+    """scikit-learn's exporter writes (1, N), which ONNX Runtime's quantizer does not take."""
+    network = FloatModel((6,))
+    for inputs, outputs in ((6, 4), (4, 4)):
+        weights, bias = network.random.normal(size=(inputs, outputs)), network.random.normal(size=shape)
+        if operators == "Gemm":
+            network.add("Gemm", network.constant(weights), network.constant(bias))
+        else:
+            network.add("MatMul", network.constant(weights)).add("Add", network.constant(bias))
+        network.add("Relu")
+    quantized = openmxu.quantize(network.model(), network.inputs(32))
+    inputs = network.inputs(20)
+    config = openmxu.Config.preset("tiny")
+    program = openmxu.compile(quantized, config, batch=5)
+    with openmxu.open_device("interpreter", config) as device:
+        (outputs,) = program.run(device, inputs).values()
+    np.testing.assert_array_equal(outputs, reference(quantized, inputs))
+    assert len(np.unique(outputs)) > 30
+
+
 def test_path_bytes_and_model_are_the_same(tmp_path):
     network = FloatModel((5,)).dense(5, 3)
     model, inputs = network.model(), network.inputs(16)
