@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["check_model", "first_line", "load_model"]
 
 
+_AXIS_OPERATORS = ("DequantizeLinear", "QuantizeLinear")
+_AXIS_OPSET = 13
+"""The first one in which these operators have an axis."""
+
+
 def load_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.ModelProto:
     """The model of a file, of the bytes of one, or the given model itself.
 
@@ -42,6 +47,9 @@ def load_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.
 def check_model(model: onnx.ModelProto) -> None:
     """Let ONNX's checker look at a model.
 
+    Two things that exporters leave are no errors: outputs without a type or a shape, and scales for each channel before
+    opset 13, which ONNX Runtime's quantizer writes.
+
     Raises
     ------
     ModelError
@@ -50,9 +58,48 @@ def check_model(model: onnx.ModelProto) -> None:
     import onnx
 
     try:
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(_tolerated(model))
     except (onnx.checker.ValidationError, ValueError) as error:
         raise ModelError(f"the model is not valid ONNX: {first_line(error)}") from None
+
+
+def _tolerated(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy without what the checker would stop at if there is any of it."""
+    import onnx
+
+    version = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    axes = [
+        index
+        for index, node in enumerate(model.graph.node)
+        if version < _AXIS_OPSET and node.op_type in _AXIS_OPERATORS and _has_axis(node)
+    ]
+    incomplete = [
+        index
+        for index, item in enumerate(model.graph.output)
+        if not item.HasField("type") or (item.type.HasField("tensor_type") and not _has_shape(item))
+    ]
+    if not axes and not incomplete:
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for index in axes:
+        node = copy.graph.node[index]
+        kept = [attribute for attribute in node.attribute if attribute.name != "axis"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+    for index in incomplete:
+        tensor = copy.graph.output[index].type.tensor_type
+        tensor.elem_type = tensor.elem_type or onnx.TensorProto.FLOAT
+        tensor.shape.SetInParent()
+    return copy
+
+
+def _has_axis(node: onnx.NodeProto) -> bool:
+    return any(attribute.name == "axis" for attribute in node.attribute)
+
+
+def _has_shape(item: onnx.ValueInfoProto) -> bool:
+    return item.type.tensor_type.HasField("shape")
 
 
 def first_line(error: Exception) -> str:

@@ -99,3 +99,37 @@ def test_attributes_that_would_change_numbers(
             proto.graph.initializer.append(onnx.numpy_helper.from_array(np.asarray((VALUES | more)[name]), name))
     with pytest.raises(openmxu.UnsupportedOperatorError, match=message):
         openmxu.compile(proto, CONFIG)
+
+
+def scaled_by_channel(opset: int) -> onnx.ModelProto:
+    """A convolution with a scale for each channel."""
+    VALUES["scales"] = np.linspace(0.005, 0.02, 4, dtype=np.float32)
+    nodes = [
+        dequantize("x"),
+        node("DequantizeLinear", "w scales", "w_real", axis=0),
+        *(node("Conv", "x_real w_real", "c"), quantize("c", "y", "y")),
+    ]
+    return model(nodes, opset, (4, HEIGHT - 2, WIDTH - 2))
+
+
+@pytest.mark.parametrize("opset", [10, 11, 12])
+def test_an_axis_before_there_was_one(opset: int) -> None:
+    """ONNX Runtime's quantizer writes it into models of any version, which ONNX Runtime does not run then."""
+    theirs = scaled_by_channel(13)
+    ours = scaled_by_channel(13)
+    ours.opset_import[0].version = opset
+    before = ours.SerializeToString(deterministic=True)
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        result = openmxu.compile(ours, CONFIG).run(device, INPUTS)["y"]
+    assert (result == reference(theirs, INPUTS)).all()
+    assert ours.SerializeToString(deterministic=True) == before
+
+
+@pytest.mark.parametrize("what", ["type", "shape"])
+def test_outputs_without_a_type_or_a_shape(what: str) -> None:
+    theirs = scaled_by_channel(13)
+    ours = scaled_by_channel(13)
+    (ours.graph.output[0] if what == "type" else ours.graph.output[0].type.tensor_type).ClearField(what)
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        result = openmxu.compile(ours, CONFIG).run(device, INPUTS)["y"]
+    assert (result == reference(theirs, INPUTS)).all()
