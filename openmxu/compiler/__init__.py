@@ -47,12 +47,12 @@ def compile(
 ) -> Program:
     """Compile a quantized network.
 
-    Operators: QLinearConv, ConvInteger, QLinearMatMul, MatMulInteger, MaxPool; ONNX Runtime's QLinearAdd, QLinearMul,
-    QLinearAveragePool, QLinearGlobalAveragePool, QLinearSigmoid and QLinearLeakyRelu; and between DequantizeLinear and
-    QuantizeLinear Conv, Gemm, MatMul, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, Add, Mul, Relu, Clip and
-    every function of one real number. int8 and uint8 activations and weights, any zero points, scales of weights per
-    tensor or per output channel; convolutions with groups, strides, dilations and any padding. ``docs/compiler.md`` has
-    the details.
+    Operators: QLinearConv, ConvInteger, QLinearMatMul, MatMulInteger, MaxPool; ONNX Runtime's QGemm, QLinearAdd,
+    QLinearMul, QLinearAveragePool, QLinearGlobalAveragePool, QLinearSigmoid and QLinearLeakyRelu; and between
+    DequantizeLinear and QuantizeLinear Conv, Gemm, MatMul, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, Add,
+    Mul, Relu, Clip and every function of one real number. int8 and uint8 activations and weights, any zero points,
+    scales of weights per tensor or per output channel; convolutions with groups, strides, dilations and any padding.
+    ``docs/compiler.md`` has the details.
 
     The host does QuantizeLinear of float32 inputs, DequantizeLinear of outputs, and the scaling of int32 sums that end
     the model (Gemm without QuantizeLinear; MatMulInteger, Cast, Mul). What else the device cannot do, the host does

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphView"]
 
-_ARRAY_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
+_ARRAY_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm", "QLinearConv", "QLinearMatMul"})
 _REAL_ARRAY_OPERATORS = frozenset({"Conv", "ConvTranspose", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
 
 

@@ -28,9 +28,12 @@ __all__ = [
     "is_per_channel",
     "matmul",
     "matmul_integer",
+    "qgemm",
     "qlinear_conv",
     "qlinear_matmul",
 ]
+
+_ONE = np.float32(1)
 
 
 def matmul(here: Visit) -> Value:
@@ -40,13 +43,12 @@ def matmul(here: Visit) -> Value:
 
 def gemm(here: Visit) -> Value:
     """Gemm between DequantizeLinear and QuantizeLinear."""
-    attributes = here.attributes
-    if attributes.get("alpha", 1.0) != 1.0 or attributes.get("beta", 1.0) != 1.0 or attributes.get("transA", 0):
-        raise here.unsupported("alpha and beta must be 1, transA 0")
-    sums = _real_product(here, transposed=bool(attributes.get("transB", 0)))
-    if len(sums.shape) != 1:
-        raise ModelError(f"node {here.name!r}: Gemm's input must be a matrix, not {1 + len(sums.shape)}-dimensional")
-    bias = here.input(2)
+    alpha, transposed = _gemm_attributes(here)
+    sums = _real_product(here, transposed, alpha)
+    _check_gemm(here, sums)
+    bias, beta = here.input(2), here.attributes.get("beta", 1.0)
+    if isinstance(bias, (Constant, RealConstant)) and beta != 1.0:
+        bias = Constant((bias.array * np.float32(beta)).astype(np.float32))
     return sums if bias is None else add_bias(here, sums, bias)
 
 
@@ -70,6 +72,28 @@ def qlinear_matmul(here: Visit) -> Value:
     sums = _product(here, source, zero_point, _integer_weights(here, 3), _weight_zero_point(here, 5), scale)
     output, dtype = here.output_zero_point(7, "y_zero_point", source.dtype)
     return here.builder.close(sums, here.output, np.float32(here.scale(6, "y_scale")), output, dtype)
+
+
+def qgemm(here: Visit) -> Value:
+    """ONNX Runtime's QGemm; without an output scale its result is real."""
+    alpha, transposed = _gemm_attributes(here)
+    source = here.integers(0)
+    scales = alpha * here.scale(1, "a_scale"), here.scale(4, "b_scale", False)
+    scale = here.product_of_scales("alpha × a_scale × b_scale", *scales)
+    zero_point = here.zero_point(2, "a_zero_point", source.dtype)
+    weights = _integer_weights(here, 3)
+    weights = weights.T if transposed else weights
+    sums = _product(here, source, zero_point, weights, _weight_zero_point(here, 5), scale)
+    _check_gemm(here, sums)
+    if here.input(6) is not None:
+        bias = here.constant(6, "the bias")
+        if bias.dtype != np.int32 or (bias.size != 1 and not is_per_channel(bias, sums)):
+            raise here.unsupported("the bias must be int32, one value or one for each output column")
+        sums = _with_integer_bias(here, sums, bias.astype(np.int64))
+    if here.input(7) is None:
+        return sums
+    output, dtype = here.output_zero_point(8, "y_zero_point", source.dtype)
+    return here.builder.close(sums, here.output, np.float32(here.scale(7, "y_scale")), output, dtype)
 
 
 def qlinear_conv(here: Visit) -> Value:
@@ -167,14 +191,29 @@ def _weight_zero_point(here: Visit, index: int) -> NDArray[np.int32]:
     return here.constant(index, "the zero point of the weights").astype(np.int32)
 
 
-def _real_product(here: Visit, transposed: bool) -> Sums:
+def _gemm_attributes(here: Visit) -> tuple[np.float32, bool]:
+    """alpha, and whether the weights are transposed."""
+    alpha = np.float32(here.attributes.get("alpha", 1.0))
+    if here.attributes.get("transA", 0):
+        raise here.unsupported("transA must be 0")
+    if not alpha > 0:
+        raise here.unsupported(f"alpha must be positive, not {alpha}")
+    return alpha, bool(here.attributes.get("transB", 0))
+
+
+def _check_gemm(here: Visit, sums: Sums) -> None:
+    if len(sums.shape) != 1:
+        raise ModelError(f"node {here.name!r}: its input must be a matrix, not {1 + len(sums.shape)}-dimensional")
+
+
+def _real_product(here: Visit, transposed: bool, alpha: np.float32 = _ONE) -> Sums:
     source = here.quantized(0)
     weights = _real_weights(here)
     if transposed:
         weights = shapes.transposed(weights)
     if weights.scale.size > 1 and weights.axis != weights.integers.ndim - 1:
         raise here.unsupported("scales of the weights must be per tensor or per output column")
-    scale = here.product_of_scales("input scale × weight scale", source.scale, weights.scale)
+    scale = here.product_of_scales("input scale × weight scale", alpha * source.scale, weights.scale)
     return _product(here, source.value, source.zero_point, weights.integers, weights.zero_point, scale)
 
 

@@ -225,6 +225,7 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "ReduceMean": plane_operators.reduce_mean,
     "Relu": element_operators.relu,
     "Sub": element_operators.subtract,
+    "com.microsoft.QGemm": matrix_operators.qgemm,
     "com.microsoft.QLinearAdd": element_operators.qlinear_add,
     "com.microsoft.QLinearAveragePool": plane_operators.qlinear_average_pool,
     "com.microsoft.QLinearConcat": moves.qlinear_concatenate,

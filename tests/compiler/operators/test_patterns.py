@@ -58,6 +58,43 @@ def test_gemm_with_transposed_weights(random: np.random.Generator) -> None:
     assert len(np.unique(result)) > 50
 
 
+@pytest.mark.parametrize("factors", [{"alpha": 0.3}, {"beta": 1.7}, {"alpha": 2.5, "beta": 0.1}])
+def test_gemm_with_factors(random: np.random.Generator, factors: dict[str, float]) -> None:
+    """Bias in units of its own, because ONNX Runtime computes integers only where beta is 1."""
+    values = constants(random)
+    proto = model([*gemm(**factors), quantize("sums", "y", "h")], values)
+    inputs = random_bytes(random, "uint8", (ROWS, INPUTS))
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        result = openmxu.compile(proto, CONFIG).run(device, inputs)["y"]
+    expected = reference(proto, inputs, optimize=False)
+    assert np.abs(result.astype(int) - expected).max() <= 1
+    assert (result != expected).mean() < 0.01
+
+
+def qgemm(output: bool = True, bias: bool = True, **attributes: object) -> onnx.NodeProto:
+    names = "x x_scale x_zero_point w w_scale w_zero_point"
+    names += " b" if bias else " -"
+    return node("QGemm", names + " y_scale y_zero_point" * output, "y", domain="com.microsoft", **attributes)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"alpha": 0.37}], ids=["", "alpha"])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_qgemm(random: np.random.Generator, dtype: str, bias: bool, attributes: dict[str, float]) -> None:
+    values = constants(random, dtype, per_column=True) | {"y_scale": np.float32(0.09)}
+    values["w_zero_point"] = np.zeros(OUTPUTS, np.int8)
+    proto = model([qgemm(bias=bias, **attributes)], values, (dtype, dtype))
+    result = check(proto, random_bytes(random, dtype, (ROWS, INPUTS)))
+    assert len(np.unique(result)) > 50
+
+
+def test_qgemm_with_transposed_weights_and_real_results(random: np.random.Generator) -> None:
+    values = constants(random)
+    values["w"] = np.ascontiguousarray(values["w"].T)
+    proto = model([qgemm(output=False, transB=1)], values, ("uint8", "float32"))
+    check(proto, random_bytes(random, "uint8", (ROWS, INPUTS)))
+
+
 MIDDLES = {
     "nothing": ((), "sums"),
     "add": ((dequantize("b"), node("Add", "sums b_real", "t")), "t"),

@@ -203,9 +203,13 @@ UNSUPPORTED = {
         in_the_middle(node("Relu", "sums", "r"), node("Add", "r sums", "t"), last="t"),
         r"'sums' is used 2 times; supported between quantized tensors only",
     ),
-    "scaled Gemm": (
-        model([*layer()[:2], node("Gemm", "x_real w_real", "sums", alpha=0.5), quantize("sums", "y", "h")], VALUES),
-        r"\(Gemm\): alpha and beta must be 1",
+    "negative Gemm": (
+        model([*layer()[:2], node("Gemm", "x_real w_real", "sums", alpha=-0.5), quantize("sums", "y", "h")], VALUES),
+        r"\(Gemm\): alpha must be positive, not -0.5",
+    ),
+    "transposed Gemm": (
+        model([*layer()[:2], node("Gemm", "x_real w_real", "sums", transA=1), quantize("sums", "y", "h")], VALUES),
+        r"\(Gemm\): transA must be 0",
     ),
     "scales along the inputs": (
         model(
