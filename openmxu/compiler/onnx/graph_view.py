@@ -170,6 +170,8 @@ def _constants(graph: onnx.GraphProto) -> dict[str, Constant]:
 def _input_shape(item: onnx.ValueInfoProto, axis: int) -> tuple[int | None, tuple[int, ...]]:
     """Fixed batch, if any, and the shape of one batch element; the batch is dimension ``axis``."""
     dims = list(item.type.tensor_type.shape.dim)
+    if not dims:
+        raise ModelError(f"input {item.name!r} is one number; scales, zero points and the like must be constants")
     if len(dims) <= axis:
         raise ModelError(f"input {item.name!r} must have a batch dimension")
     batch = dims.pop(axis)

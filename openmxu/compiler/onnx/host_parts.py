@@ -19,6 +19,7 @@ from openmxu.compiler.ir.network import Network, evaluate
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.walk import Refusal, Walk
 from openmxu.compiler.operators.builder import node_name
+from openmxu.compiler.operators.table import operator_name
 from openmxu.graph_runner import GraphError, GraphRunner, make_graph_model
 from openmxu.host_stage import ArraySpec, HostStage
 
@@ -105,7 +106,14 @@ def divide(graph: onnx.GraphProto, opset: int) -> Model:
 
 
 def _check_quantized(view: GraphView) -> None:
-    """Tell real models apart from those with a layer too few that is quantized."""
+    """Tell models without fixed scales apart from those with a layer too few that is quantized."""
+    for node in view.graph.node:
+        if node.op_type.startswith("DynamicQuantize"):
+            reason = (
+                "it chooses scales while the model runs; openmxu quantize makes a model with fixed scales of the float "
+                "model that was quantized dynamically"
+            )
+            raise UnsupportedOperatorError(node_name(node), operator_name(node), reason)
     operators = {node.op_type for node in view.graph.node}
     is_quantized = any(name.startswith(("QLinear", "Quantize", "Dequantize")) for name in operators)
     if not is_quantized and all(spec.dtype not in ("int8", "uint8") for spec in view.inputs):

@@ -11,7 +11,7 @@ from openmxu.compiler.onnx.host_parts import Model, divide
 from openmxu.compiler.onnx.model_file import check_model, load_model
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
-from openmxu.compiler.operators.table import operator_name, unknown_operator
+from openmxu.compiler.operators.table import UNKNOWN_OPERATOR, operator_name
 
 if TYPE_CHECKING:
     import onnx
@@ -65,7 +65,7 @@ def _check_operators(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         operator = operator_name(node)
         if operator == node.op_type and not onnx.defs.has(operator):
-            raise UnsupportedOperatorError(node_name(node), operator, unknown_operator())
+            raise UnsupportedOperatorError(node_name(node), operator, UNKNOWN_OPERATOR)
 
 
 def _opset(proto: onnx.ModelProto) -> int:

@@ -35,17 +35,15 @@ from openmxu.compiler.recurrent.operators import gru_operator, lstm_operator
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["OPERATORS", "operator_name", "unknown_operator", "visit"]
+__all__ = ["OPERATORS", "UNKNOWN_OPERATOR", "operator_name", "visit"]
+
+UNKNOWN_OPERATOR = "the operator is not supported; docs/compiler.md lists those that are"
+"""Why a node is refused whose operator is none of those here."""
 
 
 def operator_name(node: onnx.NodeProto) -> str:
     """A node's operator, with its domain unless that is ONNX's own."""
     return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-
-
-def unknown_operator() -> str:
-    """Why a node is refused whose operator is none of those here."""
-    return f"the operator is not supported; supported: {', '.join(sorted(OPERATORS))}"
 
 
 def visit(builder: Builder, node: onnx.NodeProto) -> None:
@@ -64,7 +62,7 @@ def visit(builder: Builder, node: onnx.NodeProto) -> None:
     is_own = operator_name(node) != node.op_type or node.op_type == "DequantizeLinear"
     if is_own or not all(isinstance(value, Constant) for value in given):
         if operator_name(node) not in OPERATORS:
-            raise UnsupportedOperatorError(node_name(node), operator_name(node), unknown_operator())
+            raise UnsupportedOperatorError(node_name(node), operator_name(node), UNKNOWN_OPERATOR)
         operator = OPERATORS[operator_name(node)]
         is_arranged = any(isinstance(value, Arranged) for value in inputs) or moves_batch(here)
         result = arrange(here, operator) if is_arranged else operator(here)
