@@ -42,6 +42,7 @@ __all__ = [
     "qlinear_multiply",
     "relu",
     "subtract",
+    "sum_of_two",
     "tabulate",
     "unary",
 ]
@@ -166,6 +167,18 @@ def add(here: Visit) -> Value:
             raise here.unsupported("supported: a constant bias added to the sums of a layer")
         return add_bias(here, sums, other)
     return _binary(here, multiplies=False)
+
+
+def sum_of_two(here: Visit) -> Value:
+    """Sum, which is Add for two inputs."""
+    if len(here.inputs) == 1:
+        return here.input(0)
+    if len(here.inputs) > 2:
+        raise here.unsupported(f"supported: the sum of two tensors, not of {len(here.inputs)}")
+    node = onnx.NodeProto()
+    node.CopyFrom(here.node)
+    node.op_type = "Add"
+    return add(dataclasses.replace(here, node=node))
 
 
 def subtract(here: Visit) -> Value:

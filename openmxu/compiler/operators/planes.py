@@ -22,6 +22,7 @@ __all__ = [
     "max_pool",
     "qlinear_average_pool",
     "qlinear_global_average_pool",
+    "reduce_max",
     "reduce_mean",
 ]
 
@@ -65,7 +66,22 @@ def global_average_pool(here: Visit) -> Value:
 def reduce_mean(here: Visit) -> Value:
     """ReduceMean over all dimensions but one, between DequantizeLinear and QuantizeLinear."""
     source = here.quantized(0)
-    shape = source.value.shape
+    image, shape = _planes(here, source.value)
+    return dataclasses.replace(_average(here, image, source.zero_point, source.scale, whole=True), shape=shape)
+
+
+def reduce_max(here: Visit) -> Value:
+    """ReduceMax over all dimensions but one, of integers or of real numbers just dequantized."""
+    quantized = Quantized.of(here.input(0))
+    image, shape = _planes(here, here.integers(0) if quantized is None else quantized.value)
+    maximum = dataclasses.replace(_maximum(here, image, whole=True), shape=shape)
+    return maximum if quantized is None else dataclasses.replace(quantized, value=maximum).real()
+
+
+def _planes(here: Visit, value: Integers | Moved) -> tuple[Moved, tuple[int, ...]]:
+    """What the axes of a node reduce as planes, one for each element of the dimension that stays, and the shape of the
+    results."""
+    shape = value.shape
     axes = here.attributes.get("axes", ())
     if here.input(1) is not None:
         axes = [int(axis) for axis in here.constant(1, "the axes").reshape(-1)]
@@ -73,20 +89,16 @@ def reduce_mean(here: Visit) -> Value:
     kept = [axis for axis in range(len(shape)) if axis not in reduced]
     if -1 in reduced or len(kept) != 1 or len(shape) < 2:
         raise here.unsupported("supported over all dimensions but the batch and one other")
-    index = np.arange(int(np.prod(shape))).reshape(shape)
-    parts: tuple[Integers, ...] = (source.value,) if isinstance(source.value, Integers) else ()
-    if isinstance(source.value, Moved):
-        index, parts = source.value.index, source.value.parts
+    index, parts, fill = np.arange(int(np.prod(shape))).reshape(shape), (value,), 0
+    if isinstance(value, Moved):
+        index, parts, fill = value.index, value.parts, value.fill
     lengths = [shape[axis] for axis in reduced]
     plane = lengths if len(lengths) == 2 else [int(np.prod(lengths))]
     index = index.transpose(*kept, *reduced).reshape(shape[kept[0]], *plane)
-    fill = 0 if isinstance(source.value, Integers) else source.value.fill
-    image = Moved(parts, np.ascontiguousarray(index), fill, here.name)
-    sums = _average(here, image, source.zero_point, source.scale, whole=True)
     keeps = here.attributes.get("keepdims", 1)
-    return dataclasses.replace(
-        sums,
-        shape=tuple(1 if axis in reduced else length for axis, length in enumerate(shape) if keeps or axis in kept),
+    return (
+        Moved(parts, np.ascontiguousarray(index), fill, here.name),
+        tuple(1 if axis in reduced else length for axis, length in enumerate(shape) if keeps or axis in kept),
     )
 
 

@@ -104,6 +104,10 @@ UNSUPPORTED = {
         between(node("ReduceMean", "f_real last", "n")),
         r"node 'n' \(ReduceMean\): supported over all dimensions but the batch and one other",
     ),
+    "sum of three": (
+        between(node("Sum", "f_real f_real f_real", "n")),
+        r"node 'n' \(Sum\): supported: the sum of two tensors, not of 3",
+    ),
     "constant in Concat": (
         between(node("Concat", "f_real planes", "n", axis=2)),
         r"node 'n' \(Concat\): supported on int8 and uint8 tensors",

@@ -154,6 +154,35 @@ def test_maximum_of_planes(random: np.random.Generator, dtype: str, shape: tuple
     assert differing(proto, random_bytes(random, dtype, (BATCH, *shape)), CONFIG, batch=2) == 0
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("form", ["integers", "real"])
+@pytest.mark.parametrize("axes", [[2, 3], [-1, 1], [1, 2]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_maximum_over_all_dimensions_but_one(
+    random: np.random.Generator, dtype: str, form: str, axes: list[int], keepdims: int
+) -> None:
+    values = parameters(random, dtype) | {"axes": np.array(axes), "y_scale": np.float32(0.009)}
+    if form == "integers":
+        nodes = [node("ReduceMax", "x axes", "y", keepdims=keepdims)]
+    else:
+        reduce = node("ReduceMax", "x_real axes", "m", keepdims=keepdims)
+        nodes = [dequantize("x"), reduce, quantize("m", "y", "y")]
+    proto = image_model(nodes, values, types=(dtype, dtype), dimensions=3 if keepdims else 1)
+    assert differing(proto, images(random, dtype), CONFIG, batch=2) == 0
+
+
+def test_sum_of_one_or_two_tensors(random: np.random.Generator) -> None:
+    """The operator Sum: of one, of two, and of the sums of a layer and its bias."""
+    values = with_bias_scale(parameters(random)) | {"offset": random.normal(size=(10, 1, 1)).astype(np.float32)}
+    convolution = [dequantize("x"), dequantize("w", axis=0), node("Conv", "x_real w_real", "c")]
+    nodes = [
+        *(*convolution, node("Sum", "c offset", "s"), quantize("s", "h", "h"), dequantize("h")),
+        *(node("MaxPool", "h_real", "p", kernel_shape=[1, 1]), node("Sum", "h_real p", "t"), node("Sum", "t", "u")),
+        quantize("u", "y", "y"),
+    ]
+    assert differing(image_model(nodes, values), images(random), CONFIG) <= 1
+
+
 @pytest.mark.parametrize("middle", ["", "Relu", "MaxPool", "GlobalMaxPool"])
 @pytest.mark.parametrize("accumulator_rows", [24, 1024])
 def test_maximum_of_planes_behind_a_convolution(
