@@ -9,6 +9,7 @@ from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.onnx.host_parts import Model, divide
 from openmxu.compiler.onnx.model_file import check_model, load_model
+from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
 from openmxu.compiler.operators.table import UNKNOWN_OPERATOR, operator_name
@@ -40,7 +41,7 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Mod
     check_structure(proto)
     _check_operators(proto.graph)
     check_model(proto)
-    return divide(proto.graph, _opset(proto))
+    return divide(resolve_shapes(proto).graph, _opset(proto))
 
 
 def import_network(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Network:
