@@ -223,6 +223,7 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "ReduceMax": plane_operators.reduce_max,
     "ReduceMean": plane_operators.reduce_mean,
     "Relu": element_operators.relu,
+    "Resize": moves.resize,
     "Sub": element_operators.subtract,
     "Sum": element_operators.sum_of_two,
     "com.microsoft.QGemm": matrix_operators.qgemm,

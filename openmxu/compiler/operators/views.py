@@ -20,6 +20,7 @@ from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators import shapes
 from openmxu.compiler.operators.elements import tabulate
 from openmxu.compiler.operators.lanes import settled
+from openmxu.compiler.operators.resize import nearest_positions
 from openmxu.compiler.operators.values import (
     Constant,
     FloatInput,
@@ -36,7 +37,7 @@ from openmxu.compiler.operators.values import (
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["concatenate", "move", "pad", "qlinear_concatenate"]
+__all__ = ["concatenate", "move", "pad", "qlinear_concatenate", "resize"]
 
 _OPEN_BATCHES = (2, 3)
 """Batches with which an operator is tried out where the model leaves the batch open."""
@@ -94,6 +95,14 @@ def pad(here: Visit) -> Value:
         raise here.unsupported("negative numbers of elements are not supported; Slice is")
     node = helper.make_node("Pad", ["data", "pads", "fill", *(["axes"] if axes else [])], [here.output])
     return _moved(here, node, [source], [pads, np.asarray(FILL, np.int64), *axes], fill)
+
+
+def resize(here: Visit) -> Value:
+    """Resize to the nearest element."""
+    parts, (index,), fills = _numbered(here, [here.input(0)])
+    for axis, positions in enumerate(nearest_positions(here, index.shape)):
+        index = index.take(positions, axis)
+    return _result(here, here.input(0), parts, index, fills)
 
 
 def _moved_constant(here: Visit, source: RealConstant) -> RealConstant:
