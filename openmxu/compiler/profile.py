@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from openmxu.arch.isa import REGISTERS, Instruction, Opcode
+from openmxu.arch.isa import FORMATS, REGISTERS, Instruction, Opcode
 from openmxu.arch.profile import Profile
 from openmxu.compiler.errors import ProfileError
 from openmxu.program import Program
@@ -21,6 +21,8 @@ def check_profile(program: Program) -> None:
         It names the first layer that needs one, and what it needs.
     """
     features = program.config.features
+    if (features.formats, features.registers) == (FORMATS, REGISTERS):
+        return
     for instruction, number in zip(program.instructions, program.layer_numbers, strict=True):
         missing = _missing(instruction, features)
         if missing:
