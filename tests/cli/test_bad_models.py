@@ -11,7 +11,7 @@ import pytest
 
 from scripts.random_models import make_model
 from tests.cli.conftest import Command
-from tests.compiler.models.graphs import constants, followed, layer, model, node
+from tests.compiler.models.graphs import constants, dequantize, followed, layer, model, node, quantize
 from tests.compiler.models.images import image_model, parameters
 
 VALUES = constants(np.random.default_rng(0))
@@ -29,9 +29,9 @@ def softmax_between_layers() -> onnx.ModelProto:
 
 def dilated_pooling() -> onnx.ModelProto:
     first = node("QLinearConv", "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b", "h")
-    pool = node("MaxPool", "h", "p", kernel_shape=[2, 2], dilations=[2, 2])
+    pool = node("AveragePool", "h_real", "a", kernel_shape=[2, 2], dilations=[2, 2])
     last = node("QLinearConv", "p h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y")
-    return image_model([first, pool, last], IMAGES)
+    return image_model([first, dequantize("h"), pool, quantize("a", "p", "h"), last], IMAGES)
 
 
 def open_shape() -> onnx.ModelProto:
@@ -67,7 +67,7 @@ def too_large_for_the_buffer() -> onnx.ModelProto:
 
 BAD: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "operator": (softmax_between_layers, "node 'soft' (Softmax): the operator is not supported; "),
-    "attribute": (dilated_pooling, "node 'p' (MaxPool): pooling with dilations is not supported"),
+    "attribute": (dilated_pooling, "node 'a' (AveragePool): pooling with dilations is not supported"),
     "shape": (open_shape, "input 'x' must have fixed dimensions after the batch, not 'features'; "),
     "cycle": (cycle, "node 'sums' (MatMul) uses 'z', which is made from its own output: the graph has a cycle"),
     "initializer": (missing_initializer, "node 'w_real' (DequantizeLinear) uses 'w', which is no initializer"),

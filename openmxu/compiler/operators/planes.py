@@ -9,10 +9,11 @@ import numpy as np
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.ir.network import Tensor
 from openmxu.compiler.ir.operations import Pooling
+from openmxu.compiler.ir.permutation import FILL
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.geometry import read_window
-from openmxu.compiler.operators.lanes import as_image
+from openmxu.compiler.operators.lanes import as_image, settled
 from openmxu.compiler.operators.values import Integers, Moved, Quantized, Sums, Value
 
 __all__ = [
@@ -35,6 +36,8 @@ def max_pool(here: Visit) -> Value:
     """MaxPool of integers, of real numbers just dequantized, or of sums."""
     if len(here.node.output) > 1 and here.node.output[1]:
         raise here.unsupported("the indices of the maxima are not supported")
+    if max(here.attributes.get("dilations", (1,))) > 1:
+        return _dilated_maximum(here)
     pooled = _real_maximum(here)
     if pooled is not None:
         return pooled
@@ -145,6 +148,39 @@ def _maximum(here: Visit, value: Integers | Moved, whole: bool = False) -> Integ
     window = _pooling_window(here, image, len(source.shape) - 1, whole)
     here.builder.add_maximum(here.name, source.tensor, here.output, window)
     return Integers(here.output, _pooled_shape(source.shape, window, image), source.dtype)
+
+
+def _dilated_maximum(here: Visit) -> Value:
+    """The maximum over positions that do not follow each other: they are copied side by side."""
+    quantized = Quantized.of(here.input(0))
+    if quantized is None and isinstance(here.input(0), Sums):
+        raise here.unsupported("pooling with dilations is supported on int8 and uint8, not behind Conv")
+    value = here.integers(0) if quantized is None else quantized.value
+    if isinstance(value, Moved) and (value.index == FILL).any():
+        value = settled(here, value)
+    dtype = value.dtype
+    channels, *plane = value.shape
+    height, width = (1, *plane) if len(plane) == 1 else plane
+    kernel = [*[1] * (2 - len(plane)), *here.attributes.get("kernel_shape", ())]
+    window = read_window(here, kernel, Tensor(height, width, channels, dtype == "int8"), len(plane))
+    parts, index = (value,), np.arange(channels * height * width)
+    if isinstance(value, Moved):
+        parts, index = value.parts, value.index
+    index = index.reshape(channels, height, width)
+    for axis, outputs, size, stride, dilation, before, length in (
+        (1, window.outputs(height, width)[0], window.height, window.stride_y, window.dilation_y, window.top, height),
+        (2, window.outputs(height, width)[1], window.width, window.stride_x, window.dilation_x, window.left, width),
+    ):
+        positions = (np.arange(outputs)[:, np.newaxis] * stride - before + np.arange(size) * dilation).reshape(-1)
+        taken = index.take(np.clip(positions, 0, length - 1), axis)
+        is_inside = np.expand_dims((positions >= 0) & (positions < length), [item for item in range(3) if item != axis])
+        index = np.where(is_inside, taken, FILL)
+    copied = as_image(here, Moved(parts, index, np.iinfo(dtype).min, here.name))
+    aside = Window(window.height, window.width, window.height, window.width)
+    here.builder.add_maximum(here.name, copied.tensor, here.output, aside)
+    outputs = window.outputs(height, width)
+    maximum = Integers(here.output, (channels, *outputs[2 - len(plane) :]), dtype)
+    return maximum if quantized is None else dataclasses.replace(quantized, value=maximum).real()
 
 
 def _average(here: Visit, value: Integers | Moved, zero_point: int, scale: np.float32, whole: bool = False) -> Sums:

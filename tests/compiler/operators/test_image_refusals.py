@@ -121,9 +121,20 @@ UNSUPPORTED = {
         r"node 'i' \(Cast\): supported: int32 sums to float32, and types that stay what they are",
     ),
     "indices": (with_indices(), r"node 'y' \(MaxPool\): the indices of the maxima"),
-    "dilated maximum": (
-        image_model([node("MaxPool", "x", "y", dilations=[2, 1], **POOL)], {}),
-        r"node 'y' \(MaxPool\): pooling with dilations",
+    "dilated average": (
+        between(node("AveragePool", "f_real", "n", dilations=[2, 1], **POOL)),
+        r"node 'n' \(AveragePool\): pooling with dilations",
+    ),
+    "dilated maximum of sums": (
+        image_model(
+            [
+                *(dequantize("x"), dequantize("w", axis=0), node("Conv", "x_real w_real", "c")),
+                *(node("MaxPool", "c", "m", dilations=[2, 1], **POOL), quantize("m", "z", "h")),
+                node("QLinearConv", "z h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y"),
+            ],
+            VALUES,
+        ),
+        r"node 'm' \(MaxPool\): pooling with dilations is supported on int8 and uint8, not behind Conv",
     ),
     "stride": (image_model([conv(strides=[256, 1])], VALUES), r"node 'y' \(QLinearConv\): strides above 255"),
     "plane": (

@@ -145,6 +145,36 @@ def test_maximum_between_convolution_and_quantization(random: np.random.Generato
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("form", ["integers", "real", "padded", "input"])
+@pytest.mark.parametrize(
+    "pool",
+    [
+        {"kernel_shape": [2, 2], "dilations": [2, 3]},
+        {"kernel_shape": [3, 2], "dilations": [1, 4], "pads": [1, 1, 2, 1], "strides": [2, 1]},
+        {"kernel_shape": [2, 3], "dilations": [3, 1], "strides": [2, 3], "ceil_mode": 1},
+    ],
+)
+def test_maximum_of_positions_apart(
+    random: np.random.Generator, dtype: str, form: str, pool: dict[str, object]
+) -> None:
+    values = with_bias_scale(parameters(random, dtype)) | {"around": np.array([0, 0, 1, 0, 0, 0, 0, 2])}
+    convolution = qlinear_conv("h", pads=[1, 1, 1, 1])
+    nodes = {
+        "integers": [convolution, node("MaxPool", "h", "y", **pool)],
+        "real": [convolution, dequantize("h"), node("MaxPool", "h_real", "m", **pool), quantize("m", "y", "y")],
+        "padded": [convolution, node("Pad", "h around h_zero_point", "p"), node("MaxPool", "p", "y", **pool)],
+        "input": [node("MaxPool", "x", "y", **pool)],
+    }[form]
+    proto = image_model(nodes, values, types=(dtype, dtype))
+    assert differing(proto, images(random, dtype), CONFIG, batch=2) == 0
+
+
+def test_maximum_of_steps_apart(random: np.random.Generator) -> None:
+    proto = image_model([node("MaxPool", "x", "y", kernel_shape=[3], dilations=[2], pads=[1, 0])], {}, shape=(4, 50))
+    assert differing(proto, random_bytes(random, "uint8", (BATCH, 4, 50)), CONFIG) == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("shape", [(CHANNELS, HEIGHT, WIDTH), (3, 40, 40), (2, 300), (5, 1, 1)])
 @pytest.mark.parametrize("result", ["x", "y"])
 def test_maximum_of_planes(random: np.random.Generator, dtype: str, shape: tuple[int, ...], result: str) -> None:
