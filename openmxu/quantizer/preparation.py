@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import numpy_helper, version_converter
 
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.onnx.model_file import check_model, first_line, load_model
+from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.quantizer.normalization import replace_normalizations
 
 __all__ = ["host_nodes", "prepare"]
@@ -28,8 +32,12 @@ _LAST = frozenset({"Softmax", "LogSoftmax", "ArgMax", "TopK"})
 _QUANTIZED = frozenset({"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"})
 
 
-def prepare(float_model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.ModelProto:
+def prepare(
+    float_model: str | os.PathLike[str] | bytes | onnx.ModelProto, data: NDArray[Any] | Mapping[str, NDArray[Any]]
+) -> onnx.ModelProto:
     """A copy of a float model as the quantizer needs it.
+
+    Dimensions of inputs that the model leaves open become those of the calibration data ``data``, the batch excepted.
 
     Raises
     ------
@@ -38,7 +46,9 @@ def prepare(float_model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> on
     OSError
         The file cannot be read.
     """
-    model = _optimized(_current(_checked(load_model(float_model))))
+    model = _checked(load_model(float_model))
+    _close_dimensions(model.graph, data)
+    model = _optimized(_current(model))
     _flatten_biases(model.graph)
     replace_normalizations(model.graph)
     _name_nodes(model.graph)
@@ -75,6 +85,20 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     return copy
+
+
+def _close_dimensions(graph: onnx.GraphProto, data: NDArray[Any] | Mapping[str, NDArray[Any]]) -> None:
+    """Set open dimensions of inputs; whether the data fits otherwise is checked later."""
+    constants, axes = {item.name for item in graph.initializer}, batch_axes(graph)
+    inputs = [item for item in graph.input if item.name not in constants]
+    arrays = data if isinstance(data, Mapping) else {item.name: data for item in inputs[:1]}
+    for item in inputs:
+        dims, lengths = item.type.tensor_type.shape.dim, np.shape(arrays.get(item.name, ()))
+        if len(lengths) != len(dims):
+            continue
+        for index, (dim, length) in enumerate(zip(dims, lengths, strict=True)):
+            if index != axes.get(item.name, 0) and dim.dim_value < 1 and length > 0:
+                dim.dim_value = length
 
 
 def _current(model: onnx.ModelProto) -> onnx.ModelProto:

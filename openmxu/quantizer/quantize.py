@@ -39,7 +39,7 @@ def quantize(
         Path of an ONNX file, its bytes, or the loaded model; it is not changed. Opset 7 or newer, float32.
     calibration_data
         Typical inputs, some dozen or more: the only input or every input by name, each of shape (any batch, *shape). A
-        model with a fixed batch needs a multiple of it.
+        model with a fixed batch needs a multiple of it. Other dimensions that the model leaves open get their lengths.
     activations
         Type of the activations, one of :data:`ACTIVATIONS`.
 
@@ -71,7 +71,7 @@ def quantize(
     from openmxu.quantizer.recurrent import calibrate_cells, output_overrides, quantize_cells
     from openmxu.quantizer.static import quantize_static
 
-    prepared = prepare(float_model)
+    prepared = prepare(float_model, calibration_data)
     batches = calibration_batches(prepared, calibration_data)
     cells = calibrate_cells(prepared, batches)
     behind = nodes_behind_products(prepared.graph) if cells else []

@@ -135,6 +135,20 @@ def test_biases_of_every_shape(operators, shape):
     assert len(np.unique(outputs)) > 30
 
 
+def test_open_dimensions_become_those_of_the_calibration_data():
+    network = FloatModel((3, 12, 12)).conv(3, 8, 3).add("Relu").conv(8, 4, 3)
+    model = network.model()
+    for tensor, names in ((model.graph.input[0], ("height", "width")), (model.graph.output[0], ("h", "w"))):
+        for dim, name in zip(tensor.type.tensor_type.shape.dim[2:], names, strict=True):
+            dim.dim_param = name
+    quantized = openmxu.quantize(model, network.inputs(32))
+    assert [dim.dim_value for dim in quantized.graph.input[0].type.tensor_type.shape.dim] == [0, 3, 12, 12]
+    inputs, config = network.inputs(6), openmxu.Config.preset("tiny")
+    with openmxu.open_device("interpreter", config) as device:
+        (outputs,) = openmxu.compile(quantized, config, batch=3).run(device, inputs).values()
+    np.testing.assert_array_equal(outputs, reference(quantized, inputs))
+
+
 def test_path_bytes_and_model_are_the_same(tmp_path):
     network = FloatModel((5,)).dense(5, 3)
     model, inputs = network.model(), network.inputs(16)
