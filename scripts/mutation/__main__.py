@@ -13,6 +13,7 @@ import argparse
 import functools
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -90,13 +91,13 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
                 continue
             progress.update(task, description=f"S = {config.size}: building", refresh=True)
             every = checks(config)
-            _check_original(planted, every)
+            seconds = _check_original(planted, every)
             show = functools.partial(_show, progress, task, f"S = {config.size}", Counter(), path)
             path.write_text("")
             for verdict in known:
                 append_verdict(path, verdict)
             progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
-            found = run(planted, every, mutants, options.jobs, show)
+            found = run(planted, every, mutants, seconds, options.jobs, show)
             results.append((planted, sorted(known + found, key=lambda verdict: verdict.mutant.number)))
     return results
 
@@ -128,11 +129,16 @@ def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], path
         print(f"{name}: {seen.total()} done, {seen[True]} survive", file=sys.stderr, flush=True)
 
 
-def _check_original(planted: Planted, every: Sequence[Check]) -> None:
-    """Check that the netlist without a fault passes every check; this also builds the model."""
+def _check_original(planted: Planted, every: Sequence[Check]) -> list[float]:
+    """Check that the netlist without a fault passes every check, which also builds the model; returns the seconds of
+    processor time of each."""
+    seconds = []
     for check in every:
+        start = time.process_time()
         if message := check.run({"design": planted.design}):
             raise FlowError(f"the netlist without a fault fails {check.name}: {message}")
+        seconds.append(time.process_time() - start)
+    return seconds
 
 
 def _parse_options() -> argparse.Namespace:

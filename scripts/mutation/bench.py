@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import resource
 import signal
@@ -15,8 +16,10 @@ from tb.core_checks import Check
 
 __all__ = ["Verdict", "run"]
 
-CPU_SECONDS = 150
-"""Processor time in seconds after which a check counts as a simulation that never ends; no check takes half as much."""
+_LEAST_SECONDS = 10
+_SLOWER = 10
+"""A check counts as a simulation that never ends if it takes so many times as long as on the netlist without a fault,
+but at least so many seconds of processor time."""
 
 _CONTEXT = multiprocessing.get_context("fork")  # the children share the checks' references
 
@@ -44,13 +47,20 @@ def run(
     planted: Planted,
     checks: Sequence[Check],
     mutants: Sequence[Mutant],
+    seconds: Sequence[float],
     jobs: int,
     on_verdict: Callable[[Verdict], None],
 ) -> list[Verdict]:
     """Run the faults ``mutants``, ``jobs`` at a time; the verdicts in their order.
 
-    ``on_verdict`` is called for each as soon as it is known.
+    Parameters
+    ----------
+    seconds
+        Of processor time that each check takes on the netlist without a fault.
+    on_verdict
+        Called for each verdict as soon as it is known.
     """
+    limits = [max(_LEAST_SECONDS, math.ceil(_SLOWER * each)) for each in seconds]
     verdicts: dict[int, Verdict] = {}
     waiting = list(reversed(mutants))
     running: dict[int, tuple[Mutant, multiprocessing.Process, Connection]] = {}
@@ -58,7 +68,7 @@ def run(
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
             receiver, sender = _CONTEXT.Pipe(duplex=False)
-            process = _CONTEXT.Process(target=_run_one, args=(planted, checks, mutant.number, sender))
+            process = _CONTEXT.Process(target=_run_one, args=(planted, checks, limits, mutant.number, sender))
             process.start()
             sender.close()
             running[process.sentinel] = mutant, process, receiver
@@ -72,13 +82,13 @@ def run(
     return [verdicts[mutant.number] for mutant in mutants]
 
 
-def _run_one(planted: Planted, checks: Sequence[Check], number: int, sender: Connection) -> None:
+def _run_one(planted: Planted, checks: Sequence[Check], limits: Sequence[int], number: int, sender: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     options = {"design": planted.design, "fault": number}
-    for index, check in enumerate(checks):
+    for index, (check, limit) in enumerate(zip(checks, limits, strict=True)):
         sender.send((index, None))
-        limit = int(time.process_time()) + CPU_SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+        end = int(time.process_time()) + limit
+        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         if message := check.run(options):
             sender.send((index, message))
             return
