@@ -80,7 +80,9 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             planted = plant(config, options.count // len(configs), -(-LEAST // len(configs)), options.seed, directory)
             mutants = [mutant for mutant in planted.mutants if _is_wanted(options, config.size, mutant)]
             path = directory / VERDICTS
-            known = read_verdicts(path, mutants) if options.report or options.again else []
+            # A run that was stopped has no verdicts of the last sizes.
+            is_known = options.report or (options.again and path.exists())
+            known = read_verdicts(path, mutants) if is_known else []
             if options.again:
                 known = [verdict for verdict in known if verdict.check]
                 mutants = without(mutants, known)

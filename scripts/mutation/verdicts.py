@@ -31,7 +31,7 @@ def read_verdicts(path: Path, mutants: Sequence[Mutant]) -> list[Verdict]:
     try:
         lines = [line.split("\t") for line in path.read_text().splitlines()]
     except FileNotFoundError:
-        raise FlowError(f"{path}: no verdicts; run without --report and --again first") from None
+        raise FlowError(f"{path}: no verdicts; run without --report first") from None
     checks = {(number, fault): check for number, check, fault in lines}
     wanted = {(str(mutant.number), str(mutant)): mutant for mutant in mutants}
     if checks.keys() - wanted.keys():
