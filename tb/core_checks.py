@@ -14,15 +14,15 @@ from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
-from tb.directed.address_checks import check_high_addresses, check_registers
 from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
+from tb.directed.checks.addresses import check_high_addresses, check_registers
+from tb.directed.checks.progress import check_progress
+from tb.directed.checks.resets import check_resets
+from tb.directed.checks.scrubs import check_clear, check_registers_after_scrub
+from tb.directed.checks.slots import check_slots
+from tb.directed.checks.wide import check_strides
 from tb.directed.cycle_counts import MEASUREMENTS, expected
 from tb.directed.directed_cases import DIRECTED, directed
-from tb.directed.progress_checks import check_progress
-from tb.directed.reset_checks import check_resets
-from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
-from tb.directed.slot_checks import check_slots
-from tb.directed.wide_checks import check_strides
 from tb.lockstep import Case, cases, run_case
 from tb.lockstep.campaign import DEFAULT_COUNT, DEFAULT_SEED, VERILATED, verilated_device
 

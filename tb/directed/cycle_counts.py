@@ -22,9 +22,9 @@ from openmxu.arch.events import Counter
 from openmxu.arch.isa import Instruction, Pooling, Register, format_named, register_format
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
+from tb.directed.checks.scrubs import early_scrubs
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.instructions import set_register
-from tb.directed.scrub_checks import early_scrubs
 from tb.directed.slot_chains import HOST_BYTES, long_ranges, one_of_a_queue
 from tb.directed.timed_programs import (
     PLACES,

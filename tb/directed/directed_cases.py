@@ -10,12 +10,12 @@ from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import WORD_BITS, Instruction, Opcode, OutputFormat, Register, format_named
 from tb.directed.boundary_cases import boundaries
+from tb.directed.checks.wide import pooled_bits
 from tb.directed.extreme_cases import extremes, long_program
 from tb.directed.power_cases import many_tiles, powers_of_two
 from tb.directed.queue_cases import full_queues
 from tb.directed.rounding_cases import ties
 from tb.directed.timed_programs import host_memory, layers, weight_memory
-from tb.directed.wide_checks import pooled_bits
 from tb.lockstep import Case, generate
 from tb.lockstep import cases as random_cases
 from tb.lockstep.campaign import VERILATED

@@ -8,13 +8,13 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Opcode
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
-from tb.directed.address_checks import check_high_addresses, check_registers
 from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
+from tb.directed.checks.addresses import check_high_addresses, check_registers
+from tb.directed.checks.progress import check_progress
+from tb.directed.checks.resets import check_resets
+from tb.directed.checks.slots import check_slots
+from tb.directed.checks.wide import check_strides
 from tb.directed.directed_cases import DIRECTED, directed, single_bits
-from tb.directed.progress_checks import check_progress
-from tb.directed.reset_checks import check_resets
-from tb.directed.slot_checks import check_slots
-from tb.directed.wide_checks import check_strides
 from tb.lockstep import run_case
 
 CONFIGURATIONS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from openmxu.arch.config import Config
+from tb.directed.checks.scrubs import check_clear, check_registers_after_scrub
 from tb.directed.directed_cases import DIRECTED
-from tb.directed.scrub_checks import check_clear, check_registers_after_scrub
 
 CONFIGS = pytest.mark.parametrize("config", DIRECTED, ids=lambda config: f"S{config.size}")
 
