@@ -110,7 +110,8 @@ def _many_tiles(config: Config, seed: int, waiting: int, before: list[Instructio
 def _operands_overwritten(config: Config, seed: int) -> Case:
     """Activations fill their queue, and a host read overwrites the operand of the oldest one, which it must wait for.
 
-    By then the register has another operand's address, which differs in a single bit.
+    By then the register has another operand's address, which differs in a single bit. Results end at either of two
+    rows, between which all bits of an address change.
     """
     rng = np.random.default_rng(seed)
     rows = config.unified_buffer_rows
@@ -118,7 +119,8 @@ def _operands_overwritten(config: Config, seed: int) -> Case:
     activate, multiply, read = (format_named(name) for name in ("activate", "matrixmultiply", "read_host_memory"))
     bits = [1 << bit for bit in range(half.bit_length())]
     program: list[Instruction] = []
-    for operand, other in [(bit, 0) for bit in bits] + [(0, bit) for bit in bits]:
+    pairs = [(bit, 0) for bit in bits] + [(0, bit) for bit in bits]
+    for (operand, other), result in itertools.product(pairs, (rows - 1, rows - 2)):
         factors = 0 if operand >= half else half
         program += [
             read(rows=rows),
@@ -127,9 +129,9 @@ def _operands_overwritten(config: Config, seed: int) -> Case:
             *_LONG * [multiply(unified_buffer=factors, rows=min(half, config.accumulator_rows))],
             set_register(Register.OPERAND_SCALE, scale=_ONE),
             set_register(Register.OPERAND_ADDRESS, unified_buffer=operand),
-            activate(unified_buffer=rows - 1, rows=1, operand=Operand.ADD),
+            activate(unified_buffer=result, rows=1, operand=Operand.ADD),
             set_register(Register.OPERAND_ADDRESS, unified_buffer=other),
-            *(config.command_queue_depth - 1) * [activate(unified_buffer=rows - 2, rows=1)],
+            *(config.command_queue_depth - 1) * [activate(unified_buffer=rows - 3, rows=1)],
             read(unified_buffer=operand, rows=1, host=rows * config.size),
             HALT,
         ]
