@@ -144,8 +144,9 @@ def test_maximum_between_convolution_and_quantization(random: np.random.Generato
     assert differing(proto, images(random), CONFIG) == 0
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-@pytest.mark.parametrize("form", ["integers", "real", "padded", "input"])
+@pytest.mark.parametrize(
+    ("form", "dtype"), [("integers", "uint8"), ("real", "int8"), ("padded", "int8"), ("input", "uint8")]
+)
 @pytest.mark.parametrize(
     "pool",
     [
@@ -155,7 +156,7 @@ def test_maximum_between_convolution_and_quantization(random: np.random.Generato
     ],
 )
 def test_maximum_of_positions_apart(
-    random: np.random.Generator, dtype: str, form: str, pool: dict[str, object]
+    random: np.random.Generator, form: str, dtype: str, pool: dict[str, object]
 ) -> None:
     values = with_bias_scale(parameters(random, dtype)) | {"around": np.array([0, 0, 1, 0, 0, 0, 0, 2])}
     convolution = qlinear_conv("h", pads=[1, 1, 1, 1])
