@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper, version_converter
 
 from openmxu.compiler.errors import ModelError
-from openmxu.compiler.onnx.model_file import check_model, first_line, load_model
+from openmxu.compiler.onnx.model_file import check_model, first_line, load_model, opset_of
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.quantizer.normalization import replace_normalizations
 
@@ -103,7 +103,7 @@ def _close_dimensions(graph: onnx.GraphProto, data: NDArray[Any] | Mapping[str, 
 
 def _current(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model in an opset whose operators support scales for each channel."""
-    version = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    version = opset_of(model)
     if version >= _LEAST_OPSET:
         return model
     try:

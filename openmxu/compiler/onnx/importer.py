@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.onnx.host_parts import Model, divide
-from openmxu.compiler.onnx.model_file import check_model, load_model
+from openmxu.compiler.onnx.model_file import check_model, load_model, opset_of
 from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
@@ -41,7 +41,7 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Mod
     check_structure(proto)
     _check_operators(proto.graph)
     check_model(proto)
-    return divide(resolve_shapes(proto).graph, _opset(proto))
+    return divide(resolve_shapes(proto).graph, opset_of(proto))
 
 
 def import_network(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Network:
@@ -67,7 +67,3 @@ def _check_operators(graph: onnx.GraphProto) -> None:
         operator = operator_name(node)
         if operator == node.op_type and not onnx.defs.has(operator):
             raise UnsupportedOperatorError(node_name(node), operator, UNKNOWN_OPERATOR)
-
-
-def _opset(proto: onnx.ModelProto) -> int:
-    return max((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), default=1)

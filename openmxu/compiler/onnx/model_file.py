@@ -10,7 +10,7 @@ from openmxu.compiler.errors import ModelError
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["check_model", "first_line", "load_model"]
+__all__ = ["check_model", "first_line", "load_model", "opset_of"]
 
 
 _AXIS_OPERATORS = ("DequantizeLinear", "QuantizeLinear")
@@ -44,6 +44,11 @@ def load_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.
     return proto
 
 
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of ONNX's own operators in a model."""
+    return max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+
+
 def check_model(model: onnx.ModelProto) -> None:
     """Let ONNX's checker look at a model.
 
@@ -67,7 +72,7 @@ def _tolerated(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model, or a copy without what the checker would stop at if there is any of it."""
     import onnx
 
-    version = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    version = opset_of(model)
     axes = [
         index
         for index, node in enumerate(model.graph.node)

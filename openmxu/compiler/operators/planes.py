@@ -92,17 +92,22 @@ def _planes(here: Visit, value: Integers | Moved) -> tuple[Moved, tuple[int, ...
     kept = [axis for axis in range(len(shape)) if axis not in reduced]
     if -1 in reduced or len(kept) != 1 or len(shape) < 2:
         raise here.unsupported("supported over all dimensions but the batch and one other")
-    index, parts, fill = np.arange(int(np.prod(shape))).reshape(shape), (value,), 0
-    if isinstance(value, Moved):
-        index, parts, fill = value.index, value.parts, value.fill
+    moved = _as_moved(here, value)
     lengths = [shape[axis] for axis in reduced]
     plane = lengths if len(lengths) == 2 else [int(np.prod(lengths))]
-    index = index.transpose(*kept, *reduced).reshape(shape[kept[0]], *plane)
+    index = moved.index.transpose(*kept, *reduced).reshape(shape[kept[0]], *plane)
     keeps = here.attributes.get("keepdims", 1)
     return (
-        Moved(parts, np.ascontiguousarray(index), fill, here.name),
+        dataclasses.replace(moved, index=np.ascontiguousarray(index), name=here.name),
         tuple(1 if axis in reduced else length for axis, length in enumerate(shape) if keeps or axis in kept),
     )
+
+
+def _as_moved(here: Visit, value: Integers | Moved) -> Moved:
+    """A tensor as elements that are in order already."""
+    if isinstance(value, Moved):
+        return value
+    return Moved((value,), np.arange(int(np.prod(value.shape))).reshape(value.shape), 0, here.name)
 
 
 def qlinear_average_pool(here: Visit) -> Value:
@@ -163,10 +168,8 @@ def _dilated_maximum(here: Visit) -> Value:
     height, width = (1, *plane) if len(plane) == 1 else plane
     kernel = [*[1] * (2 - len(plane)), *here.attributes.get("kernel_shape", ())]
     window = read_window(here, kernel, Tensor(height, width, channels, dtype == "int8"), len(plane))
-    parts, index = (value,), np.arange(channels * height * width)
-    if isinstance(value, Moved):
-        parts, index = value.parts, value.index
-    index = index.reshape(channels, height, width)
+    moved = _as_moved(here, value)
+    index = moved.index.reshape(channels, height, width)
     for axis, outputs, size, stride, dilation, before, length in (
         (1, window.outputs(height, width)[0], window.height, window.stride_y, window.dilation_y, window.top, height),
         (2, window.outputs(height, width)[1], window.width, window.stride_x, window.dilation_x, window.left, width),
@@ -175,7 +178,7 @@ def _dilated_maximum(here: Visit) -> Value:
         taken = index.take(np.clip(positions, 0, length - 1), axis)
         is_inside = np.expand_dims((positions >= 0) & (positions < length), [item for item in range(3) if item != axis])
         index = np.where(is_inside, taken, FILL)
-    copied = as_image(here, Moved(parts, index, np.iinfo(dtype).min, here.name))
+    copied = as_image(here, Moved(moved.parts, index, np.iinfo(dtype).min, here.name))
     aside = Window(window.height, window.width, window.height, window.width)
     here.builder.add_maximum(here.name, copied.tensor, here.output, aside)
     outputs = window.outputs(height, width)

@@ -194,12 +194,9 @@ class CellTasks:
         for part, images in enumerate(self._parts):
             for tile in range(tiles(self.operation, self._size)):
                 rows = self._rows(name, part, range(tile, tile + 1), index)
-                element = tile * place.images
-                if place.images > 1:
-                    element += self.first_image + images.start
-                address, step = place.address + element * item * self._size, rows.count
-                if place.images == 1:
-                    step = item
+                is_shared = place.images == 1
+                element = tile * place.images + (0 if is_shared else self.first_image + images.start)
+                address, step = place.address + element * item * self._size, item if is_shared else rows.count
                 for first in range(rows.first, rows.first + rows.count, step):
                     transfer(first, address, step)
 
