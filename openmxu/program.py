@@ -19,11 +19,12 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction
 from openmxu.device import Device
 from openmxu.disassembler import disassemble
-from openmxu.host_stage import ArraySpec, HostStage, HostStageError
-from openmxu.host_tensor import HostTensor
 from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 from openmxu.program_format import ARRAYS, decode, encode
+from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.host_segment import HostSegment, HostSegmentError
+from openmxu.segments.host_tensor import HostTensor
 from openmxu.session import Session
 from openmxu.state import State
 
@@ -96,8 +97,8 @@ class Program:
     multiply_adds: int
     layers: tuple[Layer, ...]
     layer_numbers: NDArray[np.int32]
-    before: HostStage | None = None
-    after: HostStage | None = None
+    before: HostSegment | None = None
+    after: HostSegment | None = None
     states: tuple[State, ...] = ()
 
     def run(self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -159,7 +160,7 @@ class Program:
             values |= self._compute_device_part(values, execute)
             if self.after is not None:
                 values |= self.after.run(values)
-        except HostStageError as error:
+        except HostSegmentError as error:
             raise InputError(str(error)) from None
         return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
-from openmxu.host_stage import ArraySpec, HostStage
-from openmxu.host_tensor import HostTensor, Packing
 from openmxu.layer import Layer
+from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.host_segment import HostSegment
+from openmxu.segments.host_tensor import HostTensor, Packing
 from openmxu.state import State
 
 if TYPE_CHECKING:
@@ -72,11 +73,11 @@ def encode(program: Program) -> dict[str, NDArray[Any]]:
     }
 
 
-def _stage_bytes(stage: HostStage | None) -> NDArray[np.uint8]:
+def _stage_bytes(stage: HostSegment | None) -> NDArray[np.uint8]:
     return np.frombuffer(b"" if stage is None else stage.model, np.uint8)
 
 
-def _stage_header(stage: HostStage | None) -> dict[str, Any] | None:
+def _stage_header(stage: HostSegment | None) -> dict[str, Any] | None:
     """A stage's entry in a file's header; the graph is a separate array."""
     if stage is None:
         return None
@@ -144,14 +145,14 @@ def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     }
 
 
-def _decode_stage(name: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> HostStage | None:
+def _decode_stage(name: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> HostSegment | None:
     item = header[name]
     if item is None:
         return None
     if item["batch"] is not None:
         _check_number(f"the batch of {name}", item["batch"], 1)
     inputs, outputs = _decode_specs(item["inputs"]), _decode_specs(item["outputs"])
-    stage = HostStage(arrays[name].tobytes(), inputs, outputs, item["batch"])
+    stage = HostSegment(arrays[name].tobytes(), inputs, outputs, item["batch"])
     stage.check()
     return stage
 
@@ -171,10 +172,10 @@ def _decode_specs(items: Sequence[Mapping[str, Any]]) -> tuple[ArraySpec, ...]:
 
 def _check_flow(
     inputs: Sequence[ArraySpec],
-    before: HostStage | None,
+    before: HostSegment | None,
     device_inputs: Sequence[HostTensor],
     device_outputs: Sequence[HostTensor],
-    after: HostStage | None,
+    after: HostSegment | None,
     outputs: Sequence[ArraySpec],
 ) -> None:
     """Check that every array exists, with the expected type and shape, before a stage or the device reads it."""

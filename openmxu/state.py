@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.isa import Instruction, format_named
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 
 if TYPE_CHECKING:
     from openmxu.device import Device

@@ -22,9 +22,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 from openmxu.compiler import evaluate, import_network
-from openmxu.host_tensor import quantize
 from openmxu.models import DIGITS_MODEL, DIGITS_TEST_SPLIT
 from openmxu.program_file import write_atomically
+from openmxu.segments.host_tensor import quantize
 
 SEED = 2017
 TEST_IMAGES = 360

@@ -10,8 +10,8 @@ from openmxu.compiler.ir.network import Network, Port, Tensor
 from openmxu.compiler.ir.operations import Convolution, Pooling, Result
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.translate import compile_network
-from openmxu.host_tensor import HostTensor
 from openmxu.program import Program
+from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["conv_input", "conv_network", "gemm", "gemm_input", "gemm_network"]
 

@@ -18,8 +18,8 @@ from onnx import helper, numpy_helper
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.recurrent.scales import METADATA, REACHES, TABLE_STEPS
 from openmxu.compiler.recurrent.support import GATES, attributes_of, unsupported_feature
-from openmxu.graph_runner import GraphError, GraphRunner
 from openmxu.quantizer.float_cells import CellWeights, Statistics, observe_gru, observe_lstm
+from openmxu.segments.graph_runner import GraphError, GraphRunner
 
 __all__ = ["CellQuantization", "calibrate_cells", "output_overrides", "quantize_cells"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.compiler.ir.operations import Operation
-from openmxu.host_tensor import HostTensor
 from openmxu.layer import Layer
+from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["Network", "Port", "Tensor", "evaluate"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.values import Constant
-from openmxu.host_stage import ArraySpec
+from openmxu.segments.array_spec import ArraySpec
 
 if TYPE_CHECKING:
     import onnx

@@ -20,8 +20,9 @@ from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.walk import Refusal, Walk
 from openmxu.compiler.operators.builder import node_name
 from openmxu.compiler.operators.table import operator_name
-from openmxu.graph_runner import GraphError, GraphRunner, make_graph_model
-from openmxu.host_stage import ArraySpec, HostStage
+from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.graph_runner import GraphError, GraphRunner, make_graph_model
+from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
     import onnx
@@ -40,8 +41,8 @@ class Model:
     network: Network
     inputs: tuple[ArraySpec, ...]
     outputs: tuple[ArraySpec, ...]
-    before: HostStage | None
-    after: HostStage | None
+    before: HostSegment | None
+    after: HostSegment | None
 
     def evaluate(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The outputs by name for the inputs by name, each as the graph sees it; the reference without a device.
@@ -163,7 +164,7 @@ def _movable(view: GraphView, refusal: Refusal, reasons: Mapping[int, Unsupporte
 
 def _stage(
     view: GraphView, moved: Collection[int], there: Mapping[str, ArraySpec], reason: UnsupportedOperatorError
-) -> HostStage:
+) -> HostSegment:
     """A stage of some nodes, tried out.
 
     Raises
@@ -198,7 +199,7 @@ def _stage(
         [numpy_helper.from_array(view.constants[name].array, name) for name in constants],
         view.opset,
     ).SerializeToString()
-    return HostStage(model, tuple(inputs), _try_out(view, model, inputs, outputs, reason), view.batch)
+    return HostSegment(model, tuple(inputs), _try_out(view, model, inputs, outputs, reason), view.batch)
 
 
 def _try_out(

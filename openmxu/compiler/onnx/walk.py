@@ -30,8 +30,8 @@ from openmxu.compiler.operators.values import (
     WideReal,
 )
 from openmxu.compiler.recurrent.unused import without_unused
-from openmxu.host_stage import ArraySpec
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.host_tensor import HostTensor
 
 if TYPE_CHECKING:
     import onnx

@@ -15,7 +15,7 @@ from openmxu.compiler.ir.network import Port, Tensor
 from openmxu.compiler.ir.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.operators.values import Integers, Sums, Value
-from openmxu.host_tensor import HostTensor, quantize
+from openmxu.segments.host_tensor import HostTensor, quantize
 
 if TYPE_CHECKING:
     import onnx

@@ -27,7 +27,7 @@ from openmxu.compiler.operators.values import (
     Sums,
     Value,
 )
-from openmxu.host_tensor import dequantize, quantize
+from openmxu.segments.host_tensor import dequantize, quantize
 
 __all__ = [
     "UNARY_FUNCTIONS",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.operators.builder import Builder, node_name
 from openmxu.compiler.operators.values import Constant
-from openmxu.graph_runner import GraphError, GraphRunner, make_graph_model
+from openmxu.segments.graph_runner import GraphError, GraphRunner, make_graph_model
 
 if TYPE_CHECKING:
     import onnx

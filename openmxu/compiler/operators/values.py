@@ -13,7 +13,7 @@ from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.ir.network import Tensor
 from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.ir.window import Window
-from openmxu.host_stage import ArraySpec
+from openmxu.segments.array_spec import ArraySpec
 
 if TYPE_CHECKING:
     import onnx

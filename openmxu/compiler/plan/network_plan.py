@@ -40,8 +40,8 @@ from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
-from openmxu.host_tensor import HostTensor
 from openmxu.program import Program
+from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["compile_planes"]
 

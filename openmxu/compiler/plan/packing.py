@@ -1,6 +1,6 @@
 """Images with few channels: neighbouring pixels packed into the lanes of a row.
 
-See :class:`openmxu.host_tensor.Packing` for what the host writes, and why the host does it.
+See :class:`openmxu.segments.host_tensor.Packing` for what the host writes, and why the host does it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from openmxu.compiler.ir.network import Network, Tensor
 from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.window import Window
-from openmxu.host_tensor import Packing
+from openmxu.segments.host_tensor import Packing
 
 __all__ = ["pack_inputs"]
 

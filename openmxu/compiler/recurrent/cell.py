@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.numerics import add_scaled, requantize
 from openmxu.compiler.ir.operations import Operation, Result
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["BYTE", "INPUT", "UNSIGNED_BYTE", "WORD", "Format", "Kept", "Phase", "Recurrent", "Step", "Sum"]
 

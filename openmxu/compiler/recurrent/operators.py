@@ -24,7 +24,7 @@ from openmxu.compiler.recurrent.lstm import CELL, LstmScales, lstm
 from openmxu.compiler.recurrent.lstm import HIDDEN as LSTM_HIDDEN
 from openmxu.compiler.recurrent.scales import DEFAULTS, METADATA
 from openmxu.compiler.recurrent.support import GATES, unsupported_feature
-from openmxu.host_tensor import dequantize, quantize
+from openmxu.segments.host_tensor import dequantize, quantize
 
 __all__ = ["gru_operator", "lstm_operator"]
 

@@ -11,7 +11,7 @@ import openmxu
 from openmxu.compiler import compile_network, evaluate
 from openmxu.compiler.ir.network import Network, Port, Tensor
 from openmxu.compiler.ir.operations import Convolution, Result
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 
 WEIGHT_RANGES = ((-128, 127), (0, 255), (-10, 3), (-255, 255), (-255, 0))
 

@@ -13,7 +13,7 @@ from openmxu.compiler.ir.operations import Combination, Convolution, Operation, 
 from openmxu.compiler.ir.permutation import FILL, Permutation
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.operators.builder import byte_limits
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 
 KINDS = ("convolution", "convolution", "point", "maximum", "average", "sum", "product", "table", "movement")
 MOVEMENTS = ("channels", "slice", "pad", "turn", "mirror", "repeat", "reshape", "anything")

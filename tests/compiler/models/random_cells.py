@@ -9,7 +9,7 @@ from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.encoding import Weights
 from openmxu.compiler.recurrent.gru import GruScales, gru
 from openmxu.compiler.recurrent.lstm import LstmScales, lstm
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 
 KINDS = ("lstm", "gru", "gru, linear before reset")
 

@@ -7,7 +7,7 @@ import numpy as np
 from openmxu.compiler.ir.network import Network, Port, Tensor
 from openmxu.compiler.ir.operations import Combination, Convolution, Operation, Result
 from openmxu.compiler.ir.window import Window
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["SAME", "convolution", "image_network", "residual_block"]
 

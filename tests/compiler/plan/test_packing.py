@@ -11,7 +11,7 @@ from openmxu.arch import Config
 from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network, conv_network
 from openmxu.compiler.plan.packing import pack_inputs
-from openmxu.host_tensor import HostTensor, Packing
+from openmxu.segments.host_tensor import HostTensor, Packing
 
 
 def test_rows_hold_neighbouring_pixels() -> None:

@@ -15,7 +15,7 @@ from openmxu.compiler.ir.network import Network, Port, Tensor
 from openmxu.compiler.ir.operations import Convolution, Result
 from openmxu.compiler.ir.window import Window
 from openmxu.devices import open_device
-from openmxu.host_tensor import HostTensor
+from openmxu.segments.host_tensor import HostTensor
 from tests.compiler.models.plane_networks import differing_planes, random_planes
 
 BENCH = {"kernel": 3, "stride": 1, "pool": 2}

@@ -10,42 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.graph_runner import GraphError, GraphRunner
+from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.graph_runner import GraphError, GraphRunner
 
-__all__ = ["ArraySpec", "HostStage", "HostStageError"]
+__all__ = ["HostSegment", "HostSegmentError"]
 
 
-class HostStageError(RuntimeError):
+class HostSegmentError(RuntimeError):
     """The host could not compute its part of a model; the message is one line."""
 
 
 @dataclass(frozen=True)
-class ArraySpec:
-    """An array exchanged with a program: its name, numpy's name of its type, and the shape of one batch element.
-
-    ``batch_axis`` is the batch dimension of the whole array: 0, except in recurrent networks whose first dimension is
-    time or direction.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    batch_axis: int = 0
-
-    def __str__(self) -> str:
-        dimensions = [*map(str, self.shape)]
-        dimensions.insert(self.batch_axis, "batch")
-        return f"{self.dtype} of shape ({', '.join(dimensions)})"
-
-    def accepts(self, array: NDArray[Any]) -> bool:
-        """Whether an array has this type, and this shape for some batch."""
-        if array.ndim != len(self.shape) + 1 or array.dtype != self.dtype:
-            return False
-        return array.shape[: self.batch_axis] + array.shape[self.batch_axis + 1 :] == self.shape
-
-
-@dataclass(frozen=True)
-class HostStage:
+class HostSegment:
     """A small ONNX graph that the host computes: the first or the last part of a model.
 
     Attributes
@@ -111,7 +87,7 @@ class HostStage:
 
         Raises
         ------
-        HostStageError
+        HostSegmentError
             The graph cannot be computed.
         """
         count = len(values[self.inputs[0].name])
@@ -132,8 +108,10 @@ class HostStage:
         try:
             results = self._runner.run(given)
         except GraphError as error:
-            raise HostStageError(f"the host's part of the model ({', '.join(self.nodes)}) failed: {error}") from None
+            raise HostSegmentError(f"the host's part of the model ({', '.join(self.nodes)}) failed: {error}") from None
         for spec, array in zip(self.outputs, results, strict=True):
             if array.dtype != spec.dtype or array.shape != (len(next(iter(given.values()))), *spec.shape):
-                raise HostStageError(f"the host's part of the model made {array.dtype} {array.shape} of {spec.name!r}")
+                raise HostSegmentError(
+                    f"the host's part of the model made {array.dtype} {array.shape} of {spec.name!r}"
+                )
         return results

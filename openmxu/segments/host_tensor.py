@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.host_stage import ArraySpec
+from openmxu.segments.array_spec import ArraySpec
 
 __all__ = ["HostTensor", "Packing", "dequantize", "quantize"]
 
