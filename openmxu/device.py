@@ -18,6 +18,7 @@ from openmxu.state import write_states
 
 if TYPE_CHECKING:
     from openmxu.program import Program
+    from openmxu.segments.device_segment import DeviceSegment
 
 __all__ = ["Device", "DeviceError", "DeviceFault", "DeviceHang", "NotLoadedError", "Snapshot"]
 
@@ -139,21 +140,21 @@ class Device(abc.ABC):
         if program is None:
             raise NotLoadedError("no program is loaded: call load(program) before run(inputs)")
 
-        def execute(values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        def execute(segment: DeviceSegment, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             if program.states and not keep_states:
                 write_states(self, program.states, {})
-            program.store_inputs(values, self._image)
-            self._run_loaded(program)
-            return program.load_outputs(self._image)
+            segment.store_inputs(values, self._image, program.batch, self.config.size)
+            self._run_loaded(program, segment)
+            return segment.load_outputs(self._image, program.batch, self.config.size)
 
         return program.compute(inputs, execute, most=program.batch if keep_states else None)
 
     def _place(self, program: Program) -> None:
         """Transfer a program and ``_image``. Devices in this process use both where they are."""
 
-    def _run_loaded(self, program: Program) -> None:
-        """Run the loaded program once, from the inputs in ``_image`` to the outputs there."""
-        self.execute(program.instructions, self._image, program.weights)
+    def _run_loaded(self, program: Program, segment: DeviceSegment) -> None:
+        """Run a segment of the loaded program once, from the inputs in ``_image`` to the outputs there."""
+        self.execute(program.instructions[segment.start : segment.stop], self._image, program.weights)
 
     @abc.abstractmethod
     def execute(

@@ -23,8 +23,8 @@ from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 from openmxu.program_format import ARRAYS, decode, encode
 from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment, HostSegmentError
-from openmxu.segments.host_tensor import HostTensor
 from openmxu.session import Session
 from openmxu.state import State
 
@@ -47,8 +47,8 @@ class InputError(ValueError):
 class Program:
     """A model compiled for one configuration and batch.
 
-    The device computes most of it. The host computes operations that the device does not support, in the model's first
-    and last part, ``before`` and ``after``.
+    It is a sequence of segments. The device computes most of them; the host computes operations that the device does
+    not support.
 
     :mod:`openmxu.program_format` describes its files.
 
@@ -60,14 +60,15 @@ class Program:
         Batch elements that one execution computes.
     inputs, outputs
         The caller's arrays.
-    device_inputs, device_outputs
-        The arrays that the device reads and writes, with their places in host memory.
+    segments
+        In the order in which they are computed. Every array of a model has a unique name; a segment looks up its inputs
+        among the arrays of the caller and of the segments before it.
     instructions
-        Ended by Halt.
+        Those of all device segments, each segment ended by Halt.
     weights
         Content of weight memory, uint8.
     constants
-        Content of host memory from ``constants_offset`` on, uint8: biases and scales.
+        Content of parts of host memory, uint8, one device segment after the other: biases, scales and tables.
     host_bytes
         Size of host memory.
     multiply_adds
@@ -76,9 +77,6 @@ class Program:
         The layers that the instructions compute, in the order of the network.
     layer_numbers
         For each instruction the number of its layer, int32; -1 if it belongs to none.
-    before, after
-        The stages that the host computes first and last. Every array of a model has a unique name; a stage looks up its
-        inputs among the arrays of the caller, of the stage before it, and of the device.
     states
         Tensors that stay in the unified buffer from one execution to the next; used by :meth:`session`.
     """
@@ -87,19 +85,36 @@ class Program:
     batch: int
     inputs: tuple[ArraySpec, ...]
     outputs: tuple[ArraySpec, ...]
-    device_inputs: tuple[HostTensor, ...]
-    device_outputs: tuple[HostTensor, ...]
+    segments: tuple[HostSegment | DeviceSegment, ...]
     instructions: tuple[Instruction, ...]
     weights: NDArray[np.uint8]
     constants: NDArray[np.uint8]
-    constants_offset: int
     host_bytes: int
     multiply_adds: int
     layers: tuple[Layer, ...]
     layer_numbers: NDArray[np.int32]
-    before: HostSegment | None = None
-    after: HostSegment | None = None
     states: tuple[State, ...] = ()
+
+    @property
+    def device_segments(self) -> tuple[DeviceSegment, ...]:
+        """The segments that the device computes."""
+        return tuple(segment for segment in self.segments if isinstance(segment, DeviceSegment))
+
+    @property
+    def host_segments(self) -> tuple[HostSegment, ...]:
+        """The segments that the host computes."""
+        return tuple(segment for segment in self.segments if isinstance(segment, HostSegment))
+
+    @property
+    def host_multiply_adds(self) -> int:
+        """Multiplications of one execution that the host does."""
+        return self.batch * sum(segment.multiply_adds for segment in self.host_segments)
+
+    @property
+    def device_share(self) -> float:
+        """The device's share of all multiplications; 1 where there are none."""
+        total = self.multiply_adds + self.host_multiply_adds
+        return self.multiply_adds / total if total else 1.0
 
     def run(self, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Load the program unless it is loaded already, and run it: :meth:`Device.load` and :meth:`Device.run`.
@@ -129,18 +144,19 @@ class Program:
     def compute(
         self,
         inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
-        execute: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+        execute: Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
         *,
         most: int | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Compute the outputs: the host's stages here, the device's part with ``execute``; for :meth:`Device.run`.
+        """Compute the outputs: the host's segments here, the device's with ``execute``; for :meth:`Device.run`.
 
         Parameters
         ----------
         inputs
             As of :meth:`Device.run`.
         execute
-            One execution: from the device's inputs by name, of up to ``batch`` elements, to its outputs, of ``batch``.
+            One execution of a segment: from its inputs by name, of up to ``batch`` elements, to its outputs, of
+            ``batch``.
         most
             Batch elements that the states on the device are for; ``None`` if it need not keep them.
 
@@ -155,50 +171,42 @@ class Program:
         if most is not None and count > most:
             raise InputError(f"states are there for {most} batch elements, but the inputs have {count}")
         try:
-            if self.before is not None:
-                values |= self.before.run(values)
-            values |= self._compute_device_part(values, execute)
-            if self.after is not None:
-                values |= self.after.run(values)
+            for segment in self.segments:
+                if isinstance(segment, HostSegment):
+                    values |= segment.run(values)
+                else:
+                    values |= self._compute_on_device(segment, values, execute)
         except HostSegmentError as error:
             raise InputError(str(error)) from None
         return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
 
-    def _compute_device_part(
+    def _compute_on_device(
         self,
+        segment: DeviceSegment,
         values: Mapping[str, NDArray[Any]],
-        execute: Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+        execute: Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
     ) -> dict[str, NDArray[Any]]:
-        given = {tensor.name: values[tensor.name] for tensor in self.device_inputs}
+        given = {tensor.name: values[tensor.name] for tensor in segment.inputs}
         count = len(next(iter(given.values())))
         parts = [
-            execute({name: array[start : start + self.batch] for name, array in given.items()})
+            execute(segment, {name: array[start : start + self.batch] for name, array in given.items()})
             for start in range(0, count, self.batch)
         ]
         return {
             tensor.name: np.concatenate([part[tensor.name] for part in parts])[:count]
             if parts
             else np.zeros((0, *tensor.shape), tensor.dtype)
-            for tensor in self.device_outputs
+            for tensor in segment.outputs
         }
 
     def host_memory(self) -> NDArray[np.uint8]:
         """A new host memory, uint8, (host_bytes,): the constants, and zeros elsewhere."""
-        memory = np.zeros(self.host_bytes, np.uint8)
-        memory[self.constants_offset : self.constants_offset + len(self.constants)] = self.constants
+        memory, taken = np.zeros(self.host_bytes, np.uint8), 0
+        for segment in self.device_segments:
+            first, count = segment.constants
+            memory[first : first + count] = self.constants[taken : taken + count]
+            taken += count
         return memory
-
-    def store_inputs(self, values: Mapping[str, NDArray[Any]], memory: NDArray[np.uint8]) -> None:
-        """Write the device's inputs to host memory, padded with zeros to ``batch`` elements."""
-        for tensor in self.device_inputs:
-            array = values[tensor.name]
-            padded = np.zeros((self.batch, *tensor.shape), tensor.dtype)
-            padded[: len(array)] = array
-            tensor.store(padded, memory, self.config.size)
-
-    def load_outputs(self, memory: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
-        """The device's outputs in host memory by name, each of shape (batch, *shape)."""
-        return {tensor.name: tensor.load(memory, self.batch, self.config.size) for tensor in self.device_outputs}
 
     def check_device(self, device: Device) -> None:
         """Check that a device has the program's configuration.

@@ -1,9 +1,9 @@
 """Programs as arrays of a file, and back; reading checks everything, because files are not trusted.
 
 A program file is an uncompressed ``.npz`` archive without pickled objects: ``header`` (UTF-8 JSON as uint8: format,
-version, configuration, batch, inputs, outputs, sizes, layers, states), ``instructions`` (uint8, (n, 16)), ``weights``
-and ``constants`` (uint8 vectors), ``layers`` (int32, (n,)), ``before`` and ``after`` (the host's stages: ONNX models as
-uint8 vectors, empty if there is none).
+version, configuration, batch, inputs, outputs, segments, sizes, layers, states), ``instructions`` (uint8, (n, 16)),
+``weights`` and ``constants`` (uint8 vectors), ``layers`` (int32, (n,)), and ``graphs`` (the ONNX models of the host's
+segments, one after the other, as a uint8 vector).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.layer import Layer
 from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
 from openmxu.segments.host_tensor import HostTensor, Packing
 from openmxu.state import State
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["ARRAYS", "FORMAT", "VERSION", "decode", "encode"]
 
 FORMAT = "openmxu program"
-VERSION = 5
+VERSION = 6
 ARRAYS = {
-    **dict.fromkeys(("header", "instructions", "weights", "constants", "before", "after"), "uint8"),
+    **dict.fromkeys(("header", "instructions", "weights", "constants", "graphs"), "uint8"),
     "layers": "int32",
 }
 """The arrays of a file, with their types."""
+_DEVICE, _HOST = "device", "host"
+"""Kinds of segments."""
 _STORED = ("uint8", "int8", "int16", "int32")
 _DTYPES = (*_STORED, "float32")
 _HOST_DTYPES = (*_DTYPES, "uint16", "int64", "uint32", "uint64", "float16", "float64", "bool")
@@ -50,16 +53,12 @@ def encode(program: Program) -> dict[str, NDArray[Any]]:
         "version": VERSION,
         "config": program.config.as_dict(),
         "batch": program.batch,
-        **{
-            name: [dataclasses.asdict(item) for item in getattr(program, name)]
-            for name in ("inputs", "outputs", "device_inputs", "device_outputs")
-        },
-        "constants_offset": program.constants_offset,
+        "inputs": [dataclasses.asdict(item) for item in program.inputs],
+        "outputs": [dataclasses.asdict(item) for item in program.outputs],
+        "segments": [_segment_header(segment) for segment in program.segments],
         "host_bytes": program.host_bytes,
         "multiply_adds": program.multiply_adds,
         "layers": [dataclasses.asdict(layer) for layer in program.layers],
-        "before": _stage_header(program.before),
-        "after": _stage_header(program.after),
         "states": [dataclasses.asdict(state) for state in program.states],
     }
     return {
@@ -68,21 +67,23 @@ def encode(program: Program) -> dict[str, NDArray[Any]]:
         "weights": program.weights,
         "constants": program.constants,
         "layers": program.layer_numbers,
-        "before": _stage_bytes(program.before),
-        "after": _stage_bytes(program.after),
+        "graphs": np.frombuffer(b"".join(segment.model for segment in program.host_segments), np.uint8),
     }
 
 
-def _stage_bytes(stage: HostSegment | None) -> NDArray[np.uint8]:
-    return np.frombuffer(b"" if stage is None else stage.model, np.uint8)
-
-
-def _stage_header(stage: HostSegment | None) -> dict[str, Any] | None:
-    """A stage's entry in a file's header; the graph is a separate array."""
-    if stage is None:
-        return None
-    specs = {name: [dataclasses.asdict(spec) for spec in getattr(stage, name)] for name in ("inputs", "outputs")}
-    return {**specs, "batch": stage.batch}
+def _segment_header(segment: HostSegment | DeviceSegment) -> dict[str, Any]:
+    """A segment's entry in a file's header; of a graph it holds the length."""
+    entry = {name: [dataclasses.asdict(item) for item in getattr(segment, name)] for name in ("inputs", "outputs")}
+    if isinstance(segment, DeviceSegment):
+        fields = ("start", "stop", "layers", "constants")
+        return {"kind": _DEVICE, **entry, **{name: getattr(segment, name) for name in fields}}
+    return {
+        "kind": _HOST,
+        **entry,
+        "batch": segment.batch,
+        "multiply_adds": segment.multiply_adds,
+        "graph_bytes": len(segment.model),
+    }
 
 
 def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -103,58 +104,107 @@ def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     words = arrays["instructions"]
     if words.shape[1] != WORD_BYTES:
         raise ValueError(f"instructions have {words.shape[1]} bytes")
-    if not len(words) or words[-1, 0] != Opcode.HALT:
-        raise ValueError("the last instruction is not Halt")
     config = Config(**header["config"])
     batch = header["batch"]
-    for name in ("batch", "constants_offset", "host_bytes", "multiply_adds"):
+    for name in ("batch", "host_bytes", "multiply_adds"):
         _check_number(name, header[name], 1 if name == "batch" else 0)
-    tensors = [_decode_tensor(item) for item in (*header["device_inputs"], *header["device_outputs"])]
-    for tensor in tensors:
-        if tensor.offset + tensor.extent(batch, config.size) > header["host_bytes"]:
-            raise ValueError(f"{tensor.name} lies outside host memory")
-    if header["constants_offset"] + arrays["constants"].size > header["host_bytes"]:
-        raise ValueError("the constants lie outside host memory")
     states = tuple(_decode_state(item, config, batch) for item in header["states"])
     layers = tuple(_decode_layer(item) for item in header["layers"])
     numbers = arrays["layers"]
     if len(numbers) != len(words) or not ((numbers >= -1) & (numbers < len(layers))).all():
         raise ValueError(f"the instructions do not belong to {len(layers)} layers")
-    stages = [_decode_stage(name, header, arrays) for name in ("before", "after")]
-    count = len(header["device_inputs"])
+    segments = _decode_segments(header["segments"], arrays["graphs"])
+    of_device = [segment for segment in segments if isinstance(segment, DeviceSegment)]
+    _check_instructions(of_device, words[:, 0], len(layers))
+    _check_memory(of_device, batch, config, header["host_bytes"], arrays["constants"].size)
     inputs, outputs = _decode_specs(header["inputs"]), _decode_specs(header["outputs"])
-    _check_flow(inputs, stages[0], tensors[:count], tensors[count:], stages[1], outputs)
+    _check_flow(inputs, segments, outputs)
     return {
         "config": config,
         "batch": batch,
         "inputs": inputs,
         "outputs": outputs,
-        "device_inputs": tuple(tensors[:count]),
-        "device_outputs": tuple(tensors[count:]),
+        "segments": segments,
         "instructions": tuple(Instruction(int.from_bytes(word.tobytes(), "little")) for word in words),
         "weights": arrays["weights"],
         "constants": arrays["constants"],
-        "constants_offset": header["constants_offset"],
         "host_bytes": header["host_bytes"],
         "multiply_adds": header["multiply_adds"],
         "layers": layers,
         "layer_numbers": numbers,
-        "before": stages[0],
-        "after": stages[1],
         "states": states,
     }
 
 
-def _decode_stage(name: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> HostSegment | None:
-    item = header[name]
-    if item is None:
-        return None
+def _decode_segments(
+    items: Sequence[Mapping[str, Any]], graphs: NDArray[np.uint8]
+) -> tuple[HostSegment | DeviceSegment, ...]:
+    segments: list[HostSegment | DeviceSegment] = []
+    taken = 0
+    for number, item in enumerate(items):
+        where = f"segment {number}"
+        if item["kind"] == _DEVICE:
+            segments.append(_decode_device_segment(where, item))
+        elif item["kind"] == _HOST:
+            _check_number(f"graph_bytes of {where}", item["graph_bytes"], 0, graphs.size - taken)
+            graph = graphs[taken : taken + item["graph_bytes"]].tobytes()
+            segments.append(_decode_host_segment(where, item, graph))
+            taken += len(graph)
+        else:
+            raise ValueError(f"the kind of {where} is {item['kind']!r}")
+    if taken != graphs.size:
+        raise ValueError(f"the segments have {taken} bytes of graphs, not {graphs.size}")
+    return tuple(segments)
+
+
+def _decode_device_segment(where: str, item: Mapping[str, Any]) -> DeviceSegment:
+    inputs, outputs = (tuple(map(_decode_tensor, item[name])) for name in ("inputs", "outputs"))
+    if not inputs or not outputs:
+        raise ValueError(f"{where} has no input or no output")
+    pairs = [tuple(item[name]) for name in ("layers", "constants")]
+    for value in (item["start"], item["stop"], *pairs[0], *pairs[1]):
+        _check_number(f"a number of {where}", value, 0)
+    (first, last), (offset, size) = pairs
+    return DeviceSegment(inputs, outputs, item["start"], item["stop"], (first, last), (offset, size))
+
+
+def _decode_host_segment(where: str, item: Mapping[str, Any], graph: bytes) -> HostSegment:
     if item["batch"] is not None:
-        _check_number(f"the batch of {name}", item["batch"], 1)
+        _check_number(f"the batch of {where}", item["batch"], 1)
+    _check_number(f"multiply_adds of {where}", item["multiply_adds"], 0)
     inputs, outputs = _decode_specs(item["inputs"]), _decode_specs(item["outputs"])
-    stage = HostSegment(arrays[name].tobytes(), inputs, outputs, item["batch"])
-    stage.check()
-    return stage
+    segment = HostSegment(graph, inputs, outputs, item["batch"], item["multiply_adds"])
+    segment.check()
+    return segment
+
+
+def _check_instructions(segments: Sequence[DeviceSegment], opcodes: NDArray[np.uint8], layers: int) -> None:
+    """Check that the segments share out all instructions and layers, and that each ends with Halt."""
+    instruction = layer = 0
+    for segment in segments:
+        begins = segment.start == instruction and segment.layers[0] == layer
+        if not begins or segment.stop <= segment.start or segment.layers[1] < layer:
+            raise ValueError("the device's segments are not one behind the other")
+        instruction, layer = segment.stop, segment.layers[1]
+        if instruction > len(opcodes) or opcodes[instruction - 1] != Opcode.HALT:
+            raise ValueError("the last instruction of a segment is not Halt")
+    if not segments or instruction != len(opcodes) or layer != layers:
+        raise ValueError("the segments do not have all instructions and layers")
+
+
+def _check_memory(
+    segments: Sequence[DeviceSegment], batch: int, config: Config, host_bytes: int, constant_bytes: int
+) -> None:
+    """Check that everything lies in host memory, and that there are as many constants as needed."""
+    for segment in segments:
+        for tensor in (*segment.inputs, *segment.outputs):
+            if tensor.offset + tensor.extent(batch, config.size) > host_bytes:
+                raise ValueError(f"{tensor.name} lies outside host memory")
+        if sum(segment.constants) > host_bytes:
+            raise ValueError("the constants lie outside host memory")
+    needed = sum(segment.constants[1] for segment in segments)
+    if needed != constant_bytes:
+        raise ValueError(f"there are {constant_bytes} bytes of constants, not {needed}")
 
 
 def _decode_specs(items: Sequence[Mapping[str, Any]]) -> tuple[ArraySpec, ...]:
@@ -171,27 +221,26 @@ def _decode_specs(items: Sequence[Mapping[str, Any]]) -> tuple[ArraySpec, ...]:
 
 
 def _check_flow(
-    inputs: Sequence[ArraySpec],
-    before: HostSegment | None,
-    device_inputs: Sequence[HostTensor],
-    device_outputs: Sequence[HostTensor],
-    after: HostSegment | None,
-    outputs: Sequence[ArraySpec],
+    inputs: Sequence[ArraySpec], segments: Sequence[HostSegment | DeviceSegment], outputs: Sequence[ArraySpec]
 ) -> None:
-    """Check that every array exists, with the expected type and shape, before a stage or the device reads it."""
-    if not all((inputs, device_inputs, device_outputs, outputs)):
+    """Check that every array exists, with the expected type and shape, before a segment reads it."""
+    if not inputs or not outputs:
         raise ValueError("there is no input or no output")
-    steps = [([item.spec for item in device_inputs], [item.spec for item in device_outputs]), (outputs, ())]
-    if before is not None:
-        steps.insert(0, (before.inputs, before.outputs))
-    if after is not None:
-        steps.insert(-1, (after.inputs, after.outputs))
     there = {spec.name: spec for spec in inputs}
-    for given, made in steps:
-        for spec in given:
-            if there.get(spec.name) != spec:
-                raise ValueError(f"nothing makes {spec.name}, {spec}")
-        there |= {spec.name: spec for spec in made}
+    for segment in segments:
+        _check_there(there, _specs(segment.inputs))
+        there |= {spec.name: spec for spec in _specs(segment.outputs)}
+    _check_there(there, outputs)
+
+
+def _specs(items: Sequence[ArraySpec] | Sequence[HostTensor]) -> list[ArraySpec]:
+    return [item.spec if isinstance(item, HostTensor) else item for item in items]
+
+
+def _check_there(there: Mapping[str, ArraySpec], specs: Sequence[ArraySpec]) -> None:
+    for spec in specs:
+        if there.get(spec.name) != spec:
+            raise ValueError(f"nothing makes {spec.name}, {spec}")
 
 
 def _decode_layer(item: dict[str, Any]) -> Layer:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.config import Config
 from openmxu.arch.isa import Unit
 from openmxu.program import Program
+from openmxu.segments.device_segment import DeviceSegment
+from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
     from openmxu.sim.cycle_model import Prediction
 
-__all__ = ["LayerReport", "Report", "report"]
+__all__ = ["LayerReport", "Report", "SegmentReport", "report", "segment_reports"]
 
 _LATENCY = "latency"
 _BUSY_PART = 0.5
@@ -67,6 +70,25 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
+class SegmentReport:
+    """What a segment of a program consists of.
+
+    Attributes
+    ----------
+    where
+        ``device`` or ``host``.
+    nodes
+        The layers of the device, or names and operators of the nodes that the host computes.
+    multiply_adds
+        Of one execution.
+    """
+
+    where: str
+    nodes: tuple[str, ...]
+    multiply_adds: int
+
+
+@dataclass(frozen=True)
 class Report:
     """The cost of a program.
 
@@ -78,8 +100,8 @@ class Report:
         In the order of the network.
     total
         All of them together.
-    host_before, host_after
-        Names and operators of the nodes that the host computes; they take none of the cycles.
+    segments
+        In the order in which they are computed. Those of the host take none of the cycles.
     """
 
     size: int
@@ -87,8 +109,7 @@ class Report:
     memory_latency: int
     layers: tuple[LayerReport, ...]
     total: LayerReport
-    host_before: tuple[str, ...]
-    host_after: tuple[str, ...]
+    segments: tuple[SegmentReport, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists and dictionaries, for JSON."""
@@ -110,30 +131,85 @@ def report(program: Program, *, memory_latency: int = 4) -> Report:
     ValueError
         The latency is less than 1.
     """
-    # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
-    from openmxu.sim.cycle_model import predict
-
-    prediction = predict(program.instructions, program.config, memory_latency=memory_latency)
-    cycles = _cycles_by_layer(program, prediction)
-    layers = tuple(
-        _layer(program, prediction, program.layer_numbers == number, layer.name, layer.kind, count, layer.multiply_adds)
-        for number, (layer, count) in enumerate(zip(program.layers, cycles, strict=True))
-    )
-    everything = np.ones(len(program.instructions), np.bool_)
-    total = _layer(program, prediction, everything, "all layers", "", prediction.cycles, program.multiply_adds)
+    parts = [_Part.of(program, segment, memory_latency) for segment in program.device_segments]
+    layers = tuple(layer for part in parts for layer in part.layers(program))
     return Report(
         size=program.config.size,
         batch=program.batch,
         memory_latency=memory_latency,
         layers=layers,
-        total=total,
-        host_before=program.before.nodes if program.before is not None else (),
-        host_after=program.after.nodes if program.after is not None else (),
+        total=_total([part.total(program) for part in parts]),
+        segments=segment_reports(program),
+    )
+
+
+def segment_reports(program: Program) -> tuple[SegmentReport, ...]:
+    """What the segments of a program consist of."""
+    reports = []
+    for segment in program.segments:
+        if isinstance(segment, HostSegment):
+            reports.append(SegmentReport("host", segment.nodes, segment.multiply_adds * program.batch))
+        else:
+            layers = program.layers[slice(*segment.layers)]
+            work = sum(layer.multiply_adds for layer in layers)
+            reports.append(SegmentReport("device", tuple(layer.name for layer in layers), work))
+    return tuple(reports)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A segment of the device, and what the cycle model says of its instructions."""
+
+    segment: DeviceSegment
+    numbers: NDArray[np.int32]
+    prediction: Prediction
+
+    @classmethod
+    def of(cls, program: Program, segment: DeviceSegment, memory_latency: int) -> _Part:
+        # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
+        from openmxu.sim.cycle_model import predict
+
+        own = slice(segment.start, segment.stop)
+        prediction = predict(program.instructions[own], program.config, memory_latency=memory_latency)
+        return cls(segment, program.layer_numbers[own], prediction)
+
+    def layers(self, program: Program) -> list[LayerReport]:
+        """The reports of its layers."""
+        numbers = range(*self.segment.layers)
+        cycles = _cycles_by_layer(numbers, self.numbers, self.prediction)
+        reports = []
+        for number, count in zip(numbers, cycles, strict=True):
+            layer, own = program.layers[number], self.numbers == number
+            work = layer.multiply_adds
+            reports.append(_layer(program.config, self.prediction, own, layer.name, layer.kind, count, work))
+        return reports
+
+    def total(self, program: Program) -> LayerReport:
+        """The report of all of it."""
+        everything = np.ones(len(self.numbers), np.bool_)
+        work = sum(layer.multiply_adds for layer in program.layers[slice(*self.segment.layers)])
+        return _layer(program.config, self.prediction, everything, "all layers", "", self.prediction.cycles, work)
+
+
+def _total(parts: Sequence[LayerReport]) -> LayerReport:
+    """Segments that run one after the other, as one."""
+    sums = ("instructions", "cycles", "multiply_adds", "host_read_bytes", "host_write_bytes", "weight_bytes")
+    changes = {name: sum(getattr(part, name) for part in parts) for name in sums}
+    busy = {unit: sum(part.busy[unit] for part in parts) for unit in parts[0].busy}
+    cycles = changes["cycles"]
+    weights = sum(part.utilization * part.cycles for part in parts)
+    return dataclasses.replace(
+        parts[0],
+        **changes,
+        busy=busy,
+        utilization=weights / cycles if cycles else 0.0,
+        unified_buffer_rows=max(part.unified_buffer_rows for part in parts),
+        limit=_limit(busy, cycles),
     )
 
 
 def _layer(
-    program: Program,
+    config: Config,
     prediction: Prediction,
     own: NDArray[np.bool_],
     name: str,
@@ -154,34 +230,38 @@ def _layer(
         "activation": total(demand.activation),
         "dispatch": total(demand.dispatch),
     }
-    limit = max(busy, key=busy.__getitem__)
     return LayerReport(
         name=name,
         kind=kind,
         instructions=int(own.sum()),
         cycles=cycles,
         multiply_adds=multiply_adds,
-        utilization=multiply_adds / (program.config.size**2 * cycles) if cycles else 0.0,
+        utilization=multiply_adds / (config.size**2 * cycles) if cycles else 0.0,
         host_read_bytes=total(demand.host_read_bytes),
         host_write_bytes=total(demand.host_write_bytes),
         weight_bytes=total(demand.weight_bytes),
         unified_buffer_rows=int(demand.unified_buffer_rows[own].max(initial=0)),
         busy=busy,
-        limit=limit if busy[limit] >= _BUSY_PART * cycles else _LATENCY,
+        limit=_limit(busy, cycles),
     )
 
 
-def _cycles_by_layer(program: Program, prediction: Prediction) -> list[int]:
-    """Distribute the program's cycles among its layers."""
-    main = np.zeros(len(program.instructions), np.bool_)
-    for number in range(len(program.layers)):
-        own = program.layer_numbers == number
+def _limit(busy: Mapping[str, int], cycles: int) -> str:
+    busiest = max(busy, key=busy.__getitem__)
+    return busiest if busy[busiest] >= _BUSY_PART * cycles else _LATENCY
+
+
+def _cycles_by_layer(layers: range, layer_numbers: NDArray[np.int32], prediction: Prediction) -> list[int]:
+    """Distribute the cycles of a segment among its layers."""
+    main = np.zeros(len(layer_numbers), np.bool_)
+    for number in layers:
+        own = layer_numbers == number
         for unit in (Unit.MATRIX, Unit.ACTIVATION, Unit.HOST_READ, Unit.HOST_WRITE):
             executes = own & (prediction.unit == unit)
             if executes.any():
                 main |= executes
                 break
-    shares = np.zeros(len(program.layers), np.int64)
+    shares = np.zeros(len(layers), np.int64)
     if not main.any():
         return shares.tolist()
     ends = prediction.done.copy()
@@ -198,5 +278,5 @@ def _cycles_by_layer(program: Program, prediction: Prediction) -> list[int]:
     spans = np.diff(ends[numbers], prepend=0)
     # Cycles after the last of them belong to its layer.
     spans[-1] += prediction.cycles - ends[numbers[-1]]
-    np.add.at(shares, program.layer_numbers[numbers], spans)
+    np.add.at(shares, layer_numbers[numbers] - layers.start, spans)
     return shares.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
@@ -40,8 +41,12 @@ from openmxu.compiler import CompileError
 from openmxu.program import InputError as CalibrationError
 from openmxu.program import InputError as ProgramInputError
 from openmxu.quantizer import ACTIVATIONS
+from openmxu.reporting import SegmentReport, segment_reports
 
 __all__ = ["compile_command", "quantize_command", "run_command"]
+
+_NAMED = 4
+"""Nodes of a segment that its line names."""
 
 
 def run_command(
@@ -105,6 +110,9 @@ def compile_command(
     size: SizeOption = None,
     preset: PresetOption = None,
     batch: BatchOption = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a model of which the host would compute anything.")
+    ] = False,
     report: Annotated[bool, typer.Option("--report", help="Report the cost and the limit of each layer.")] = False,
     memory_latency: LatencyOption = None,
     json: JsonOption = False,
@@ -118,12 +126,12 @@ def compile_command(
     if memory_latency is not None and not report:
         raise InputError("--memory-latency needs --report")
     if output is None:
-        program = load_program(model, size, preset, batch)
+        program = load_program(model, size, preset, batch, strict)
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
         check_writable(output)
-        program = compile_model(model, make_config(size, preset), batch)
+        program = compile_model(model, make_config(size, preset), batch, strict)
         with saving(output) as path:
             program.save(path)
     layers = None
@@ -138,19 +146,27 @@ def compile_command(
         "host_bytes": program.host_bytes,
         "multiply_adds": program.multiply_adds,
     }
-    host = {
-        name: list(stage.nodes) if stage is not None else []
-        for name, stage in (("host_before", program.before), ("host_after", program.after))
-    }
+    segments = segment_reports(program)
     if json:
-        print_json(facts | host | ({} if layers is None else {"report": layers.as_dict()}))
+        listed = {"device_share": program.device_share, "segments": [dataclasses.asdict(item) for item in segments]}
+        print_json(facts | listed | ({} if layers is None else {"report": layers.as_dict()}))
     else:
         numbers = [(name.replace("_", " "), f"{value:,}") for name, value in facts.items()]
-        texts = [(name.replace("_", " "), ", ".join(nodes) or "nothing") for name, nodes in host.items()]
-        print_rows([*([] if output is None else [("program", str(output))]), *numbers, *texts])
+        numbers.append(("share of the device", f"{program.device_share:.2%} of all multiply-adds"))
+        parts = [(f"segment {number}", _described(segment)) for number, segment in enumerate(segments, 1)]
+        print_rows([*([] if output is None else [("program", str(output))]), *numbers, *parts])
         if layers is not None:
             typer.echo()
             print_report(layers)
+
+
+def _described(segment: SegmentReport) -> str:
+    """A segment in one line: the host's nodes, as far as there is room, or the number of the device's layers."""
+    work = f"{segment.multiply_adds:,} multiply-adds"
+    if segment.where == "device":
+        return f"device: {len(segment.nodes)} layers, {work}"
+    named, rest = segment.nodes[:_NAMED], segment.nodes[_NAMED:]
+    return f"host: {', '.join(named)}{f' and {len(rest)} more' if rest else ''}, {work}"
 
 
 _Activations = StrEnum("_Activations", [(name.upper(), name) for name in ACTIVATIONS])  # type: ignore[misc]  # its members are data

@@ -42,7 +42,7 @@ def is_program(path: Path) -> bool:
         return stream.read(len(_ARCHIVE)) == _ARCHIVE
 
 
-def compile_model(path: Path, config: Config, batch: int | None) -> Program:
+def compile_model(path: Path, config: Config, batch: int | None, strict: bool = False) -> Program:
     """Compile an ONNX file.
 
     Raises
@@ -53,13 +53,13 @@ def compile_model(path: Path, config: Config, batch: int | None) -> Program:
     check_readable(path)
     with working(f"Compiling {path.name}"):
         try:
-            return openmxu.compile(path, config, batch=batch)
+            return openmxu.compile(path, config, batch=batch, strict=strict)
         except CompileError as error:
             message = str(error)
             raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
 
 
-def load_program(path: Path, size: int | None, preset: str | None, batch: int | None) -> Program:
+def load_program(path: Path, size: int | None, preset: str | None, batch: int | None, strict: bool = False) -> Program:
     """Load a compiled program from a file, or compile the model in it.
 
     Raises
@@ -68,7 +68,7 @@ def load_program(path: Path, size: int | None, preset: str | None, batch: int | 
         The file cannot be read or compiled, or options contradict the configuration that it was compiled for.
     """
     if not is_program(path):
-        return compile_model(path, make_config(size, preset), batch)
+        return compile_model(path, make_config(size, preset), batch, strict)
     try:
         program = Program.load(path)
     except ProgramFileError as error:
@@ -77,6 +77,8 @@ def load_program(path: Path, size: int | None, preset: str | None, batch: int | 
         raise InputError(f"{path} is compiled already, for another configuration of size {program.config.size}")
     if batch is not None and batch != program.batch:
         raise InputError(f"{path} is compiled already, for a batch of {program.batch}")
+    if strict and program.host_segments:
+        raise InputError(f"{path} is compiled already, and the host computes {program.host_segments[0].nodes[0]}")
     return program
 
 

@@ -75,12 +75,13 @@ def print_report(report: Report) -> None:
     for column in _COLUMNS:
         table.add_column(column, justify="right")
     table.add_column("limited by")
-    for node in report.host_before:
-        table.add_row(node, "host")
-    for layer in report.layers:
-        table.add_row(*_cells(layer))
-    for node in report.host_after:
-        table.add_row(node, "host")
+    layers = iter(report.layers)
+    for segment in report.segments:
+        for node in segment.nodes:
+            if segment.where == "host":
+                table.add_row(node, "host")
+            else:
+                table.add_row(*_cells(next(layers)))
     table.add_row(*_cells(report.total))
     Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH).print(table)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from openmxu.compiler.errors import CapacityError, CompileError, ModelError, Pro
 from openmxu.compiler.ir.network import evaluate
 from openmxu.compiler.onnx.importer import import_model, import_network
 from openmxu.compiler.recurrent.states import keep_states
-from openmxu.compiler.translate import compile_network
+from openmxu.compiler.translate import compile_model, compile_network
 from openmxu.program import Program
 
 if TYPE_CHECKING:
@@ -44,6 +43,7 @@ def compile(
     *,
     batch: int | None = None,
     states: Mapping[str, str] | None = None,
+    strict: bool = False,
 ) -> Program:
     """Compile a quantized network.
 
@@ -56,9 +56,9 @@ def compile(
 
     The host does QuantizeLinear of float32 inputs, DequantizeLinear of outputs, and the scaling of int32 sums that end
     the model (Gemm without QuantizeLinear; MatMulInteger, Cast, Mul). What else the device cannot do, the host does
-    where no quantized layer comes before it, or none behind it. Every integer is that of ONNX Runtime's integer
-    kernels, but sums, products and averages may differ by 1. A real-valued bias is rounded to a multiple of input scale
-    × weight scale.
+    with ONNX Runtime, anywhere in the model; :attr:`Program.device_share` tells how much of the work remains the
+    device's. Every integer is that of ONNX Runtime's integer kernels, but sums, products and averages may differ by 1.
+    A real-valued bias is rounded to a multiple of input scale × weight scale.
 
     Parameters
     ----------
@@ -73,13 +73,16 @@ def compile(
         Inputs that begin a recurrent node (``initial_h``, ``initial_c``), each with the output that the same node makes
         of it (``Y_h``, ``Y_c``). They are no inputs and outputs of the program; they stay in the unified buffer from
         one execution to the next, and :meth:`Program.session` makes use of them.
+    strict
+        Refuse a model of which the host would compute anything.
 
     Raises
     ------
     ModelError
         The model is damaged or invalid, or has no such states.
     UnsupportedOperatorError
-        An operator, or a use of one, is not supported; the message names node and operator and says what is.
+        Neither device nor host can compute an operator, or the device cannot and must; the message names node and
+        operator and says what is supported.
     CapacityError
         The configuration's memories are too small.
     ProfileError
@@ -87,10 +90,5 @@ def compile(
     OSError
         The file cannot be read.
     """
-    imported = import_model(model)
-    if states:
-        imported = keep_states(imported, states)
-    program = compile_network(imported.network, config, batch)
-    return dataclasses.replace(
-        program, inputs=imported.inputs, outputs=imported.outputs, before=imported.before, after=imported.after
-    )
+    imported = import_model(model, strict=strict)
+    return compile_model(keep_states(imported, states) if states else imported, config, batch)

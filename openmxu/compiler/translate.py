@@ -1,15 +1,20 @@
-"""Networks to programs."""
+"""Networks, and models of several, to programs."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from openmxu.arch.config import Config
 from openmxu.compiler.ir.fusion import fuse
+from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
-from openmxu.compiler.plan.network_plan import compile_planes
+from openmxu.compiler.plan.network_plan import Base, CompiledNetwork, compile_planes
 from openmxu.compiler.profile import check_profile
 from openmxu.program import Program
+from openmxu.segments.device_segment import DeviceSegment
+from openmxu.segments.host_segment import HostSegment
 
-__all__ = ["DEFAULT_ROWS", "compile_network"]
+__all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
 
 DEFAULT_ROWS = 64
 """Batch elements of one execution where neither the model nor the caller says and an element is a single row; one
@@ -37,14 +42,42 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     TypeError, ValueError
         The batch is no positive int.
     """
-    network = fuse(network, config)
+    return compile_model(Model.of(network), config, batch)
+
+
+def compile_model(model: Model, config: Config, batch: int | None = None) -> Program:
+    """Compile a model; parameters and errors as those of :func:`compile_network`."""
+    networks = [fuse(network, config) for network in model.networks]
     if batch is None:
-        is_image = any(tensor.width > 1 for tensor in network.tensors.values())
-        batch = network.batch or (1 if is_image else DEFAULT_ROWS)
+        is_image = any(tensor.width > 1 for network in networks for tensor in network.tensors.values())
+        batch = networks[0].batch or (1 if is_image else DEFAULT_ROWS)
     if not isinstance(batch, int) or isinstance(batch, bool):
         raise TypeError(f"batch must be an int, not {batch!r}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, not {batch}")
-    program = compile_planes(network, config, batch)
+    parts: list[CompiledNetwork] = []
+    base = Base()
+    for network in networks:
+        parts.append(compile_planes(network, config, batch, base))
+        base = parts[-1].base
+    waiting = iter(parts)
+    segments: list[HostSegment | DeviceSegment] = [
+        segment if isinstance(segment, HostSegment) else next(waiting).segment for segment in model.segments
+    ]
+    program = Program(
+        config=config,
+        batch=batch,
+        inputs=model.inputs,
+        outputs=model.outputs,
+        segments=tuple(segments),
+        instructions=tuple(instruction for part in parts for instruction in part.instructions),
+        weights=np.concatenate([part.weights for part in parts]),
+        constants=np.concatenate([part.constants for part in parts]),
+        host_bytes=base.host_bytes,
+        multiply_adds=sum(part.multiply_adds for part in parts),
+        layers=tuple(layer for part in parts for layer in part.layers),
+        layer_numbers=np.concatenate([part.layer_numbers for part in parts]),
+        states=tuple(state for part in parts for state in part.states),
+    )
     check_profile(program)
     return program

@@ -31,6 +31,7 @@ from openmxu.driver.blame import accessing_instruction, fetched, oldest_unfinish
 from openmxu.driver.errors import DeviceBusError, IdentificationError
 from openmxu.driver.transport import MemoryKind, Region, Transport
 from openmxu.program import Program
+from openmxu.segments.device_segment import DeviceSegment
 from openmxu.sim.interpreter import check_memory, check_program
 
 __all__ = ["MappedDevice"]
@@ -100,9 +101,10 @@ class _Placement:
 class MappedDevice(Device):
     """Puts programs and their memories into the transport's regions, and serves the device's interrupts.
 
-    The host memory's region holds the ring of :meth:`execute`, then the loaded program: a ring with all of its
-    instructions, so that they need not be written again, and its host memory. Memories of :meth:`execute` come behind,
-    and leave it as it is. Weight memory is divided likewise. Programs see their memories from address 0 on.
+    The host memory's region holds the ring of :meth:`execute`, then the loaded program: for each segment a ring with
+    all of its instructions, so that they need not be written again, and its host memory. Memories of :meth:`execute`
+    come behind, and leave it as it is. Weight memory is divided likewise. Programs see their memories from address 0
+    on.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ class MappedDevice(Device):
         self._time_limit = time_limit
         self._transport = transport
         self._settings: dict[str, int] = {}
-        self._loaded: _Placement | None = None
+        self._loaded: dict[int, _Placement] = {}  # by the number of the segment's first instruction
         self.config = self._identify()
         self._ring, self._host = transport.region(MemoryKind.HOST).divide(ring_bytes, "the ring")
         self._weights = transport.region(MemoryKind.WEIGHT)
@@ -173,27 +175,33 @@ class MappedDevice(Device):
         return events
 
     def _place(self, program: Program) -> None:
-        instructions = check_program(program.instructions)
-        # A ring is empty or has a free place.
-        ring, rest = self._host.divide((len(instructions) + 1) * WORD_BYTES, "the ring of the program's instructions")
+        rest, rings = self._host, []
+        for segment in program.device_segments:
+            # A ring is empty or has a free place.
+            length = (segment.stop - segment.start + 1) * WORD_BYTES
+            ring, rest = rest.divide(length, "the ring of the program's instructions")
+            rings.append(ring)
         host, rest = rest.divide(self._image.size, "host_memory")
         weights, weight_rest = self._weights.divide(program.weights.size, "weight_memory")
-        loaded = self._placement(instructions, ring, host, weights, is_in_ring=True)
+        loaded = {}
+        for segment, ring in zip(program.device_segments, rings, strict=True):
+            instructions = check_program(program.instructions[segment.start : segment.stop])
+            loaded[segment.start] = self._placement(instructions, ring, host, weights, is_in_ring=True)
         self._make_ready()
-        self._transport.write_memory(MemoryKind.HOST, ring.base, loaded.words.data)
+        for placement in loaded.values():
+            self._transport.write_memory(MemoryKind.HOST, placement.ring.base, placement.words.data)
         self._transport.write_memory(MemoryKind.HOST, host.base, self._image.data)
         self._transport.write_memory(MemoryKind.WEIGHT, weights.base, program.weights.data)
         self._loaded, self._free_host, self._free_weights = loaded, rest, weight_rest
 
-    def _run_loaded(self, program: Program) -> None:
-        loaded = self._loaded
-        assert loaded is not None, "there is a program"
+    def _run_loaded(self, program: Program, segment: DeviceSegment) -> None:
+        loaded = self._loaded[segment.start]
         self._make_ready()
-        for tensor in program.device_inputs:
+        for tensor in segment.inputs:
             place = tensor.place(program.batch, self.config.size)
             self._transport.write_memory(MemoryKind.HOST, loaded.host.base + place.start, self._image[place].data)
         _raise_fault(loaded.instructions, self._run(loaded))
-        for tensor in program.device_outputs:
+        for tensor in segment.outputs:
             place = tensor.place(program.batch, self.config.size)
             self._read_back(loaded.host.base + place.start, self._image[place])
 

@@ -1,4 +1,4 @@
-"""The parts of a model that the host computes: before the device begins, and after it has ended."""
+"""The parts of a model that the host computes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from openmxu.segments.graph_runner import GraphError, GraphRunner
 
 __all__ = ["HostSegment", "HostSegmentError"]
 
+_CONVERSIONS = ("Constant", "DequantizeLinear", "QuantizeLinear")
+_NAMED = 4
+"""Nodes that an error names."""
+
 
 class HostSegmentError(RuntimeError):
     """The host could not compute its part of a model; the message is one line."""
@@ -22,7 +26,7 @@ class HostSegmentError(RuntimeError):
 
 @dataclass(frozen=True)
 class HostSegment:
-    """A small ONNX graph that the host computes: the first or the last part of a model.
+    """A part of a model as an ONNX graph, which the host computes.
 
     Attributes
     ----------
@@ -32,20 +36,24 @@ class HostSegment:
         In the order of the graph's.
     batch
         Batch size of the graph if the model fixes it; ``None`` if it takes any.
+    multiply_adds
+        Multiplications of its convolutions, products and recurrent cells for one batch element.
     """
 
     model: bytes
     inputs: tuple[ArraySpec, ...]
     outputs: tuple[ArraySpec, ...]
     batch: int | None = None
+    multiply_adds: int = 0
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Name and operator of every node."""
+        """Name and operator of every node, but of those that only change a type if there are others."""
         import onnx
 
-        graph = onnx.load_from_string(self.model).graph
-        return tuple(f"{node.name or node.output[0]} ({node.op_type})" for node in graph.node)
+        nodes = onnx.load_from_string(self.model).graph.node
+        main = [node for node in nodes if node.op_type not in _CONVERSIONS]
+        return tuple(f"{node.name or node.output[0]} ({node.op_type})" for node in main or nodes)
 
     def check(self) -> None:
         """Check a stage that was read from a file.
@@ -74,7 +82,7 @@ class HostSegment:
 
     @functools.cached_property
     def _runner(self) -> GraphRunner:
-        return GraphRunner(self.model)
+        return GraphRunner(self.model, optimize=True)
 
     def run(self, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The outputs by name.
@@ -99,19 +107,23 @@ class HostSegment:
         return {spec.name: np.concatenate(pieces)[:count] for spec, pieces in zip(self.outputs, arrays, strict=True)}
 
     def _run_part(self, values: Mapping[str, NDArray[Any]], start: int, stop: int) -> list[NDArray[Any]]:
-        given = {}
+        given, count = {}, 0
         for spec in self.inputs:
             part = values[spec.name][start:stop]
             if self.batch is not None and len(part) < self.batch:
                 part = np.concatenate([part, np.zeros((self.batch - len(part), *spec.shape), spec.dtype)])
-            given[spec.name] = part
+            given[spec.name], count = np.moveaxis(part, 0, spec.batch_axis), len(part)
         try:
             results = self._runner.run(given)
         except GraphError as error:
-            raise HostSegmentError(f"the host's part of the model ({', '.join(self.nodes)}) failed: {error}") from None
+            raise HostSegmentError(f"the host's part of the model ({self._summary}) failed: {error}") from None
         for spec, array in zip(self.outputs, results, strict=True):
-            if array.dtype != spec.dtype or array.shape != (len(next(iter(given.values()))), *spec.shape):
-                raise HostSegmentError(
-                    f"the host's part of the model made {array.dtype} {array.shape} of {spec.name!r}"
-                )
-        return results
+            if not spec.accepts(array) or array.shape[spec.batch_axis] != count:
+                raise HostSegmentError(f"the host made {array.dtype} {array.shape} of {spec.name!r}")
+        return [np.moveaxis(array, spec.batch_axis, 0) for spec, array in zip(self.outputs, results, strict=True)]
+
+    @property
+    def _summary(self) -> str:
+        """The first of its nodes, and how many more there are."""
+        first, rest = self.nodes[:_NAMED], self.nodes[_NAMED:]
+        return ", ".join(first) + (f" and {len(rest)} more" if rest else "")

@@ -56,7 +56,7 @@ async def error_replies(dut, port, stall):
             first = system.read_register(place)
             model.bad = range(first, first + 1)
             if port is BusPort.HOST_WRITE:
-                (output,) = product.program.device_outputs
+                (output,) = product.program.segments[0].outputs
                 first += output.offset
                 model.bad = range(first, first + CONFIG.host_data_bytes)
             with pytest.raises(DeviceBusError, match=f"BUS_ERROR: {port.name.lower()}: .* with SLVERR$") as caught:

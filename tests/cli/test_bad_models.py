@@ -11,7 +11,7 @@ import pytest
 
 from scripts.random_models import make_model
 from tests.cli.conftest import Command
-from tests.compiler.models.graphs import constants, dequantize, followed, layer, model, node, quantize
+from tests.compiler.models.graphs import constants, followed, layer, model, node
 from tests.compiler.models.images import image_model, parameters
 
 VALUES = constants(np.random.default_rng(0))
@@ -27,11 +27,11 @@ def softmax_between_layers() -> onnx.ModelProto:
     return layers(node("Softmax", "sums", "soft"), last="soft")
 
 
-def dilated_pooling() -> onnx.ModelProto:
-    first = node("QLinearConv", "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b", "h")
-    pool = node("AveragePool", "h_real", "a", kernel_shape=[2, 2], dilations=[2, 2])
-    last = node("QLinearConv", "p h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y")
-    return image_model([first, dequantize("h"), pool, quantize("a", "p", "h"), last], IMAGES)
+def operator_of_another_domain() -> onnx.ModelProto:
+    made = softmax_between_layers()
+    next(item for item in made.graph.node if item.op_type == "Softmax").domain = "custom"
+    made.opset_import.add(domain="custom", version=1)
+    return made
 
 
 def open_shape() -> onnx.ModelProto:
@@ -66,8 +66,7 @@ def too_large_for_the_buffer() -> onnx.ModelProto:
 
 
 BAD: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
-    "operator": (softmax_between_layers, "node 'soft' (Softmax): the operator is not supported; "),
-    "attribute": (dilated_pooling, "node 'a' (AveragePool): pooling with dilations is not supported"),
+    "operator": (operator_of_another_domain, "node 'soft' (custom.Softmax): the operator is not supported; "),
     "shape": (open_shape, "input 'x' must have fixed dimensions after the batch, not 'features'; "),
     "cycle": (cycle, "node 'sums' (MatMul) uses 'z', which is made from its own output: the graph has a cycle"),
     "initializer": (missing_initializer, "node 'w_real' (DequantizeLinear) uses 'w', which is no initializer"),
@@ -85,14 +84,25 @@ def test_compile(openmxu: Command, tmp_path: Path, name: str) -> None:
 
 
 def test_existing_program_stays(openmxu: Command, tmp_path: Path) -> None:
-    onnx.save(softmax_between_layers(), tmp_path / "bad.onnx")
+    onnx.save(operator_of_another_domain(), tmp_path / "bad.onnx")
     (tmp_path / "bad.mxu").write_bytes(b"precious")
-    openmxu("compile", "bad.onnx", "-o", "bad.mxu").failed(2, "node 'soft' (Softmax)")
+    openmxu("compile", "bad.onnx", "-o", "bad.mxu").failed(2, "node 'soft' (custom.Softmax)")
     assert (tmp_path / "bad.mxu").read_bytes() == b"precious"
 
 
 def test_run(openmxu: Command, tmp_path: Path) -> None:
-    onnx.save(softmax_between_layers(), tmp_path / "bad.onnx")
+    onnx.save(operator_of_another_domain(), tmp_path / "bad.onnx")
     np.save(tmp_path / "x.npy", np.zeros((1, 4), np.float32))
     openmxu("run", "bad.onnx", "--input", "x.npy", "--output", "y.npy").failed(2, f"bad.onnx: {BAD['operator'][1]}")
     assert not (tmp_path / "y.npy").exists()
+
+
+def test_strict(openmxu: Command, tmp_path: Path) -> None:
+    """A model of which the host would compute a part is refused, as a model and as a program."""
+    onnx.save(softmax_between_layers(), tmp_path / "soft.onnx")
+    refusal = "soft.onnx: node 'soft' (Softmax): the operator is not supported; "
+    openmxu("compile", "soft.onnx", "--strict", "-o", "soft.mxu").failed(2, refusal)
+    assert [path.name for path in tmp_path.iterdir()] == ["soft.onnx"]
+    openmxu("compile", "soft.onnx", "-o", "soft.mxu")
+    refusal = "soft.mxu is compiled already, and the host computes soft (Softmax)"
+    openmxu("compile", "soft.mxu", "--strict", "--report").failed(2, refusal)

@@ -79,10 +79,14 @@ def test_host_parts_are_reported_and_run(openmxu, folder):
     np.save(folder / "tokens.npy", inputs["tokens"])
     np.savez(folder / "tokens.npz", **inputs)
     facts = openmxu("compile", "embedding.onnx", "-o", "embedding.mxu", "--json").json
-    assert facts["host_before"] == ["words (Gather)", "scaled (Mul)"]
-    assert facts["host_after"] == ["y (Softmax)", "best (ArgMax)"]
+    assert facts["device_share"] == 1
+    assert [(segment["where"], segment["nodes"]) for segment in facts["segments"]] == [
+        ("host", ["words (Gather)", "scaled (Mul)"]),
+        ("device", ["sums"]),
+        ("host", ["y (Softmax)", "best (ArgMax)"]),
+    ]
     text = openmxu("compile", "embedding.onnx", "-o", "embedding.mxu").stdout
-    assert "host before    words (Gather), scaled (Mul)\n" in text
+    assert "segment 1            host: words (Gather), scaled (Mul), 0 multiply-adds\n" in text
     session = onnxruntime.InferenceSession(folder / "embedding.onnx")
     expected = session.run(["best", "h"], inputs)
     for source in ("tokens.npy", "tokens.npz"):

@@ -88,7 +88,7 @@ def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> N
     saved.save(path)
     loaded = Program.load(path)
     assert loaded.instructions == saved.instructions
-    for field in ("config", "batch", "inputs", "outputs", "device_inputs", "device_outputs", "before", "after"):
+    for field in ("config", "batch", "inputs", "outputs", "segments"):
         assert getattr(loaded, field) == getattr(saved, field)
     assert loaded.multiply_adds == saved.multiply_adds == 10 * (9 * 6 + 6 * 3)
     assert loaded.layers == saved.layers
@@ -101,7 +101,7 @@ def test_file_round_trip(device: openmxu.Device, tmp_path: Path, seed: int) -> N
 def test_scales_are_kept_in_the_file(tmp_path: Path) -> None:
     program = openmxu.compile(openmxu.models.DIGITS_MODEL, CONFIG)
     program.save(tmp_path / "digits.mxu")
-    assert Program.load(tmp_path / "digits.mxu").device_outputs == program.device_outputs
+    assert Program.load(tmp_path / "digits.mxu").segments == program.segments
 
 
 def test_failed_save_leaves_nothing(program: Program, tmp_path: Path) -> None:
@@ -136,18 +136,17 @@ def test_flipped_bits(program: Program, tmp_path: Path) -> None:
         ({"version": 99}, "version 99 is unknown"),
         ({"config": {"size": 3}}, "size must be a power of two"),
         ({"host_bytes": 10}, "lies outside host memory"),
-        ({"constants_offset": 10**9}, "constants lie outside"),
         ({"batch": "many"}, "batch is 'many'"),
         ({"batch": True}, "batch is True"),
         ({"inputs": [{}]}, "shape"),
-        ({"device_inputs": [{}]}, "scale"),
         ({"inputs": []}, "no input or no output"),
         ({"outputs": []}, "no input or no output"),
         ({"layers": []}, "do not belong to 0 layers"),
         ({"layers": [{"name": 5, "kind": "product", "multiply_adds": 1}]}, "a layer's name and kind are 5, 'product'"),
         ({"layers": [{"name": "a", "kind": "product", "multiply_adds": -1}]}, "multiply_adds of a is -1"),
-        ({"device_inputs": []}, "no input or no output"),
-        ({"device_outputs": []}, "no input or no output"),
+        ({"segments": []}, "do not have all instructions"),
+        ({"segments": [{"kind": "gpu"}]}, "the kind of segment 0 is 'gpu'"),
+        ({"segments": 5}, "not iterable"),
         ({"outputs": [{"name": "z", "dtype": "uint8", "shape": [7]}]}, r"nothing makes z, uint8 of shape \(batch, 7\)"),
         ({"outputs": [{"name": "y", "dtype": "int8", "shape": [7]}]}, "nothing makes y, int8"),
         ({"outputs": [{"name": 5, "dtype": "int8", "shape": [7]}]}, "a tensor's name is 5"),
@@ -159,7 +158,29 @@ def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object
     refuse_changed(program, tmp_path, message, header=change)
 
 
-@pytest.mark.parametrize("which", ["device_inputs", "device_outputs"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inputs": []}, "segment 0 has no input or no output"),
+        ({"outputs": []}, "segment 0 has no input or no output"),
+        ({"inputs": [{}]}, "scale"),
+        ({"constants": [10**9, 64]}, "constants lie outside"),
+        ({"constants": [0, 0]}, r"there are \d+ bytes of constants, not 0"),
+        ({"constants": [-1, 64]}, "a number of segment 0 is -1"),
+        ({"constants": [0]}, "not enough values"),
+        ({"start": 1}, "not one behind the other"),
+        ({"stop": 0}, "not one behind the other"),
+        ({"stop": 10**6}, "not Halt"),
+        ({"stop": 1}, "not Halt"),
+        ({"layers": [0, 0]}, "do not have all instructions and layers"),
+        ({"layers": [1, 1]}, "not one behind the other"),
+    ],
+)
+def test_wrong_segment(program: Program, tmp_path: Path, change: dict[str, object], message: str) -> None:
+    refuse_changed(program, tmp_path, message, segments={0: change})
+
+
+@pytest.mark.parametrize("which", ["inputs", "outputs"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -179,8 +200,8 @@ def test_wrong_header(program: Program, tmp_path: Path, change: dict[str, object
     ],
 )
 def test_wrong_tensor(program: Program, tmp_path: Path, which: str, change: dict[str, object], message: str) -> None:
-    (tensor,) = (dataclasses.asdict(item) for item in getattr(program, which))
-    refuse_changed(program, tmp_path, message, header={which: [tensor | change]})
+    (tensor,) = (dataclasses.asdict(item) for item in getattr(program.segments[0], which))
+    refuse_changed(program, tmp_path, message, segments={0: {which: [tensor | change]}})
 
 
 @pytest.mark.parametrize(
@@ -195,9 +216,9 @@ def test_wrong_tensor(program: Program, tmp_path: Path, which: str, change: dict
 )
 def test_wrong_packing(tmp_path: Path, change: dict[str, object], message: str) -> None:
     program = compile_network(conv_network(1, 2, 6, 6, kernel=2, stride=1, pool=1), CONFIG)
-    (tensor,) = (dataclasses.asdict(item) for item in program.device_inputs)
+    (tensor,) = (dataclasses.asdict(item) for item in program.segments[0].inputs)
     tensor["packing"] |= change
-    refuse_changed(program, tmp_path, message, header={"device_inputs": [tensor]})
+    refuse_changed(program, tmp_path, message, segments={0: {"inputs": [tensor]}})
 
 
 def reading_files(model: onnx.ModelProto) -> None:
@@ -225,36 +246,54 @@ def without_input(model: onnx.ModelProto) -> None:
 )
 def test_wrong_host_part(tmp_path: Path, change: Callable[[onnx.ModelProto], None], message: str) -> None:
     program = openmxu.compile(embedding(), CONFIG)
-    model = onnx.load_from_string(program.before.model)
+    first, last = program.host_segments
+    model = onnx.load_from_string(first.model)
     change(model)
-    refuse_changed(program, tmp_path, message, before=np.frombuffer(model.SerializeToString(), np.uint8))
+    graph = model.SerializeToString()
+    graphs = np.frombuffer(graph + last.model, np.uint8)
+    refuse_changed(program, tmp_path, message, segments={0: {"graph_bytes": len(graph)}}, graphs=graphs)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("number", "change", "message"),
     [
-        ({"before": None}, "nothing makes scaled, float32"),
-        ({"after": None}, "nothing makes y, float32"),
-        ({"after": {"inputs": [], "outputs": [], "batch": None}}, "the host's part has real as inputs or outputs"),
-        ({"after": {"inputs": [], "outputs": [], "batch": 0}}, "the batch of after is 0"),
-        ({"before": {}}, "batch"),
+        (2, {"inputs": [], "outputs": []}, "the host's part has h as inputs or outputs"),
+        (2, {"batch": 0}, "the batch of segment 2 is 0"),
+        (2, {"graph_bytes": 10**6}, "graph_bytes of segment 2 is 1000000"),
+        (2, {"multiply_adds": -1}, "multiply_adds of segment 2 is -1"),
+        (1, {"kind": "host"}, "graph_bytes"),
     ],
 )
-def test_wrong_header_of_host_parts(tmp_path: Path, change: dict[str, object], message: str) -> None:
-    refuse_changed(openmxu.compile(embedding(), CONFIG), tmp_path, message, header=change)
+def test_wrong_header_of_host_parts(tmp_path: Path, number: int, change: dict[str, object], message: str) -> None:
+    refuse_changed(openmxu.compile(embedding(), CONFIG), tmp_path, message, segments={number: change})
+
+
+@pytest.mark.parametrize(
+    ("kept", "message"), [(slice(1, 3), "nothing makes q, uint8"), (slice(2), "nothing makes y, float32")]
+)
+def test_missing_host_part(tmp_path: Path, kept: slice, message: str) -> None:
+    program = openmxu.compile(embedding(), CONFIG)
+    fewer = dataclasses.replace(program, segments=program.segments[kept])
+    refuse_changed(fewer, tmp_path, message)
 
 
 @pytest.mark.parametrize("length", [0, 1, 40])
 def test_truncated_host_part(tmp_path: Path, length: int) -> None:
     program = openmxu.compile(embedding(), CONFIG)
-    part = np.frombuffer(program.after.model[:length], np.uint8)
-    refuse_changed(program, tmp_path, "the host's part (is damaged|has nothing)", after=part)
+    first, last = program.host_segments
+    graphs = np.frombuffer(first.model + last.model[:length], np.uint8)
+    message = "the host's part (is damaged|has nothing)"
+    refuse_changed(program, tmp_path, message, segments={2: {"graph_bytes": length}}, graphs=graphs)
+
+
+def test_graphs_that_no_segment_has(program: Program, tmp_path: Path) -> None:
+    refuse_changed(program, tmp_path, "the segments have 0 bytes of graphs, not 1", graphs=np.zeros(1, np.uint8))
 
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_missing_halt(program: Program, tmp_path: Path, count: int) -> None:
     words = encode_program(program.instructions)[:count]
-    refuse_changed(program, tmp_path, "the last instruction is not Halt", instructions=words)
+    refuse_changed(program, tmp_path, "the instructions do not belong|not Halt", instructions=words)
 
 
 @pytest.mark.parametrize("numbers", [[0], [1], [-2]])
@@ -265,14 +304,21 @@ def test_wrong_layers(program: Program, tmp_path: Path, numbers: list[int]) -> N
 
 
 def refuse_changed(
-    program: Program, folder: Path, message: str, header: dict[str, object] | None = None, **changes: np.ndarray
+    program: Program,
+    folder: Path,
+    message: str,
+    header: dict[str, object] | None = None,
+    segments: dict[int, dict[str, object]] | None = None,
+    **changes: np.ndarray,
 ) -> None:
-    """Change the header and the arrays in a program's file, and check that loading it fails."""
+    """Change header, segments and arrays in a program's file, and check that loading it fails."""
     path = folder / "model.mxu"
     program.save(path)
     with np.load(path) as archive:
         arrays = dict(archive) | changes
     changed = json.loads(arrays["header"].tobytes()) | (header or {})
+    for number, change in (segments or {}).items():
+        changed["segments"][number] |= change
     arrays["header"] = np.frombuffer(json.dumps(changed).encode(), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)

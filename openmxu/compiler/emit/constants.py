@@ -27,7 +27,7 @@ class Constants:
     Attributes
     ----------
     data
-        All of it, from address 0 on.
+        All of it.
     parameters, sets
         For each operation the address of its first parameter set, and their number.
     tables
@@ -43,9 +43,10 @@ class Constants:
     tensors: Mapping[str, int]
 
     @classmethod
-    def of(cls, network: Network, size: int) -> Constants:
+    def of(cls, network: Network, size: int, base: int) -> Constants:
+        """The constants of a network from address ``base`` on."""
         parts: list[NDArray[np.uint8]] = []
-        end = 0
+        end = base
 
         def place(part: NDArray[np.uint8]) -> int:
             nonlocal end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphView"]
 
 _ARRAY_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm", "QLinearConv", "QLinearMatMul"})
+_INTEGER_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm", "QuantizeLinear"})
 _REAL_ARRAY_OPERATORS = frozenset({"Conv", "ConvTranspose", "GRU", "Gemm", "LSTM", "MatMul", "RNN"})
 
 
@@ -38,6 +40,8 @@ class GraphView:
         The number of the node that makes a tensor, by the tensor's name.
     constant_nodes
         Numbers of nodes that depend on no input.
+    working_nodes
+        Numbers of the other nodes that an output depends on, in order.
     """
 
     graph: onnx.GraphProto
@@ -47,6 +51,7 @@ class GraphView:
     constants: Mapping[str, Constant]
     makers: Mapping[str, int] = field(init=False)
     constant_nodes: frozenset[int] = field(init=False)
+    working_nodes: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         makers = {name: index for index, node in enumerate(self.graph.node) for name in node.output if name}
@@ -59,6 +64,13 @@ class GraphView:
             else:
                 varying.update(node.output)
         object.__setattr__(self, "constant_nodes", frozenset(constant))
+        wanted, working = {item.name for item in self.graph.output}, []
+        for index in reversed(range(len(self.graph.node))):
+            node = self.graph.node[index]
+            if index not in constant and not wanted.isdisjoint(set(node.output) - {""}):
+                working.append(index)
+                wanted.update(node.input)
+        object.__setattr__(self, "working_nodes", tuple(reversed(working)))
 
     @classmethod
     def of(cls, graph: onnx.GraphProto, opset: int) -> GraphView:
@@ -92,17 +104,6 @@ class GraphView:
                 raise ModelError(f"no node makes the output {item.name!r}")
         return view
 
-    def ancestors(self, index: int) -> frozenset[int]:
-        """A node and every node that it depends on, without those that are constant."""
-        found: set[int] = set()
-        waiting = [index]
-        while waiting:
-            number = waiting.pop()
-            if number not in found and number not in self.constant_nodes:
-                found.add(number)
-                waiting += [self.makers[name] for name in self.graph.node[number].input if name in self.makers]
-        return frozenset(found)
-
     def descendants(self, index: int) -> frozenset[int]:
         """A node and every node that depends on it."""
         made, found = set(self.graph.node[index].output) - {""}, {index}
@@ -120,6 +121,18 @@ class GraphView:
             return any(maker.op_type == "DequantizeLinear" for maker in makers)
         return node.op_type in _ARRAY_OPERATORS
 
+    def converts(self, index: int, *operators: str) -> bool:
+        """Whether a node is one of these operators, with everything but its first input constant."""
+        node = self.graph.node[index]
+        if node.op_type not in operators:
+            return False
+        return all(name in self.constants or self.makers.get(name) in self.constant_nodes for name in node.input[1:])
+
+    def makes_integers(self, index: int) -> bool:
+        """Whether a node's results are integers."""
+        node = self.graph.node[index]
+        return node.op_type in _INTEGER_OPERATORS or node.op_type.startswith("QLinear")
+
     def part(self, nodes: Collection[int]) -> tuple[list[int], list[str], list[str]]:
         """Some nodes as a graph of their own.
 
@@ -129,9 +142,9 @@ class GraphView:
         from elsewhere, and of those initializers that it uses.
         """
         own, needed, constants = set(nodes), [], []
-        waiting = sorted(nodes)
+        waiting = deque(sorted(nodes))
         while waiting:
-            for name in self.graph.node[waiting.pop(0)].input:
+            for name in self.graph.node[waiting.popleft()].input:
                 maker = self.makers.get(name)
                 if name in self.constants:
                     constants.append(name)
@@ -142,14 +155,6 @@ class GraphView:
                 elif name and maker not in own:
                     needed.append(name)
         return sorted(own), list(dict.fromkeys(needed)), list(dict.fromkeys(constants))
-
-    def leaving(self, nodes: Collection[int]) -> list[str]:
-        """What these nodes make that others use, or that is an output."""
-        wanted = {item.name for item in self.graph.output}
-        for index, node in enumerate(self.graph.node):
-            if index not in nodes:
-                wanted.update(node.input)
-        return [name for index in sorted(nodes) for name in self.graph.node[index].output if name and name in wanted]
 
 
 def _constants(graph: onnx.GraphProto) -> dict[str, Constant]:

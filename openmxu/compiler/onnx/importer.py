@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.errors import UnsupportedOperatorError
+from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
-from openmxu.compiler.onnx.host_parts import Model, divide
 from openmxu.compiler.onnx.model_file import check_model, load_model, opset_of
+from openmxu.compiler.onnx.partition import partition
 from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
@@ -20,20 +21,23 @@ if TYPE_CHECKING:
 __all__ = ["import_model", "import_network"]
 
 
-def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Model:
-    """The network of an ONNX model, and what the host does before and after it.
+def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto, *, strict: bool = False) -> Model:
+    """An ONNX model as networks of the device and graphs for the host.
 
     Parameters
     ----------
     model
         Path of a file, the file's bytes, or the model itself.
+    strict
+        The device must compute all of it.
 
     Raises
     ------
     ModelError
         The model is damaged or invalid.
     UnsupportedOperatorError
-        The model is valid, but an operator in it is not supported.
+        The model is valid, but neither device nor host can compute an operator in it, or the device alone must and
+        cannot.
     OSError
         The file cannot be read.
     """
@@ -41,7 +45,7 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Mod
     check_structure(proto)
     _check_operators(proto.graph)
     check_model(proto)
-    return divide(resolve_shapes(proto).graph, opset_of(proto))
+    return partition(resolve_shapes(proto).graph, opset_of(proto), strict=strict)
 
 
 def import_network(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Network:
@@ -50,13 +54,10 @@ def import_network(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> N
     Raises
     ------
     ModelError, UnsupportedOperatorError, OSError
-        As :func:`import_model` does, or the host would have to help.
+        As :func:`import_model` does where it is strict.
     """
-    imported = import_model(model)
-    for stage in (imported.before, imported.after):
-        if stage is not None:
-            raise ModelError(f"the device alone cannot compute the model, but the host would do {stage.nodes[0]}")
-    return imported.network
+    (network,) = import_model(model, strict=True).networks
+    return network
 
 
 def _check_operators(graph: onnx.GraphProto) -> None:

@@ -16,13 +16,11 @@ from openmxu.compiler.operators.sequences import arranged, plain, unarranged
 from openmxu.compiler.operators.table import visit
 from openmxu.compiler.operators.values import (
     Arranged,
-    Constant,
     FloatInput,
     HostArray,
     Integers,
     Moved,
     Real,
-    RealConstant,
     RealSums,
     Refused,
     Sums,
@@ -42,14 +40,14 @@ __all__ = ["Refusal", "Walk"]
 class Refusal(Exception):
     """The device cannot compute node number ``index``; ``error`` says why.
 
-    ``is_first`` tells that nothing of the device comes before the node.
+    ``is_consequence`` tells that it could, if only something on the device worked on the result.
     """
 
-    def __init__(self, index: int, error: UnsupportedOperatorError, is_first: bool) -> None:
+    def __init__(self, index: int, error: UnsupportedOperatorError, is_consequence: bool = False) -> None:
         super().__init__(str(error))
         self.index = index
         self.error = error
-        self.is_first = is_first
+        self.is_consequence = is_consequence
 
 
 class Walk:
@@ -57,8 +55,8 @@ class Walk:
 
     Parameters
     ----------
-    skipped
-        Numbers of the nodes that the host computes.
+    nodes
+        Numbers of the nodes.
     given
         What is there before the device begins.
     wanted
@@ -66,14 +64,12 @@ class Walk:
     """
 
     def __init__(
-        self, view: GraphView, skipped: Collection[int], given: Sequence[ArraySpec], wanted: Sequence[str]
+        self, view: GraphView, nodes: Collection[int], given: Sequence[ArraySpec], wanted: Sequence[str]
     ) -> None:
         self._view = view
-        self._skipped = skipped
+        self._nodes = view.part(nodes)[0]
         self._wanted = wanted
-        self._uses = Counter(
-            name for index, node in enumerate(view.graph.node) if index not in skipped for name in node.input
-        )
+        self._uses = Counter(name for index in self._nodes for name in view.graph.node[index].input)
         self._uses.update(wanted)
         self._builder = Builder(dict(view.constants), view.opset, view.batch)
         for spec in given:
@@ -91,9 +87,8 @@ class Walk:
             The model has no meaning.
         """
         builder = self._builder
-        for index, node in enumerate(self._view.graph.node):
-            if index not in self._skipped:
-                self._visit(index, node)
+        for index in self._nodes:
+            self._visit(index, self._view.graph.node[index])
         outputs = tuple(self._output(name) for name in self._wanted)
         return without_unused(
             Network(
@@ -116,19 +111,9 @@ class Walk:
             visit(self._builder, node)
         except UnsupportedOperatorError as error:
             if index not in self._view.constant_nodes:
-                is_first = all(self._is_given(values[name]) for name in node.input if name)
-                raise Refusal(index, error, is_first) from None
+                raise Refusal(index, error) from None
             # The host may still be the only one that uses it.
             values.update({name: Refused(error) for name in node.output})
-
-    def _is_given(self, value: Value) -> bool:
-        """Whether a value is a constant, or an input that nothing on the device has worked on."""
-        value = plain(value)
-        if isinstance(value, Real) and not value.nodes:
-            value = value.integers
-        if isinstance(value, Integers):
-            return self._builder.is_open(value)
-        return isinstance(value, (Constant, FloatInput, HostArray, RealConstant, Refused))
 
     def _check_use(self, node: onnx.NodeProto, name: str) -> None:
         value = self._builder.values.get(name)
@@ -212,5 +197,4 @@ class Walk:
         reason = f"nothing on the device computes its result {name!r}"
         if not is_input:
             reason = f"its result {name!r} needs QuantizeLinear behind it to leave the device"
-        error = UnsupportedOperatorError(node_name(node), node.op_type, reason)
-        return Refusal(index, error, is_first=is_input or isinstance(value, FloatInput))
+        return Refusal(index, UnsupportedOperatorError(node_name(node), node.op_type, reason), is_consequence=True)

@@ -40,13 +40,43 @@ from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
-from openmxu.program import Program
+from openmxu.layer import Layer
+from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_tensor import HostTensor
+from openmxu.state import State
 
-__all__ = ["compile_planes"]
+__all__ = ["Base", "CompiledNetwork", "compile_planes"]
 
 
-def compile_planes(network: Network, config: Config, batch: int) -> Program:
+@dataclass(frozen=True)
+class Base:
+    """What the segments of a program that come before take: bytes of host memory, tiles, instructions and layers."""
+
+    host_bytes: int = 0
+    tiles: int = 0
+    instructions: int = 0
+    layers: int = 0
+
+
+@dataclass(frozen=True)
+class CompiledNetwork:
+    """A network as a segment of a program, and what it adds to the program: fields as those of a program.
+
+    ``base`` is that of a segment behind it.
+    """
+
+    segment: DeviceSegment
+    instructions: tuple[Instruction, ...]
+    weights: NDArray[np.uint8]
+    constants: NDArray[np.uint8]
+    multiply_adds: int
+    layers: tuple[Layer, ...]
+    layer_numbers: NDArray[np.int32]
+    states: tuple[State, ...]
+    base: Base
+
+
+def compile_planes(network: Network, config: Config, batch: int, base: Base) -> CompiledNetwork:
     """Compile a network.
 
     Raises
@@ -56,13 +86,13 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     """
     multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
     network, images = _rows_as_images(pack_inputs(network, config.size), batch)
-    constants = Constants.of(network, config.size)
+    constants = Constants.of(network, config.size, base.host_bytes)
     staging = _Staging.of(constants, config)
     kept = KeptRows.of(network, images, staging.rows, config)
     groups = plan_groups(network, images, kept.end, config)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    places, host_bytes = _place_tensors(network, groups, constants, images, config.size)
-    weights_of = functools.cache(lambda together: _Weights.of(network, groups, together, config))
+    places, host_bytes = _place_tensors(network, groups, constants, images, config.size, base.host_bytes)
+    weights_of = functools.cache(lambda together: _Weights.of(network, groups, together, config, base.tiles))
 
     def attempt(ramp: Ramp) -> _Attempt:
         weights = weights_of(ramp.together)
@@ -73,27 +103,36 @@ def compile_planes(network: Network, config: Config, batch: int) -> Program:
     is_convolution = isinstance(first, Convolution)
     best = fastest(attempt, first, config) if is_convolution else attempt(Ramp())
     code, memory = best.code, best.weights.bytes()
-    check_addresses(host_bytes, memory.size, config)
+    weight_bytes = base.tiles * config.tile_bytes + memory.size
+    check_addresses(host_bytes, weight_bytes, config)
 
     def placed(port: Port) -> HostTensor:
         return dataclasses.replace(port.host, offset=places[port.tensor].address)
 
-    return Program(
-        config=config,
-        batch=batch,
-        inputs=tuple(port.host.spec for port in network.inputs),
-        outputs=tuple(port.host.spec for port in network.outputs),
-        device_inputs=tuple(placed(port) for port in network.inputs),
-        device_outputs=tuple(placed(port) for port in network.outputs),
+    end = Base(
+        host_bytes=host_bytes,
+        tiles=weight_bytes // config.tile_bytes,
+        instructions=base.instructions + len(code.instructions),
+        layers=base.layers + len(layers),
+    )
+    segment = DeviceSegment(
+        inputs=tuple(placed(port) for port in network.inputs),
+        outputs=tuple(placed(port) for port in network.outputs),
+        start=base.instructions,
+        stop=end.instructions,
+        layers=(base.layers, end.layers),
+        constants=(base.host_bytes, constants.data.size),
+    )
+    return CompiledNetwork(
+        segment=segment,
         instructions=code.instructions,
         weights=memory,
         constants=constants.data,
-        constants_offset=0,
-        host_bytes=host_bytes,
         multiply_adds=multiply_adds,
         layers=layers,
-        layer_numbers=code.layers,
+        layer_numbers=np.where(code.layers < 0, -1, code.layers + base.layers).astype(np.int32),
         states=kept.states(network, layouts, config.size),
+        base=end,
     )
 
 
@@ -126,13 +165,14 @@ class _Weights:
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, groups: Sequence[Group], together: int, config: Config) -> _Weights:
-        """The weights where the first convolution sums up ``together`` output tiles side by side."""
+    def of(cls, network: Network, groups: Sequence[Group], together: int, config: Config, base: int) -> _Weights:
+        """The weights from tile ``base`` on, where the first convolution sums up ``together`` output tiles side by
+        side."""
         starts = {group.operations.start: group for group in groups}
         tiles, first, selections = {}, {}, {}
         memory: list[NDArray[np.uint8]] = []
         for index, operation in enumerate(network.operations):
-            first[index] = len(memory)
+            first[index] = base + len(memory)
             if isinstance(operation, Convolution):
                 following = starts[index].together if index in starts else 1
                 is_ramp = index == 0 and following == 1
@@ -186,11 +226,12 @@ class _Staging:
 
 
 def _place_tensors(
-    network: Network, groups: Sequence[Group], constants: Constants, batch: int, size: int
+    network: Network, groups: Sequence[Group], constants: Constants, batch: int, size: int, base: int
 ) -> tuple[dict[str, HostPlace], int]:
-    """The tensors in host memory: constants, inputs, outputs, and what goes from one group to another."""
+    """The tensors in host memory, from ``base`` on: constants, inputs, outputs, and what goes from one group to
+    another."""
     places = {name: HostPlace(address, 1) for name, address in constants.tensors.items()}
-    end = constants.data.size
+    end = base + constants.data.size
     for name in dict.fromkeys(name for group in groups for name in (*group.sources, *group.targets)):
         if name not in places:
             places[name] = HostPlace(end, batch)

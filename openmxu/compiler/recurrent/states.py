@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from openmxu.compiler.errors import ModelError
+from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network, Port
-from openmxu.compiler.onnx.host_parts import Model
 from openmxu.compiler.recurrent.cell import Kept, Recurrent
 from openmxu.compiler.recurrent.unused import without_unused
 
@@ -27,18 +27,24 @@ def keep_states(model: Model, states: Mapping[str, str]) -> Model:
     ModelError
         An input begins no recurrent cell, or the output is not what the cell makes of it.
     """
-    network = model.network
+    if len(model.networks) > 1:
+        raise ModelError(
+            f"states stay on the device in a model that it computes without a break, but this one has "
+            f"{len(model.networks)} segments on the device"
+        )
+    network = model.networks[0]
     for given, made in states.items():
         network = _keep(network, given, made)
     inputs = tuple(spec for spec in model.inputs if spec.name not in states)
     outputs = tuple(spec for spec in model.outputs if spec.name not in states.values())
     if not inputs or not outputs:
         raise ModelError("a model must have other inputs and outputs beside its states")
-    for stage in (model.before, model.after):
-        for spec in stage.inputs if stage is not None else ():
+    for segment in model.host_segments:
+        for spec in segment.inputs:
             if spec.name in states or spec.name in states.values():
                 raise ModelError(f"{spec.name!r} cannot be a state: the host uses it")
-    return dataclasses.replace(model, network=network, inputs=inputs, outputs=outputs)
+    segments = tuple(network if isinstance(segment, Network) else segment for segment in model.segments)
+    return dataclasses.replace(model, segments=segments, inputs=inputs, outputs=outputs)
 
 
 def _keep(network: Network, given: str, made: str) -> Network:

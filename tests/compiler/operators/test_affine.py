@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import openmxu
-from openmxu.compiler import import_model
+from openmxu.compiler import import_network
 from scripts.random_models import random_bytes
 from tests.compiler.models.graphs import dequantize, node, quantize
 from tests.compiler.models.images import BATCH, CHANNELS, HEIGHT, WIDTH, differing, image_model, parameters
@@ -51,4 +51,4 @@ MODELS = {
 def test_at_most_one_apart(name: str) -> None:
     inputs = random_bytes(np.random.default_rng(1), "uint8", (BATCH, CHANNELS, HEIGHT, WIDTH))
     assert differing(MODELS[name], inputs, openmxu.Config.for_size(8), BATCH) <= 1
-    assert len(import_model(MODELS[name]).network.operations) == 1
+    assert len(import_network(MODELS[name]).operations) == 1

@@ -48,17 +48,18 @@ def test_same_as_onnx_runtime(device: Device, name: str) -> None:
 
 def test_parts_of_host_and_device() -> None:
     program = openmxu.compile(MODELS["embedding"], CONFIG)
-    assert program.before.nodes == ("words (Gather)", "scaled (Mul)")
-    assert program.after.nodes == ("y (Softmax)", "best (ArgMax)")
+    first, device, last = program.segments
+    assert first.nodes == ("words (Gather)", "scaled (Mul)")
+    assert last.nodes == ("y (Softmax)", "best (ArgMax)")
     assert [(spec.name, spec.dtype, spec.shape) for spec in program.inputs] == [("tokens", "int64", (TOKENS,))]
-    assert [tensor.name for tensor in program.device_inputs] == ["scaled"]
-    assert [tensor.name for tensor in program.device_outputs] == ["h", "real"]
+    assert [tensor.name for tensor in device.inputs] == ["q"]
+    assert [tensor.name for tensor in device.outputs] == ["h"]
 
 
 def test_supported_operators_run_on_the_device() -> None:
     nodes = layer("x", "y")
     program = openmxu.compile(host_model(nodes, [("x", "float32", (6,))], [("y", "float32", (4,))]), CONFIG)
-    assert (program.before, program.after) == (None, None)
+    assert program.host_segments == ()
 
 
 @pytest.mark.parametrize("opset", [13, 17, 23, onnx.defs.onnx_opset_version()])
@@ -72,7 +73,7 @@ def test_operator_versions(device: Device, opset: int) -> None:
 def test_fixed_batch_of_the_model(device: Device, batch: int) -> None:
     """The host's part processes three elements at a time."""
     program = openmxu.compile(MODELS["fixed batch"], CONFIG)
-    assert program.before.batch == 3
+    assert program.segments[0].batch == 3
     inputs = random_inputs(MODELS["preprocessing"], batch)
     assert_same(program.run(device, inputs), expected(MODELS["preprocessing"], inputs))
 
@@ -91,7 +92,7 @@ def test_file_round_trip(device: Device, tmp_path: Path, name: str) -> None:
     saved = openmxu.compile(MODELS[name], CONFIG, batch=3)
     saved.save(tmp_path / "model.mxu")
     loaded = Program.load(tmp_path / "model.mxu")
-    for field in ("inputs", "outputs", "device_inputs", "device_outputs", "before", "after"):
+    for field in ("inputs", "outputs", "segments"):
         assert getattr(loaded, field) == getattr(saved, field)
     assert_same(loaded.run(device, inputs), expected(MODELS[name], inputs))
 
@@ -117,23 +118,3 @@ def test_shape_that_depends_on_the_batch() -> None:
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 6]), "together"))
     with pytest.raises(openmxu.UnsupportedOperatorError, match=r"node 't' \(Reshape\): the batch must stay the first"):
         openmxu.compile(model, CONFIG)
-
-
-def test_host_takes_no_layer_from_the_device() -> None:
-    """Real weights between two quantized layers are not moved to the host."""
-    values = [("x", "float32", (5, 6))], [("y", "float32", (5, 6))]
-    nodes = [*layer("x", "real"), node("MatMul", "real back", "wide"), *renamed(layer("wide", "y"))]
-    model = host_model(nodes, *values)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4, 6), np.float32), "back"))
-    with pytest.raises(openmxu.UnsupportedOperatorError, match=r"node 'wide' \(MatMul\): the weights must be"):
-        openmxu.compile(model, CONFIG)
-
-
-def renamed(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """A copy of the layer with different names of tensors."""
-    made = {name for item in nodes for name in item.output} - {"y"}
-    for item in nodes:
-        for names in (item.input, item.output):
-            names[:] = [f"{name} again" if name in made else name for name in names]
-        item.name = item.output[0]
-    return nodes

@@ -248,5 +248,5 @@ def test_invalid_use(name: str) -> None:
 
 def refuse(proto: onnx.ModelProto, message: str, error: type[Exception]) -> None:
     with pytest.raises(error, match=message) as caught:
-        openmxu.compile(proto, openmxu.Config())
+        openmxu.compile(proto, openmxu.Config(), strict=True)
     assert "\n" not in str(caught.value)

@@ -348,7 +348,7 @@ def test_packed_image_in_a_file(random: np.random.Generator, tmp_path) -> None:
     program.save(tmp_path / "model.mxu")
     loaded = openmxu.Program.load(tmp_path / "model.mxu")
     assert loaded.inputs == program.inputs
-    assert loaded.device_inputs[0].packing is not None
+    assert loaded.segments[0].inputs[0].packing is not None
     with openmxu.open_device("interpreter", config) as device:
         values = images(random, channels=1)
         assert (loaded.run(device, values)["y"] == program.run(device, values)["y"]).all()

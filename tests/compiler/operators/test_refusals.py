@@ -21,7 +21,7 @@ VALUES = constants(np.random.default_rng(0))
 
 def refuse(proto: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as caught:
-        openmxu.compile(proto, CONFIG)
+        openmxu.compile(proto, CONFIG, strict=True)
     assert "\n" not in str(caught.value)
 
 
@@ -177,7 +177,7 @@ def test_unknown_operator_names_node_and_where_operators_are_listed() -> None:
     reason = r"node 'soft' \(Softmax\): the operator is not supported; docs/compiler.md lists those that are"
     refuse(proto, UnsupportedOperatorError, reason)
     with pytest.raises(UnsupportedOperatorError) as caught:
-        openmxu.compile(proto, CONFIG)
+        openmxu.compile(proto, CONFIG, strict=True)
     assert (caught.value.node, caught.value.operator) == ("soft", "Softmax")
 
 

@@ -95,4 +95,4 @@ def test_refusals(inputs: str, values: list[float], attributes: dict[str, object
     names = "r h_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point"
     nodes = [convolution("h"), node("Resize", f"h {inputs}", "r", **attributes), node("QLinearConv", names, "y")]
     with pytest.raises(UnsupportedOperatorError, match=rf"node 'r' \(Resize\): {reason}"):
-        openmxu.compile(image_model(nodes, constants), CONFIG)
+        openmxu.compile(image_model(nodes, constants), CONFIG, strict=True)

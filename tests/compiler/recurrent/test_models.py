@@ -94,7 +94,7 @@ def test_constant_initial_states(cell: str, layout: int):
 )
 def test_constant_initial_states_that_are_refused(state: np.ndarray, reason: str):
     with pytest.raises(UnsupportedOperatorError, match=rf"node 'cell' \(GRU\): {reason}"):
-        import_model(_model("gru", states=True, fixed={"h0": state}).model())
+        import_model(_model("gru", states=True, fixed={"h0": state}).model(), strict=True)
 
 
 def test_states_have_sixteen_bits():
@@ -172,7 +172,7 @@ def _copy(item: onnx.TensorProto, name: str) -> onnx.TensorProto:
 )
 def test_attributes_that_are_refused(attributes: dict[str, object], reason: str):
     with pytest.raises(UnsupportedOperatorError, match=rf"node 'cell' \(LSTM\): {reason}"):
-        import_model(_model("lstm", attributes=attributes).model())
+        import_model(_model("lstm", attributes=attributes).model(), strict=True)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_inputs_that_are_refused(index: int, name: str, reason: str):
     array = np.full(3, 5, np.int32) if name == "lengths" else np.zeros((1, 18), np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     with pytest.raises(UnsupportedOperatorError, match=rf"node 'cell' \(LSTM\): {reason}"):
-        import_model(model)
+        import_model(model, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_inputs_that_are_refused(index: int, name: str, reason: str):
 )
 def test_metadata_that_is_refused(metadata: dict[str, str], reason: str):
     with pytest.raises(ModelError, match=f"node 'cell': {reason}"):
-        import_model(_model("lstm", metadata=metadata).model())
+        import_model(_model("lstm", metadata=metadata).model(), strict=True)
 
 
 def test_metadata_of_others_is_ignored():
@@ -219,14 +219,14 @@ def test_weights_must_be_quantized():
     with pytest.raises(
         UnsupportedOperatorError, match=r"node 'cell' \(GRU\): W must be a constant of int8 through Deq"
     ):
-        import_model(model)
+        import_model(model, strict=True)
 
 
 def test_input_must_be_quantized():
     model = _model("gru").model()
     next(node for node in model.graph.node if node.name == "cell").input[0] = "turned"
     with pytest.raises(UnsupportedOperatorError, match=r"node 'cell' \(GRU\): its input must be int8 or uint8 through"):
-        import_model(model)
+        import_model(model, strict=True)
 
 
 def test_batch_in_the_wrong_place():
@@ -237,11 +237,11 @@ def test_batch_in_the_wrong_place():
     model.graph.node.insert(2, helper.make_node("Transpose", ["x"], ["same"], perm=[0, 1, 2]))
     next(node for node in model.graph.node if node.op_type == "QuantizeLinear").input[0] = "same"
     with pytest.raises(UnsupportedOperatorError, match="the batch must be the second of three dimensions of its input"):
-        import_model(model)
+        import_model(model, strict=True)
 
 
 def test_shape_of_weights():
     model = _model("gru", inputs=4).model()
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 3
     with pytest.raises(ModelError, match=r"node 'cell' \(GRU\): W must have the shape \(1, 18, 3\), not \(1, 18, 4\)"):
-        import_model(model)
+        import_model(model, strict=True)

@@ -1,0 +1,205 @@
+"""Which nodes of a model the device computes, and which the host.
+
+The device is asked first: a node goes to the host if the device refuses it, or if nobody on the device would work on
+what it makes. So a graph is cut wherever that is needed, into as few segments as possible. A segment of the device that
+multiplies nothing costs more to reach than it saves, and goes to the host as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.ir.model import Model
+from openmxu.compiler.ir.network import Network
+from openmxu.compiler.onnx.graph_view import GraphView
+from openmxu.compiler.onnx.host_graph import NoBatchError, host_segment
+from openmxu.compiler.onnx.levels import Part, cut
+from openmxu.compiler.onnx.walk import Refusal, Walk
+from openmxu.compiler.operators.builder import node_name
+from openmxu.compiler.operators.table import operator_name
+from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.host_segment import HostSegment
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["partition"]
+
+_NAMED = 5
+"""Nodes that an error names."""
+
+
+def partition(graph: onnx.GraphProto, opset: int, *, strict: bool = False) -> Model:
+    """Translate a graph, as much of it as possible for the device.
+
+    Parameters
+    ----------
+    strict
+        The host may compute nothing.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperatorError
+    """
+    view = GraphView.of(graph, opset)
+    _check_quantized(view)
+    division = _Division(view)
+    segments = division.segments()
+    if strict and division.reasons:
+        raise _summary(division.causes())
+    if not any(isinstance(segment, Network) for segment in segments):
+        raise next(iter(division.causes()), ModelError("nothing in the model is an operation of the device"))
+    there = _there(view, segments)
+    model = Model(view.inputs, tuple(there[item.name] for item in graph.output), tuple(segments))
+    _check_inputs(model)
+    return model
+
+
+def _check_quantized(view: GraphView) -> None:
+    """Tell models without fixed scales apart from those with a layer too few that is quantized."""
+    for node in view.graph.node:
+        if node.op_type.startswith("DynamicQuantize"):
+            reason = (
+                "it chooses scales while the model runs; openmxu quantize makes a model with fixed scales of the float "
+                "model that was quantized dynamically"
+            )
+            raise UnsupportedOperatorError(node_name(node), operator_name(node), reason)
+    operators = {node.op_type for node in view.graph.node}
+    is_quantized = any(name.startswith(("QLinear", "Quantize", "Dequantize")) for name in operators)
+    if not is_quantized and all(spec.dtype not in ("int8", "uint8") for spec in view.inputs):
+        node = view.graph.node[0]
+        reason = "nothing in the model is quantized; openmxu quantize makes a quantized model of it"
+        raise UnsupportedOperatorError(node_name(node), node.op_type, reason)
+
+
+class _Division:
+    """The search for what the device can do.
+
+    Attributes
+    ----------
+    reasons
+        Why a node is the host's, by its number.
+    """
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+        self._done: dict[tuple[Part, tuple[ArraySpec, ...]], Network | HostSegment] = {}
+        self.reasons: dict[int, UnsupportedOperatorError] = {}
+        self._consequences: set[int] = set()
+
+    def causes(self) -> list[UnsupportedOperatorError]:
+        """The reasons without those that follow from others, unless there are only such."""
+        causes = [error for index, error in self.reasons.items() if index not in self._consequences]
+        return causes or list(self.reasons.values())
+
+    def segments(self) -> list[Network | HostSegment]:
+        """The segments; every part is translated again until nothing is refused any more."""
+        while True:
+            parts = cut(self._view, self.reasons.keys())
+            try:
+                segments = self._translated(parts)
+            except Refusal as refusal:
+                self.reasons[refusal.index] = refusal.error
+                if refusal.is_consequence:
+                    self._consequences.add(refusal.index)
+                continue
+            idle = self._idle(parts)
+            if not idle:
+                return segments
+            self.reasons |= idle
+            self._consequences.update(idle)
+
+    def _translated(self, parts: list[Part]) -> list[Network | HostSegment]:
+        segments: list[Network | HostSegment] = []
+        there = {spec.name: spec for spec in self._view.inputs}
+        for part in parts:
+            given = tuple(there[name] for name in part.needed)
+            if (part, given) not in self._done:
+                self._done[part, given] = self._segment(part, given, parts)
+            segments.append(self._done[part, given])
+            there |= _outputs(segments[-1])
+        return segments
+
+    def _segment(self, part: Part, given: tuple[ArraySpec, ...], parts: list[Part]) -> Network | HostSegment:
+        nodes = {*part.nodes, *part.repeated}
+        if part.is_device:
+            network = Walk(self._view, nodes, given, part.wanted).network()
+            if not network.operations:
+                node = self._view.graph.node[part.nodes[0]]
+                reason = UnsupportedOperatorError(node_name(node), node.op_type, "it is no work for the device")
+                raise Refusal(part.nodes[0], reason, is_consequence=True)
+            return network
+        reason = self._cause(part)
+        try:
+            return host_segment(self._view, nodes, part.wanted, {spec.name: spec for spec in given}, reason)
+        except NoBatchError as error:
+            raise self._without_batch(error, parts, reason) from None
+
+    def _cause(self, part: Part) -> UnsupportedOperatorError:
+        """Why a part is the host's."""
+        refused = [index for index in part.nodes if index in self.reasons]
+        causes = [index for index in refused if index not in self._consequences]
+        return self.reasons[min(causes or refused)]
+
+    def _without_batch(self, error: NoBatchError, parts: list[Part], cause: UnsupportedOperatorError) -> Exception:
+        """What follows from a tensor of the host without a batch: no other segment can use it."""
+        view = self._view
+        text = (
+            f"{cause.reason}; the host computes it, but cannot hand over {error.name!r}: no dimension of "
+            f"{error.shape} is the batch"
+        )
+        reason = UnsupportedOperatorError(cause.node, cause.operator, text)
+        for part in parts:
+            for index in part.nodes if part.is_device else ():
+                if error.name in view.graph.node[index].input:
+                    return Refusal(index, reason)
+        return reason
+
+    def _idle(self, parts: list[Part]) -> dict[int, UnsupportedOperatorError]:
+        """Nodes of device parts that multiply nothing, if there are others that do."""
+        view = self._view
+        on_device = [part for part in parts if part.is_device]
+        working = [part for part in on_device if any(map(view.is_array_work, part.nodes))]
+        idle: dict[int, UnsupportedOperatorError] = {}
+        for part in on_device if working else ():
+            if part not in working:
+                for index in part.nodes:
+                    node = view.graph.node[index]
+                    text = "the device would multiply nothing between two segments of the host"
+                    idle[index] = UnsupportedOperatorError(node_name(node), node.op_type, text)
+        return idle
+
+
+def _outputs(segment: Network | HostSegment) -> Mapping[str, ArraySpec]:
+    if isinstance(segment, HostSegment):
+        return {spec.name: spec for spec in segment.outputs}
+    return {port.host.name: port.host.spec for port in segment.outputs}
+
+
+def _there(view: GraphView, segments: list[Network | HostSegment]) -> dict[str, ArraySpec]:
+    there = {spec.name: spec for spec in view.inputs}
+    for segment in segments:
+        there |= _outputs(segment)
+    return there
+
+
+def _summary(causes: list[UnsupportedOperatorError]) -> UnsupportedOperatorError:
+    """The first reason, and the nodes that the others are about."""
+    first, *others = causes
+    if not others:
+        return first
+    names = [f"{error.node!r} ({error.operator})" for error in others[:_NAMED]]
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    text = f"{first.reason}; the device does not compute either: {', '.join(names)}{more}"
+    return UnsupportedOperatorError(first.node, first.operator, text)
+
+
+def _check_inputs(model: Model) -> None:
+    """Every input must be used by somebody."""
+    used = {port.host.name for network in model.networks for port in network.inputs}
+    used.update(spec.name for segment in model.host_segments for spec in segment.inputs)
+    for spec in model.inputs:
+        if spec.name not in used:
+            raise ModelError(f"nothing uses the input {spec.name!r}")

@@ -1,0 +1,179 @@
+"""Models cut into segments of device and host, anywhere in the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper
+
+import openmxu
+from openmxu import Program
+from openmxu.compiler import import_model, import_network
+from openmxu.compiler.onnx.graph_view import GraphView
+from openmxu.compiler.onnx.levels import cut
+from openmxu.driver import MappedDevice
+from openmxu.reporting import segment_reports
+from scripts.random_models import random_bytes
+from tests.compiler.models.graphs import INPUTS, dequantize, layer, model, node
+from tests.compiler.models.segmented_models import MODELS, VALUES
+from tests.driver.registers import CONFIG, InterpretedRegisters
+
+CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
+
+
+def inputs(count: int) -> np.ndarray:
+    return random_bytes(np.random.default_rng(3), "uint8", (count, INPUTS))
+
+
+def expected(proto: onnx.ModelProto, values: np.ndarray) -> np.ndarray:
+    return onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": values})[0]
+
+
+def kinds(program: Program) -> list[str]:
+    return [segment.where for segment in segment_reports(program)]
+
+
+@pytest.mark.parametrize(
+    ("name", "segments", "share"),
+    [
+        ("between layers", "device host device", 1),
+        ("around", "device host device", 1),
+        ("real weights", "device host device", (50 * 30 + 30 * 30) / (50 * 30 + 2 * 30 * 30)),
+        ("idle", "device host", 1),
+    ],
+)
+def test_segments(name: str, segments: str, share: float) -> None:
+    program = openmxu.compile(MODELS[name](), CONFIG)
+    assert " ".join(kinds(program)) == segments
+    assert program.device_share == pytest.approx(share)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_same_as_onnx_runtime(tmp_path: Path, name: str, count: int) -> None:
+    """From a file, in executions of three elements, and without a device."""
+    proto, values = MODELS[name](), inputs(count)
+    openmxu.compile(proto, CONFIG, batch=3).save(tmp_path / "model.mxu")
+    wanted = expected(proto, values)
+    evaluated = import_model(proto).evaluate({"x": values})["y"]
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        result = Program.load(tmp_path / "model.mxu").run(device, values)["y"]
+    # Softmax of all elements at once may differ from that of three in the last bit of a float32.
+    np.testing.assert_allclose(result, wanted, rtol=1e-6)
+    np.testing.assert_allclose(evaluated, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_segments_of_a_program_that_stays_loaded(name: str) -> None:
+    """Behind registers every segment has its own ring of instructions, and all of them share the memories."""
+    program, values = openmxu.compile(MODELS[name](), CONFIG, batch=3), inputs(4)
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        wanted = program.run(device, values)["y"]
+    with MappedDevice(InterpretedRegisters()) as device:
+        for _ in range(2):
+            assert (program.run(device, values)["y"] == wanted).all()
+
+
+def test_integers_are_exchanged() -> None:
+    """What two segments of the device use is exchanged as bytes, and dequantized by both of them."""
+    program = openmxu.compile(MODELS["around"](), CONFIG)
+    last = program.segments[-1]
+    assert {tensor.name: tensor.dtype for tensor in last.inputs} == {"h": "uint8", "s": "uint8"}
+
+
+def test_fixed_batch() -> None:
+    proto = MODELS["between layers"]()
+    for item in (*proto.graph.input, *proto.graph.output):
+        item.type.tensor_type.shape.dim[0].dim_value = 2
+    program = openmxu.compile(proto, CONFIG)
+    assert (program.batch, program.segments[1].batch) == (2, 2)
+    values = inputs(4)
+    wanted = [expected(proto, part) for part in np.split(values, 2)]
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        assert (program.run(device, values)["y"] == np.concatenate(wanted)).all()
+
+
+def test_reports_add_segments_up() -> None:
+    """The layers of all segments add up to the whole."""
+    program = openmxu.compile(MODELS["between layers"](), CONFIG)
+    report = openmxu.report(program)
+    for field in ("instructions", "cycles", "multiply_adds", "host_read_bytes", "weight_bytes"):
+        assert sum(getattr(layer, field) for layer in report.layers) <= getattr(report.total, field)
+    assert sum(layer.cycles for layer in report.layers) == report.total.cycles
+    assert [layer.name for layer in report.layers] == ["sums", "y"]
+    assert report.total.multiply_adds == 64 * (50 * 30 + 30 * 30)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_strict(name: str) -> None:
+    with pytest.raises(openmxu.UnsupportedOperatorError, match=r"^node '(soft|wide|y)' "):
+        import_network(MODELS[name]())
+
+
+def test_strict_names_other_nodes() -> None:
+    nodes = [*layer(output="h"), dequantize("h")]
+    nodes += [node("Softmax", "h_real", f"soft{number}") for number in range(8)]
+    nodes.append(node("Sum", " ".join(f"soft{number}" for number in range(8)), "y"))
+    with pytest.raises(openmxu.UnsupportedOperatorError) as caught:
+        import_network(model(nodes, VALUES, ("uint8", "float32")))
+    assert str(caught.value).startswith("node 'soft0' (Softmax): ")
+    assert str(caught.value).endswith(
+        "either: 'soft1' (Softmax), 'soft2' (Softmax), 'soft3' (Softmax), "
+        "'soft4' (Softmax), 'soft5' (Softmax) and 3 more"
+    )
+
+
+def random_graph(random: np.random.Generator) -> onnx.GraphProto:
+    """Nodes with random operators on random tensors made before."""
+    nodes = []
+    for number in range(int(random.integers(1, 40))):
+        names = ["x", *(f"t{index}" for index in range(number))]
+        operator = str(random.choice([*CONVERSIONS, "Add", "QLinearConv"]))
+        count = 1 if operator in CONVERSIONS and random.random() < 0.8 else 2
+        used = random.choice(names[-8:], size=min(count, len(names)), replace=False)
+        nodes.append(helper.make_node(operator, list(used), [f"t{number}"]))
+    ports = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 4]) for name in ("x", nodes[-1].output[0])]
+    return helper.make_graph(nodes, "random", ports[:1], ports[1:])
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_cut_of_random_graphs(seed: int) -> None:
+    """Every part has what it needs when its turn comes, every node is computed on its side, and no cut is needless."""
+    random = np.random.default_rng(seed)
+    graph = random_graph(random)
+    view = GraphView.of(graph, 21)
+    host = {index for index in range(len(graph.node)) if random.random() < 0.3}
+    parts = cut(view, host)
+    conversions = {index for index in range(len(graph.node)) if view.converts(index, *CONVERSIONS)} - host
+    there = {"x"}
+    for part in parts:
+        assert there.issuperset(part.needed)
+        assert all((index not in host) == part.is_device for index in part.nodes if index not in conversions)
+        assert all(view.graph.node[index].op_type in (*CONVERSIONS, "Add") for index in part.repeated - host)
+        assert not part.repeated & host
+        assert len(set(part.wanted)) == len(part.wanted) > 0
+        there.update(part.wanted)
+    computed = [index for part in parts for index in part.nodes]
+    assert len(set(computed)) == len(computed)
+    assert set(view.working_nodes) == set(computed).union(*(part.repeated for part in parts))
+    assert graph.output[0].name in there
+    assert len(parts) <= 1 + longest_alternation(view, host)
+
+
+def longest_alternation(view: GraphView, host: set[int]) -> int:
+    """Parts that are needed at least: along one path the computation changes sides that often."""
+    needed: dict[int, int] = {}
+    for index in view.working_nodes:
+        before = [view.makers[name] for name in view.graph.node[index].input if name in view.makers]
+        needed[index] = max((needed[maker] + ((maker in host) != (index in host)) for maker in before), default=1)
+    return max(needed.values())
+
+
+def test_a_tensor_that_nobody_wants() -> None:
+    nodes = [*layer(output="y"), node("Softmax", "sums", "unused")]
+    program = openmxu.compile(model(nodes, VALUES), CONFIG)
+    assert kinds(program) == ["device"]
