@@ -10,7 +10,7 @@ from openmxu.arch.config import Config
 from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_input, gemm_network
 from openmxu.compiler.errors import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError
 from openmxu.compiler.ir.network import evaluate
-from openmxu.compiler.onnx.importer import import_model, import_network
+from openmxu.compiler.onnx.importer import import_model, import_network, read_model
 from openmxu.compiler.recurrent.states import keep_states
 from openmxu.compiler.translate import compile_model, compile_network
 from openmxu.program import Program
@@ -67,8 +67,8 @@ def compile(
     config
         The configuration to run on.
     batch
-        Batch elements of one execution. Without it the model's own batch; where the model leaves it open one, or 64 of
-        a model without images. :meth:`Program.run` takes any number.
+        Batch elements of one execution. Without it the model's own batch; where the model leaves it open one
+        image, 64 rows, or 64 sequences of recurrent cells. :meth:`Program.run` takes any number.
     states
         Inputs that begin a recurrent node (``initial_h``, ``initial_c``), each with the output that the same node makes
         of it (``Y_h``, ``Y_c``). They are no inputs and outputs of the program; they stay in the unified buffer from
@@ -84,11 +84,17 @@ def compile(
         Neither device nor host can compute an operator, or the device cannot and must; the message names node and
         operator and says what is supported.
     CapacityError
-        The configuration's memories are too small.
+        The configuration's memories are too small, and the host cannot help.
     ProfileError
         The model needs what cores of the configuration's profile do not have.
     OSError
         The file cannot be read.
     """
-    imported = import_model(model, strict=strict)
-    return compile_model(keep_states(imported, states) if states else imported, config, batch)
+    partition = read_model(model)
+    while True:
+        imported = partition.model(strict=strict)
+        try:
+            return compile_model(keep_states(imported, states) if states else imported, config, batch)
+        except CapacityError as error:
+            if strict or not partition.refuse(error):
+                raise

@@ -38,4 +38,14 @@ class ProfileError(CompileError):
 
 
 class CapacityError(CompileError):
-    """The configuration's memories or addresses are too small for the model."""
+    """The configuration's memories or addresses are too small for the model.
+
+    Attributes
+    ----------
+    node : str or None
+        Name of the node that is too large, where it is one alone.
+    """
+
+    def __init__(self, message: str, node: str | None = None) -> None:
+        self.node = node
+        super().__init__(message)

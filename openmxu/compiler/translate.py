@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from openmxu.arch.config import Config
@@ -10,6 +12,7 @@ from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.plan.network_plan import Base, CompiledNetwork, compile_planes
 from openmxu.compiler.profile import check_profile
+from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.program import Program
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
@@ -17,8 +20,7 @@ from openmxu.segments.host_segment import HostSegment
 __all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
 
 DEFAULT_ROWS = 64
-"""Batch elements of one execution where neither the model nor the caller says and an element is a single row; one
-execution computes one element where it is an image."""
+"""Rows of one execution where neither the model nor the caller says how many batch elements it computes."""
 
 
 def compile_network(network: Network, config: Config, batch: int | None = None) -> Program:
@@ -31,7 +33,8 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     config
         The configuration to run on.
     batch
-        Batch elements of one execution; the network's own where it is ``None``, or else :data:`DEFAULT_ROWS` or one.
+        Batch elements of one execution; where it is ``None`` the network's own, or else as many as together have
+        :data:`DEFAULT_ROWS` rows: one image, or 64 elements of a row or a sequence.
 
     Raises
     ------
@@ -49,8 +52,7 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
     """Compile a model; parameters and errors as those of :func:`compile_network`."""
     networks = [fuse(network, config) for network in model.networks]
     if batch is None:
-        is_image = any(tensor.width > 1 for network in networks for tensor in network.tensors.values())
-        batch = networks[0].batch or (1 if is_image else DEFAULT_ROWS)
+        batch = networks[0].batch or _default_batch(networks)
     if not isinstance(batch, int) or isinstance(batch, bool):
         raise TypeError(f"batch must be an int, not {batch!r}")
     if batch < 1:
@@ -81,3 +83,13 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
     )
     check_profile(program)
     return program
+
+
+def _default_batch(networks: Sequence[Network]) -> int:
+    """One image; of recurrent cells, whose steps have a row of each element, many sequences; or enough rows."""
+    tensors = [tensor for network in networks for tensor in network.tensors.values()]
+    if any(tensor.width > 1 for tensor in tensors):
+        return 1
+    if any(isinstance(operation, Recurrent) for network in networks for operation in network.operations):
+        return DEFAULT_ROWS
+    return max(1, DEFAULT_ROWS // max(tensor.height for tensor in tensors))

@@ -85,7 +85,10 @@ def test_convolution_on_the_rtl(openmxu):
         (["--inputs", 0], "'--inputs'"),
         (["--kernel", 2, "--height", 1, "--pool", 4], "nothing is left of 1 × 32 by a kernel of 2 and pooling of 4"),
         (["--outputs", 3, "--size", 4, "--preset", "tiny"], "exclude each other"),
-        (["--kernel", 33, "--size", 2, "--outputs", 1], "unified_buffer_rows is 8192, but it needs at least"),
+        (
+            ["--kernel", 99, "--inputs", 1, "--size", 2, "--outputs", 1],
+            "unified_buffer_rows is 8192, but it needs at least",
+        ),
     ],
 )
 def test_wrong_convolution_is_one_line(openmxu, arguments, problem):

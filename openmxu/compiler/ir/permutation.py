@@ -123,7 +123,8 @@ class Selections:
         if sum(pick.runs for plane in self.planes for pick in plane.picks) > _MOST_RUNS:
             raise CapacityError(
                 f"node {operation.name!r}: it takes more than {_MOST_RUNS:,} instructions to move its bytes; a tensor "
-                "whose channels stay together takes few"
+                "whose channels stay together takes few",
+                operation.name,
             )
 
     def bytes(self) -> Sequence[NDArray[np.uint8]]:

@@ -104,15 +104,6 @@ class GraphView:
                 raise ModelError(f"no node makes the output {item.name!r}")
         return view
 
-    def descendants(self, index: int) -> frozenset[int]:
-        """A node and every node that depends on it."""
-        made, found = set(self.graph.node[index].output) - {""}, {index}
-        for number, node in enumerate(self.graph.node):
-            if number not in found and not made.isdisjoint(node.input):
-                found.add(number)
-                made.update(set(node.output) - {""})
-        return frozenset(found)
-
     def is_array_work(self, index: int) -> bool:
         """Whether a node multiplies by quantized weights, or quantized tensors by each other: the device's work."""
         node = self.graph.node[index]

@@ -9,7 +9,7 @@ from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.onnx.model_file import check_model, load_model, opset_of
-from openmxu.compiler.onnx.partition import partition
+from openmxu.compiler.onnx.partition import Partition
 from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
@@ -18,7 +18,31 @@ from openmxu.compiler.operators.table import UNKNOWN_OPERATOR, operator_name
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["import_model", "import_network"]
+__all__ = ["import_model", "import_network", "read_model"]
+
+
+def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Partition:
+    """An ONNX model that is checked, to be divided between device and host.
+
+    Parameters
+    ----------
+    model
+        Path of a file, the file's bytes, or the model itself.
+
+    Raises
+    ------
+    ModelError
+        The model is damaged or invalid.
+    UnsupportedOperatorError
+        The model is valid, but neither device nor host can compute an operator in it.
+    OSError
+        The file cannot be read.
+    """
+    proto = load_model(model)
+    check_structure(proto)
+    _check_operators(proto.graph)
+    check_model(proto)
+    return Partition(resolve_shapes(proto).graph, opset_of(proto))
 
 
 def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto, *, strict: bool = False) -> Model:
@@ -27,25 +51,16 @@ def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto, *, str
     Parameters
     ----------
     model
-        Path of a file, the file's bytes, or the model itself.
+        As of :func:`read_model`.
     strict
         The device must compute all of it.
 
     Raises
     ------
-    ModelError
-        The model is damaged or invalid.
-    UnsupportedOperatorError
-        The model is valid, but neither device nor host can compute an operator in it, or the device alone must and
-        cannot.
-    OSError
-        The file cannot be read.
+    ModelError, UnsupportedOperatorError, OSError
+        As :func:`read_model` does, or the device alone must compute the model and cannot.
     """
-    proto = load_model(model)
-    check_structure(proto)
-    _check_operators(proto.graph)
-    check_model(proto)
-    return partition(resolve_shapes(proto).graph, opset_of(proto), strict=strict)
+    return read_model(model).model(strict=strict)
 
 
 def import_network(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Network:

@@ -28,6 +28,8 @@ class Part:
         these nodes make of them.
     needed, wanted
         Names of tensors from elsewhere, and of those that others use.
+    passed_on
+        Those that other parts of the device use.
     """
 
     is_device: bool
@@ -35,6 +37,7 @@ class Part:
     repeated: frozenset[int]
     needed: tuple[str, ...]
     wanted: tuple[str, ...]
+    passed_on: frozenset[str]
 
 
 def cut(view: GraphView, host: Collection[int]) -> list[Part]:
@@ -51,14 +54,18 @@ def cut(view: GraphView, host: Collection[int]) -> list[Part]:
         members.setdefault(level, []).append(index)
     parts = []
     wanted = {item.name for item in view.graph.output}
+    passed_on: set[str] = set()
     for level, nodes in sorted(members.items(), reverse=True):
         working = _working(view, nodes, wanted)
         if working:
             repeated = _repeated(view, working, level, levels, host)
             needed = view.part({*working, *repeated})[1]
             made = _made(view, working, wanted)
-            parts.append(Part(_is_device(level), tuple(working), repeated, tuple(needed), tuple(made)))
+            further = passed_on.intersection(made)
+            is_device = _is_device(level)
+            parts.append(Part(is_device, tuple(working), repeated, tuple(needed), tuple(made), frozenset(further)))
             wanted.update(needed)
+            passed_on.update(needed if is_device else ())
     return parts[::-1]
 
 

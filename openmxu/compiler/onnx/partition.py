@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.errors import CapacityError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.onnx.graph_view import GraphView
@@ -25,36 +25,10 @@ from openmxu.segments.host_segment import HostSegment
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["partition"]
+__all__ = ["Partition"]
 
 _NAMED = 5
 """Nodes that an error names."""
-
-
-def partition(graph: onnx.GraphProto, opset: int, *, strict: bool = False) -> Model:
-    """Translate a graph, as much of it as possible for the device.
-
-    Parameters
-    ----------
-    strict
-        The host may compute nothing.
-
-    Raises
-    ------
-    ModelError, UnsupportedOperatorError
-    """
-    view = GraphView.of(graph, opset)
-    _check_quantized(view)
-    division = _Division(view)
-    segments = division.segments()
-    if strict and division.reasons:
-        raise _summary(division.causes())
-    if not any(isinstance(segment, Network) for segment in segments):
-        raise next(iter(division.causes()), ModelError("nothing in the model is an operation of the device"))
-    there = _there(view, segments)
-    model = Model(view.inputs, tuple(there[item.name] for item in graph.output), tuple(segments))
-    _check_inputs(model)
-    return model
 
 
 def _check_quantized(view: GraphView) -> None:
@@ -74,41 +48,87 @@ def _check_quantized(view: GraphView) -> None:
         raise UnsupportedOperatorError(node_name(node), node.op_type, reason)
 
 
-class _Division:
-    """The search for what the device can do.
+class Partition:
+    """The division of a graph between device and host.
 
-    Attributes
+    Parameters
     ----------
-    reasons
-        Why a node is the host's, by its number.
+    graph
+        Of a valid model.
+    opset
+        Of its operators.
+
+    Raises
+    ------
+    ModelError, UnsupportedOperatorError
+        The graph is none that can be divided.
     """
 
-    def __init__(self, view: GraphView) -> None:
-        self._view = view
+    def __init__(self, graph: onnx.GraphProto, opset: int) -> None:
+        self._view = GraphView.of(graph, opset)
+        _check_quantized(self._view)
         self._done: dict[tuple[Part, tuple[ArraySpec, ...]], Network | HostSegment] = {}
-        self.reasons: dict[int, UnsupportedOperatorError] = {}
+        self._reasons: dict[int, UnsupportedOperatorError] = {}
         self._consequences: set[int] = set()
+        self._too_large: list[CapacityError] = []
 
-    def causes(self) -> list[UnsupportedOperatorError]:
+    def refuse(self, error: CapacityError) -> bool:
+        """Leave a node to the host that the device has no room for; whether there is such a node."""
+        nodes = self._view.graph.node
+        refused = [index for index in self._view.working_nodes if node_name(nodes[index]) == error.node]
+        new = [index for index in refused if index not in self._reasons]
+        for index in new:
+            text = str(error).removeprefix(f"node {error.node!r}: ")
+            self._reasons[index] = UnsupportedOperatorError(node_name(nodes[index]), nodes[index].op_type, text)
+        if new:
+            self._too_large.append(error)
+        return bool(new)
+
+    def model(self, *, strict: bool = False) -> Model:
+        """Translate the graph, as much of it as possible for the device.
+
+        Parameters
+        ----------
+        strict
+            The host may compute nothing.
+
+        Raises
+        ------
+        ModelError, UnsupportedOperatorError, CapacityError
+        """
+        segments = self._segments()
+        causes = self._causes()
+        if strict and causes:
+            raise _summary(causes)
+        if not any(isinstance(segment, Network) for segment in segments):
+            nothing = ModelError("nothing in the model is an operation of the device")
+            raise next(iter([*self._too_large, *causes, nothing]))
+        view = self._view
+        there = _there(view, segments)
+        model = Model(view.inputs, tuple(there[item.name] for item in view.graph.output), tuple(segments))
+        _check_inputs(model)
+        return model
+
+    def _causes(self) -> list[UnsupportedOperatorError]:
         """The reasons without those that follow from others, unless there are only such."""
-        causes = [error for index, error in self.reasons.items() if index not in self._consequences]
-        return causes or list(self.reasons.values())
+        causes = [error for index, error in self._reasons.items() if index not in self._consequences]
+        return causes or list(self._reasons.values())
 
-    def segments(self) -> list[Network | HostSegment]:
+    def _segments(self) -> list[Network | HostSegment]:
         """The segments; every part is translated again until nothing is refused any more."""
         while True:
-            parts = cut(self._view, self.reasons.keys())
+            parts = cut(self._view, self._reasons.keys())
             try:
                 segments = self._translated(parts)
             except Refusal as refusal:
-                self.reasons[refusal.index] = refusal.error
+                self._reasons[refusal.index] = refusal.error
                 if refusal.is_consequence:
                     self._consequences.add(refusal.index)
                 continue
             idle = self._idle(parts)
             if not idle:
                 return segments
-            self.reasons |= idle
+            self._reasons |= idle
             self._consequences.update(idle)
 
     def _translated(self, parts: list[Part]) -> list[Network | HostSegment]:
@@ -125,7 +145,7 @@ class _Division:
     def _segment(self, part: Part, given: tuple[ArraySpec, ...], parts: list[Part]) -> Network | HostSegment:
         nodes = {*part.nodes, *part.repeated}
         if part.is_device:
-            network = Walk(self._view, nodes, given, part.wanted).network()
+            network = Walk(self._view, nodes, given, part.wanted, part.passed_on).network()
             if not network.operations:
                 node = self._view.graph.node[part.nodes[0]]
                 reason = UnsupportedOperatorError(node_name(node), node.op_type, "it is no work for the device")
@@ -139,9 +159,9 @@ class _Division:
 
     def _cause(self, part: Part) -> UnsupportedOperatorError:
         """Why a part is the host's."""
-        refused = [index for index in part.nodes if index in self.reasons]
+        refused = [index for index in part.nodes if index in self._reasons]
         causes = [index for index in refused if index not in self._consequences]
-        return self.reasons[min(causes or refused)]
+        return self._reasons[min(causes or refused)]
 
     def _without_batch(self, error: NoBatchError, parts: list[Part], cause: UnsupportedOperatorError) -> Exception:
         """What follows from a tensor of the host without a batch: no other segment can use it."""

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.compiler.errors import ModelError
+from openmxu.compiler.onnx.model_file import opset_of
+from openmxu.compiler.operators.shapes import fold
+
 if TYPE_CHECKING:
     import onnx
 
@@ -89,6 +93,8 @@ class _Resolution:
         }
         self._known: dict[str, _Dimensions] = {}
         self._made: dict[str, NDArray[Any]] = {}
+        self._folded: set[str] = set()
+        self._opset = opset_of(model)
 
     def resolve(self) -> None:
         """Put constants where nodes use what is known, and remove the nodes that nobody needs then."""
@@ -132,16 +138,51 @@ class _Resolution:
                 self._fill(node, 0, np.zeros(1, np.float32) if value is None else numpy_helper.to_array(value))
             case "Expand":
                 self._fill(node, 1, self._constants.get(node.input[0]))
-            case name if name in _STEPS and not self._known.keys().isdisjoint(node.input):
-                inputs = [self._dimensions(name) for name in node.input if name]
-                given = [item for item in inputs if item is not None]
-                found = _STEPS[name](given, attributes) if len(given) == len(inputs) else None
-                if found is not None:
-                    self._known[node.output[0]] = found
+            case _ if not self._known.keys().isdisjoint(node.input):
+                if not self._fold(node) and node.op_type in _STEPS:
+                    self._step(node, attributes)
+            case _ if not self._folded.isdisjoint(node.input):
+                self._fold(node)
+
+    def _step(self, node: onnx.NodeProto, attributes: Mapping[str, Any]) -> None:
+        """What an operator makes of dimensions of which some are the batch."""
+        inputs = [self._dimensions(name) for name in node.input if name]
+        given = [item for item in inputs if item is not None]
+        found = _STEPS[node.op_type](given, attributes) if len(given) == len(inputs) else None
+        if found is not None:
+            self._known[node.output[0]] = found
+
+    def _fold(self, node: onnx.NodeProto) -> bool:
+        """Compute a node whose inputs are all numbers; whether it was possible."""
+        arrays = [self._array(name) for name in node.input if name]
+        given = [array for array in arrays if array is not None]
+        if len(given) != len(arrays) or node.domain not in ("", "ai.onnx"):
+            return False
+        try:
+            results = fold(node, node.name, self._opset, given)
+        except ModelError:  # whoever needs the result says what is wrong with it
+            return False
+        for name, array in zip([item for item in node.output if item], results, strict=True):
+            if array.size > _MOST_ELEMENTS:
+                return False
+            if array.ndim <= 1 and array.dtype == np.int64:
+                self._known[name] = _Dimensions(tuple(array.reshape(-1).tolist()), array.ndim == 0)
+            else:
+                self._made[name] = array
+            self._folded.add(name)
+        return True
+
+    def _array(self, name: str) -> NDArray[Any] | None:
+        """A tensor that is known whatever the batch is."""
+        if name in self._known:
+            return self._known[name].array(1) if self._known[name].is_fixed else None
+        return self._made[name] if name in self._folded else self._constants.get(name)
 
     def _fill(self, node: onnx.NodeProto, index: int, value: NDArray[Any] | None) -> None:
         """An array of a shape that is known; of one batch element where the batch is open."""
         shape = self._known.get(node.input[index])
+        if shape is not None and shape.is_fixed and self._fold(node):
+            return
         if shape is not None and value is not None:
             whole = np.broadcast_shapes(value.shape, tuple(shape.array(1)))
             self._made[node.output[0]] = np.broadcast_to(value, whole)
@@ -171,12 +212,16 @@ class _Resolution:
                 return known.array(-1)
             place = known.items.index(_BATCH)
             shape = self._shapes.get(node.input[0], ())
-            return known.array(0) if shape[place : place + 1] == (_BATCH,) else None
+            if shape[place : place + 1] != (_BATCH,):
+                return None
+            for attribute in [item for item in node.attribute if item.name == "allowzero"]:
+                node.attribute.remove(attribute)
+            return known.array(0)
         return None
 
     def _is_fixed(self, name: str) -> bool:
         """Whether an array that was made has no batch in its shape."""
-        return self._shapes.get(name) == self._made[name].shape
+        return name in self._folded or self._shapes.get(name) == self._made[name].shape
 
 
 def _inferred(model: onnx.ModelProto) -> dict[str, tuple[_Dimension, ...]]:
@@ -248,36 +293,68 @@ def _same(inputs: Sequence[_Dimensions], attributes: Mapping[str, Any]) -> _Dime
     return inputs[0]
 
 
-def _calculated(
-    operation: Callable[[Any, Any], Any],
+_Number = _Dimension | None
+"""``None`` is a number that is not known."""
+
+
+def _each(
+    operation: Callable[..., _Number],
 ) -> Callable[[Sequence[_Dimensions], Mapping[str, Any]], _Dimensions | None]:
-    """Arithmetic with numbers only."""
+    """An operation on each dimension."""
 
     def calculate(inputs: Sequence[_Dimensions], attributes: Mapping[str, Any]) -> _Dimensions | None:
-        first, second = inputs
-        if first.is_fixed and second.is_fixed:
-            result = np.asarray(operation(first.array(1), second.array(1)))
-            return _Dimensions(tuple(result.reshape(-1).tolist()), result.ndim == 0)
-        return None
+        length = max(len(item.items) for item in inputs)
+        if any(len(item.items) not in (1, length) for item in inputs):
+            return None
+        columns = [item.items if len(item.items) == length else item.items * length for item in inputs]
+        results = [operation(*numbers) for numbers in zip(*columns, strict=True)]
+        known = tuple(result for result in results if result is not None)
+        is_scalar = all(item.is_scalar for item in inputs)
+        return _Dimensions(known, is_scalar) if len(known) == length else None
 
     return calculate
 
 
-def _divided(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    return first // np.maximum(second, 1)
+def _scaled(first: _Dimension, second: _Dimension) -> _Number:
+    if isinstance(first, int) and isinstance(second, int):
+        return first * second
+    return first if second == 1 else second if first == 1 else None
+
+
+def _shifted(first: _Dimension, second: _Dimension) -> _Number:
+    if isinstance(first, int) and isinstance(second, int):
+        return first + second
+    return first if second == 0 else second if first == 0 else None
+
+
+def _divided(first: _Dimension, second: _Dimension) -> _Number:
+    return first if second == 1 else None
+
+
+def _equal(first: _Dimension, second: _Dimension) -> _Number:
+    """A batch is at least one element."""
+    if isinstance(first, int) and isinstance(second, int):
+        return int(first == second)
+    number = first if isinstance(first, int) else second
+    return 0 if isinstance(number, int) and number < 1 else None
+
+
+def _chosen(condition: _Dimension, first: _Dimension, second: _Dimension) -> _Number:
+    return None if condition == _BATCH else first if condition else second
 
 
 _STEPS: Mapping[str, Callable[[Sequence[_Dimensions], Mapping[str, Any]], _Dimensions | None]] = {
-    "Add": _calculated(np.add),
+    "Add": _each(_shifted),
     "Cast": _cast,
     "Concat": _concatenated,
-    "Div": _calculated(_divided),
+    "Div": _each(_divided),
+    "Equal": _each(_equal),
     "Gather": _gathered,
     "Identity": _same,
-    "Mul": _calculated(np.multiply),
+    "Mul": _each(_scaled),
     "Slice": _sliced,
     "Squeeze": _squeezed,
-    "Sub": _calculated(np.subtract),
     "Unsqueeze": _unsqueezed,
+    "Where": _each(_chosen),
 }
-"""What operators make of dimensions."""
+"""What operators make of dimensions of which some are the batch."""

@@ -61,14 +61,22 @@ class Walk:
         What is there before the device begins.
     wanted
         Names of the tensors that the device has to leave.
+    passed_on
+        Those that the device works on later.
     """
 
     def __init__(
-        self, view: GraphView, nodes: Collection[int], given: Sequence[ArraySpec], wanted: Sequence[str]
+        self,
+        view: GraphView,
+        nodes: Collection[int],
+        given: Sequence[ArraySpec],
+        wanted: Sequence[str],
+        passed_on: Collection[str],
     ) -> None:
         self._view = view
         self._nodes = view.part(nodes)[0]
         self._wanted = wanted
+        self._passed_on = passed_on
         self._uses = Counter(name for index in self._nodes for name in view.graph.node[index].input)
         self._uses.update(wanted)
         self._builder = Builder(dict(view.constants), view.opset, view.batch)
@@ -181,12 +189,11 @@ class Walk:
         return Port(host, tensor)
 
     def _in_place(self, name: str) -> Value:
-        """A value that is wanted. The host moves elements, unless layers come behind who moves them."""
+        """A value that is wanted. The host moves elements, unless the device works on them as well."""
         value = self._builder.values[name]
-        index = self._view.makers[name]
-        if not isinstance(value, Moved) or not any(map(self._view.is_array_work, self._view.descendants(index))):
+        if not isinstance(value, Moved) or (name not in self._passed_on and self._uses[name] == 1):
             return value
-        node = self._view.graph.node[index]
+        node = self._view.graph.node[self._view.makers[name]]
         return settled(Visit(self._builder, node, node_name(node), {}, []), value)
 
     def _refused_output(self, name: str) -> Refusal:

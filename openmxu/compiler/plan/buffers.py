@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmxu.compiler.emit.tasks import Rows
 from openmxu.compiler.ir.network import Tensor
@@ -13,11 +13,15 @@ __all__ = ["Buffer", "HostPlace", "Region"]
 
 @dataclass(frozen=True)
 class Region:
-    """Some images of a batch, and of each of them some rows and columns of every plane."""
+    """Some images of a batch, and of each of them some rows and columns of every plane.
+
+    ``planes`` are those planes, where they are not all.
+    """
 
     images: range
     rows: range
     columns: range
+    planes: range | None = None
 
     @property
     def positions(self) -> int:
@@ -41,8 +45,12 @@ class Buffer:
 
     Attributes
     ----------
+    planes
+        Their number.
     base
         First unified buffer row.
+    first_plane
+        The number of the first plane in the tensor; here planes are counted from 0.
     shared
         The tensor is the same for all images, and there only once.
     ring
@@ -53,8 +61,13 @@ class Buffer:
     planes: int
     region: Region
     base: int
+    first_plane: int = field(init=False)
     shared: bool = False
     ring: int = 0
+
+    def __post_init__(self) -> None:
+        planes = self.region.planes
+        object.__setattr__(self, "first_plane", 0 if planes is None else planes.start)
 
     @property
     def plane_elements(self) -> int:
@@ -110,6 +123,7 @@ class Buffer:
             row, x = divmod(start, self.width)
             rest, y = divmod(row, len(region.rows))
             plane, image = divmod(rest, len(region.images))
+            plane += self.first_plane
             row = (plane * place.images + region.images.start + image) * tensor.height + region.rows.start + y
             position = row * tensor.width + region.columns.start + x
             yield start, count, place.address + position * tensor.item * size

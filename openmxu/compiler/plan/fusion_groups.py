@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
 from openmxu.compiler.errors import CapacityError
-from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.network import Network, Tensor
 from openmxu.compiler.ir.operations import Convolution, Operation
+from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.plan.buffers import Region
 from openmxu.compiler.plan.costs import Costs
-from openmxu.compiler.plan.slots import Slot, image_slots, slot_of
+from openmxu.compiler.plan.slots import Slot, distinct, image_slots, slot_of, strip_buffers
 from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
@@ -185,27 +186,76 @@ class _Planner:
         return Group(operations, strips, 1, layout.rows, {}, operation.sources, operation.targets, layout)
 
     def parts(self, index: int) -> Group:
-        """One operation on rows of an image, or on columns, as many as possible."""
-        operations = range(index, index + 1)
-        target = self.network.tensors[self.network.operations[index].target]
+        """One operation on parts of an image, as large as possible: rows, columns, or some of the planes."""
+        operation = self.network.operations[index]
+        target = self.network.tensors[operation.target]
+        cuts = [(rows, columns, None) for rows, columns in _shrinking(target.height, target.width)]
+        is_convolution = isinstance(operation, Convolution)
+        if not is_convolution and not isinstance(operation, Permutation):
+            planes = -(-target.channels // self.config.size)
+            counts = list(dict.fromkeys(-(-planes // count) for count in range(2, planes + 1)))
+            cuts += [(target.height, target.width, count) for count in counts]
+            cuts += [(rows, columns, 1) for rows, columns in _shrinking(target.height, target.width)]
         for slots in (2, 1):
-            for rows, columns in _shrinking(target.height, target.width):
-                strips = tuple(
-                    Region(range(image, image + 1), part, other)
-                    for image in range(self.batch)
-                    for part in _parts(target.height, rows)
-                    for other in _parts(target.width, columns)
-                )
-                slot = slot_of(self.network, operations, strips, self.config.size)
-                group = self._group(operations, strips, slot, slots)
+            for cut in cuts:
+                group = self._of_parts(index, self._regions(target, *cut), slots)
                 if group is not None:
                     return group
-        name = self.network.operations[index].name
+        if is_convolution:
+            for rows, columns in _shrinking(target.height, target.width):
+                group = self._with_rings(index, self._regions(target, rows, columns))
+                if group is not None:
+                    return group
+        smallest = self._regions(target, *cuts[-1])
+        slot = slot_of(self.network, range(index, index + 1), smallest, self.config.size)
+        if is_convolution:
+            slot = self._ring_slot(index, smallest, {operation.sources[0]: 1, operation.target: 1})
         needed = self.config.unified_buffer_rows - self.available + slot.rows
         raise CapacityError(
-            f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}; "
-            "choose a configuration with more rows, or wider ones"
+            f"node {operation.name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least "
+            f"{needed}; choose a configuration with more rows, or wider ones",
+            operation.name,
         )
+
+    def _regions(self, target: Tensor, rows: int, columns: int, planes: int | None = None) -> tuple[Region, ...]:
+        """Parts of every image with so many rows, columns and planes; all planes where there is no number."""
+        all_planes = -(-target.channels // self.config.size)
+        return tuple(
+            Region(range(image, image + 1), part, other, some)
+            for image in range(self.batch)
+            for some in ([None] if planes is None else _parts(all_planes, planes))
+            for part in _parts(target.height, rows)
+            for other in _parts(target.width, columns)
+        )
+
+    def _of_parts(self, index: int, strips: tuple[Region, ...], slots: int) -> Group | None:
+        operations = range(index, index + 1)
+        slot = slot_of(self.network, operations, strips, self.config.size)
+        return self._group(operations, strips, slot, slots)
+
+    def _with_rings(self, index: int, strips: tuple[Region, ...]) -> Group | None:
+        """A convolution with only a few planes of input and output in the unified buffer at a time.
+
+        The planes of the input are read anew for each output tile.
+        """
+        operation = self.network.operations[index]
+        for inputs, outputs in ((self.config.command_queue_depth + 2, 2), (2, 2), (1, 1)):
+            rings = {operation.sources[0]: inputs, operation.target: outputs}
+            group = self._group(range(index, index + 1), strips, self._ring_slot(index, strips, rings), 1)
+            if group is not None:
+                return dataclasses.replace(group, rings=rings)
+        return None
+
+    def _ring_slot(self, index: int, strips: tuple[Region, ...], rings: Mapping[str, int]) -> Slot:
+        """A slot for a convolution with so many planes of its source and its target."""
+        rows = dict.fromkeys(rings, 0)
+        for strip in distinct(strips):
+            buffers = strip_buffers(self.network, range(index, index + 1), strip, {}, self.config.size)
+            for name, buffer in buffers.items():
+                planes = min(buffer.planes, rings[name])
+                rows[name] = max(rows[name], planes * buffer.plane_elements * buffer.tensor.item)
+        source, target = rings
+        return Slot(rows[source] + rows[target], {target: 0, source: rows[target]})
 
     def _product(self, index: int) -> Group | None:
         """A matrix product of more rows than fit, with only a few planes of the output in the unified buffer at a time.

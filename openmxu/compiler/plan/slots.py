@@ -11,7 +11,7 @@ from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.buffers import Buffer, Region
 
-__all__ = ["Slot", "image_slots", "slot_of", "strip_buffers"]
+__all__ = ["Slot", "distinct", "image_slots", "slot_of", "strip_buffers"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def strip_buffers(
     def place(name: str, region: Region) -> None:
         tensor, shared = network.tensors[name], name in network.constants
         if shared:
-            region = Region(range(1), region.rows, region.columns)
-        planes = -(-tensor.channels // size)
+            region = Region(range(1), region.rows, region.columns, region.planes)
+        planes = -(-tensor.channels // size) if region.planes is None else len(region.planes)
         ring = (rings or {}).get(name, 0)
         buffers.setdefault(name, Buffer(tensor, planes, region, addresses.get(name, 0), shared, ring))
 
@@ -67,7 +67,7 @@ def slot_of(network: Network, operations: range, strips: Sequence[Region], size:
     """A slot for any of the strips of some operations; tensors may ``overlap`` that do not live at the same time."""
     sizes: dict[str, int] = {}
     guarded = _averaged(network, operations)
-    for strip in _distinct(strips):
+    for strip in distinct(strips):
         for name, buffer in strip_buffers(network, operations, strip, {}, size).items():
             rows = buffer.elements * buffer.tensor.item + (buffer.width if name in guarded else 0)
             sizes[name] = max(sizes.get(name, 0), rows)
@@ -138,11 +138,11 @@ def _first_fit(sizes: Mapping[str, int], lifetimes: Mapping[str, range]) -> Slot
     return Slot(max(addresses[name] + sizes[name] for name in sizes), addresses)
 
 
-def _distinct(strips: Sequence[Region]) -> Iterator[Region]:
+def distinct(strips: Sequence[Region]) -> Iterator[Region]:
     """Strips without those that differ from another one in their images only."""
     seen = set()
     for strip in strips:
-        key = (len(strip.images), strip.rows, strip.columns)
+        key = (len(strip.images), strip.rows, strip.columns, strip.planes and len(strip.planes))
         if key not in seen:
             seen.add(key)
             yield strip
@@ -153,7 +153,7 @@ def _source_region(operation: Operation, target: Region, source: Tensor) -> Regi
     rows, columns = target.rows, target.columns
     for window, plane in reversed(_windows(operation, source)):
         rows, columns = window.rows(rows, plane[0]), window.columns(columns, plane[1])
-    return Region(target.images, rows, columns)
+    return Region(target.images, rows, columns, target.planes)
 
 
 def _windows(operation: Operation, source: Tensor) -> list[tuple[Window, tuple[int, int]]]:

@@ -191,7 +191,8 @@ def plan_cell(operation: Recurrent, inputs: int, batch: int, available: int, con
     what = f"a batch of {batch} whose state it keeps" if operation.kept else "one batch element"
     raise CapacityError(
         f"node {operation.name!r}: unified_buffer_rows is {config.unified_buffer_rows}, but {what} needs "
-        f"{config.unified_buffer_rows - available + least.rows}"
+        f"{config.unified_buffer_rows - available + least.rows}",
+        operation.name,
     )
 
 
@@ -264,7 +265,8 @@ def _parts(operation: Recurrent, inputs: int, images: int, config: Config) -> tu
     most = config.accumulator_rows // 2 // sums
     if most < 1:
         raise CapacityError(
-            f"node {operation.name!r}: accumulator_rows is {config.accumulator_rows}, but it needs at least {2 * sums}"
+            f"node {operation.name!r}: accumulator_rows is {config.accumulator_rows}, but it needs at least {2 * sums}",
+            operation.name,
         )
     count = -(-images // most)
     if count == 1 and images > 1:

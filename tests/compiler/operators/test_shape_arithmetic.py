@@ -124,12 +124,65 @@ SHAPES = {
         *(node("Slice", "s first one", "batch"), node("Concat", "batch all", "target", axis=0)),
     ],
     "cast": [*BATCH, node("Cast", "batch", "i", to=7), node("Concat", "i minus", "target", axis=0)],
+    "chosen": [
+        *BATCH,
+        node("Concat", "batch minus", "given", axis=0),
+        node("Mul", "given one", "same"),
+        node("Equal", "same origin", "is_missing"),
+        node("Where", "is_missing units given", "target"),
+    ],
+    "quotient": [
+        *BATCH,
+        node("Div", "batch one", "parts"),
+        node("Add", "parts first", "more"),
+        node("Concat", "more minus", "target", axis=0),
+    ],
+    "whatever": [
+        *(node("Shape", "h_real", "s"), node("Slice", "s one three", "plane"), node("ReduceProd", "plane", "count")),
+        *(node("Slice", "s three four", "width"), node("Mul", "count width", "all")),
+        *(*BATCH, node("Concat", "batch all", "target", axis=0)),
+    ],
 }
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_reshape(name: str) -> None:
     assert differing(flattened(*SHAPES[name]), images(), CONFIG) == 0
+
+
+def test_zeros_that_mean_nothing() -> None:
+    """A Reshape that takes zeros as lengths does not find any behind the arithmetic."""
+    nodes = [
+        *BATCH,
+        node("Shape", "h_real", "s"),
+        node("Slice", "s one two", "channels"),
+        node("Concat", "batch minus channels", "target", axis=0),
+        node("Reshape", "h_real target", "r", allowzero=1),
+        node("Flatten", "r", "e"),
+    ]
+    model = flattened(*nodes)
+    last = next(item for item in model.graph.node if item.output[0] == "f")
+    last.op_type, last.input[:] = "Identity", ["e"]
+    assert differing(model, images(), CONFIG) == 0
+
+
+def test_arrays_made_of_shapes() -> None:
+    """Numbers of columns, counted and turned into real numbers, are a constant whatever the batch is."""
+    counted = [
+        *(node("Shape", "h_real", "s"), node("Slice", "s three four", "last"), node("Squeeze", "last", "width")),
+        node("Range", "origin width unit", "columns"),
+        node("Cast", "columns", "real", to=1),
+        node("Mul", "real half", "scaled"),
+    ]
+    nodes = [
+        *(dequantize("x"), dequantize("w", axis=0), node("Conv", "x_real w_real", "c"), quantize("c", "h", "h")),
+        *(dequantize("h"), *counted, node("Add", "h_real scaled", "sum"), quantize("sum", "y", "h")),
+    ]
+    numbers = NUMBERS | {"unit": np.array(1), "half": np.float32(0.5)}
+    model = image_model(nodes, parameters(np.random.default_rng(3)) | numbers)
+    kinds = {item.op_type for item in resolve_shapes(model).graph.node}
+    assert not {"Shape", "Slice", "Squeeze", "Range", "Cast", "Mul"} & kinds
+    assert differing(model, images(), CONFIG) == 0
 
 
 def test_fixed_batch() -> None:

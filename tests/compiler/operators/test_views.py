@@ -162,4 +162,4 @@ def test_too_much_movement_is_an_error() -> None:
     names = "x x_scale x_zero_point k v_scale v_zero_point h_scale h_zero_point"
     nodes = [node("QLinearConv", names, "h"), node("Transpose", "h", "a", perm=[0, 3, 2, 1]), conv("a", "y", "q")]
     with pytest.raises(openmxu.CapacityError, match=r"node 'a': it takes more than 32,768 instructions to move"):
-        openmxu.compile(image_model(nodes, values, shape=(4, 40, 40)), CONFIG)
+        openmxu.compile(image_model(nodes, values, shape=(4, 40, 40)), CONFIG, strict=True)

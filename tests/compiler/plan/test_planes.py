@@ -12,7 +12,7 @@ from openmxu.arch.isa import Instruction, Opcode
 from openmxu.compiler import CapacityError, compile_network, conv_input, conv_network, evaluate
 from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.network import Network, Port, Tensor
-from openmxu.compiler.ir.operations import Convolution, Result
+from openmxu.compiler.ir.operations import Convolution, Pooling, Result
 from openmxu.compiler.ir.window import Window
 from openmxu.devices import open_device
 from openmxu.segments.host_tensor import HostTensor
@@ -58,9 +58,56 @@ def test_one_convolution_in_ever_smaller_buffers(rows: int) -> None:
 
 
 def test_unified_buffer_too_small() -> None:
-    config = Config(size=4, activation_lanes=1, unified_buffer_rows=32)
-    with pytest.raises(CapacityError, match=r"node 'conv': unified_buffer_rows is 32, but it needs at least \d+"):
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=24)
+    with pytest.raises(CapacityError, match=r"node 'conv': unified_buffer_rows is 24, but it needs at least \d+"):
         compile_network(conv_network(6, 9, 13, 11, **BENCH), config)
+
+
+@pytest.mark.parametrize("rows", [32, 40, 48, 60])
+def test_few_planes_of_a_convolution_at_a_time(rows: int) -> None:
+    """Planes of the input are read anew for every plane of the output, where not all of them fit."""
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=rows, accumulator_rows=32)
+    network, values = conv_network(22, 9, 7, 5, **BENCH), conv_input(22, 7, 5)
+    program = compile_network(network, config)
+    with open_device("interpreter", config) as device:
+        assert (program.run(device, values)["y"] == evaluate(network, values)).all()
+
+
+@pytest.mark.parametrize("rows", [60, 100, 170, 300])
+@pytest.mark.parametrize("maximum", [True, False])
+def test_few_planes_of_a_pooling_at_a_time(rows: int, maximum: bool) -> None:
+    """The window is the plane, so that neither rows nor columns of it can be left for later."""
+    random = np.random.default_rng(rows)
+    source, target = Tensor(6, 7, 30, signed=False), Tensor(1, 1, 30, signed=False)
+    pooling = Pooling(
+        name="pool",
+        sources=("x",),
+        target="y",
+        result=Result(np.ones((), np.float32), 0, 0, 255),
+        window=Window(6, 7),
+        maximum=maximum,
+        input_signed=False,
+    )
+    ports = [
+        Port(HostTensor(name, "uint8", (30, *shape), 30, "uint8", channels_first=True), name)
+        for name, shape in (("x", (6, 7)), ("y", (1, 1)))
+    ]
+    network = Network((ports[0],), (ports[1],), {"x": source, "y": target}, (pooling,))
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=rows)
+    values = random.integers(0, 256, (3, 30, 6, 7)).astype(np.uint8)
+    program = compile_network(network, config, 2)
+    with open_device("interpreter", config) as device:
+        assert (program.run(device, values)["y"] == evaluate(network, values)).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_networks_in_tiny_buffers(seed: int) -> None:
+    random = np.random.default_rng(1000 + seed)
+    rows = int(random.choice([120, 160, 200, 260]))
+    config = Config.for_size(4, unified_buffer_rows=rows, accumulator_rows=int(random.choice([16, 30, 256])))
+    shape = tuple(int(value) for value in (random.integers(4, 40), random.integers(1, 9), random.integers(1, 9)))
+    network = random_planes(random, shape, operations=int(random.integers(1, 5)))
+    assert differing_planes(network, config, random, batch=int(random.integers(1, 3))) == 0
 
 
 def test_table_larger_than_the_unified_buffer() -> None:
