@@ -143,9 +143,9 @@ class Device(abc.ABC):
         def execute(segment: DeviceSegment, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             if program.states and not keep_states:
                 write_states(self, program.states, {})
-            segment.store_inputs(values, self._image, program.batch, self.config.size)
+            segment.store_inputs(values, self._image, self.config.size)
             self._run_loaded(program, segment)
-            return segment.load_outputs(self._image, program.batch, self.config.size)
+            return segment.load_outputs(self._image, self.config.size)
 
         return program.compute(inputs, execute, most=program.batch if keep_states else None)
 

@@ -57,7 +57,7 @@ class Program:
     config
         The only configuration that it runs on.
     batch
-        Batch elements that one execution computes.
+        Batch elements that one execution computes; 1 where the arrays have no batch.
     inputs, outputs
         The caller's arrays.
     segments
@@ -79,6 +79,8 @@ class Program:
         For each instruction the number of its layer, int32; -1 if it belongs to none.
     states
         Tensors that stay in the unified buffer from one execution to the next; used by :meth:`session`.
+    by_element
+        All segments compute one batch element before the next one begins: the batch is not to be seen inside the model.
     """
 
     config: Config
@@ -94,6 +96,7 @@ class Program:
     layers: tuple[Layer, ...]
     layer_numbers: NDArray[np.int32]
     states: tuple[State, ...] = ()
+    by_element: bool = False
 
     @property
     def device_segments(self) -> tuple[DeviceSegment, ...]:
@@ -166,38 +169,37 @@ class Program:
             An input does not fit, or has more than ``most`` batch elements.
         """
         values = self.check_inputs(inputs)
-        values = {spec.name: np.moveaxis(values[spec.name], spec.batch_axis, 0) for spec in self.inputs}
-        count = len(next(iter(values.values())))
+        if self.inputs[0].is_whole:
+            return self._compute(values, execute)
+        axes = {spec.name: spec.batch_axis for spec in self.inputs}
+        count = values[self.inputs[0].name].shape[self.inputs[0].batch_axis]
         if most is not None and count > most:
             raise InputError(f"states are there for {most} batch elements, but the inputs have {count}")
-        try:
-            for segment in self.segments:
-                if isinstance(segment, HostSegment):
-                    values |= segment.run(values)
-                else:
-                    values |= self._compute_on_device(segment, values, execute)
-        except HostSegmentError as error:
-            raise InputError(str(error)) from None
-        return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
+        if not self.by_element or count == 0:
+            return self._compute(values, execute) if count else self._nothing()
+        parts = [
+            self._compute({name: np.take(array, [i], axes[name]) for name, array in values.items()}, execute)
+            for i in range(count)
+        ]
+        return {
+            spec.name: np.concatenate([part[spec.name] for part in parts], spec.batch_axis) for spec in self.outputs
+        }
 
-    def _compute_on_device(
+    def _nothing(self) -> dict[str, NDArray[Any]]:
+        return {spec.name: np.zeros(spec.full_shape(0), spec.dtype) for spec in self.outputs}
+
+    def _compute(
         self,
-        segment: DeviceSegment,
         values: Mapping[str, NDArray[Any]],
         execute: Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
     ) -> dict[str, NDArray[Any]]:
-        given = {tensor.name: values[tensor.name] for tensor in segment.inputs}
-        count = len(next(iter(given.values())))
-        parts = [
-            execute(segment, {name: array[start : start + self.batch] for name, array in given.items()})
-            for start in range(0, count, self.batch)
-        ]
-        return {
-            tensor.name: np.concatenate([part[tensor.name] for part in parts])[:count]
-            if parts
-            else np.zeros((0, *tensor.shape), tensor.dtype)
-            for tensor in segment.outputs
-        }
+        there = dict(values)
+        try:
+            for segment in self.segments:
+                there |= segment.run(there) if isinstance(segment, HostSegment) else segment.run(there, execute)
+        except HostSegmentError as error:
+            raise InputError(str(error)) from None
+        return {spec.name: there[spec.name] for spec in self.outputs}
 
     def host_memory(self) -> NDArray[np.uint8]:
         """A new host memory, uint8, (host_bytes,): the constants, and zeros elsewhere."""
@@ -244,6 +246,11 @@ class Program:
                 raise InputError(f"state {name!r} must be {wanted}, not {array.dtype} of shape {array.shape}")
             moved[name] = np.moveaxis(array, spec.batch_axis, 0)
         return moved
+
+    def elements(self, results: Mapping[str, NDArray[Any]]) -> int:
+        """The number of batch elements that have these results."""
+        spec = self.outputs[0]
+        return 1 if spec.is_whole else int(results[spec.name].shape[spec.batch_axis])
 
     def executions(self, count: int) -> int:
         """How often the program runs for ``count`` batch elements."""
@@ -309,6 +316,6 @@ class Program:
                 raise InputError(f"input {spec.name!r} must be an array, {spec}, not {type(array).__name__}")
             if not spec.accepts(array):
                 raise InputError(f"input {spec.name!r} must be {spec}, not {array.dtype} of shape {array.shape}")
-        if len({given[spec.name].shape[spec.batch_axis] for spec in self.inputs}) != 1:
+        if len({given[spec.name].shape[spec.batch_axis] for spec in self.inputs if not spec.is_whole}) > 1:
             raise InputError("all inputs must have the same batch")
         return given

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES, Instruction, Opcode, encode_program
 from openmxu.layer import Layer
-from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.array_spec import WHOLE, ArraySpec
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
 from openmxu.segments.host_tensor import HostTensor, Packing
@@ -60,6 +60,7 @@ def encode(program: Program) -> dict[str, NDArray[Any]]:
         "multiply_adds": program.multiply_adds,
         "layers": [dataclasses.asdict(layer) for layer in program.layers],
         "states": [dataclasses.asdict(state) for state in program.states],
+        "by_element": program.by_element,
     }
     return {
         "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
@@ -75,7 +76,7 @@ def _segment_header(segment: HostSegment | DeviceSegment) -> dict[str, Any]:
     """A segment's entry in a file's header; of a graph it holds the length."""
     entry = {name: [dataclasses.asdict(item) for item in getattr(segment, name)] for name in ("inputs", "outputs")}
     if isinstance(segment, DeviceSegment):
-        fields = ("start", "stop", "layers", "constants")
+        fields = ("batch", "elements", "start", "stop", "layers", "constants")
         return {"kind": _DEVICE, **entry, **{name: getattr(segment, name) for name in fields}}
     return {
         "kind": _HOST,
@@ -116,9 +117,9 @@ def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     segments = _decode_segments(header["segments"], arrays["graphs"])
     of_device = [segment for segment in segments if isinstance(segment, DeviceSegment)]
     _check_instructions(of_device, words[:, 0], len(layers))
-    _check_memory(of_device, batch, config, header["host_bytes"], arrays["constants"].size)
+    _check_memory(of_device, config, header["host_bytes"], arrays["constants"].size)
     inputs, outputs = _decode_specs(header["inputs"]), _decode_specs(header["outputs"])
-    _check_flow(inputs, segments, outputs)
+    _check_flow(inputs, segments, outputs, header["by_element"])
     return {
         "config": config,
         "batch": batch,
@@ -133,6 +134,7 @@ def decode(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         "layers": layers,
         "layer_numbers": numbers,
         "states": states,
+        "by_element": header["by_element"],
     }
 
 
@@ -164,8 +166,20 @@ def _decode_device_segment(where: str, item: Mapping[str, Any]) -> DeviceSegment
     pairs = [tuple(item[name]) for name in ("layers", "constants")]
     for value in (item["start"], item["stop"], *pairs[0], *pairs[1]):
         _check_number(f"a number of {where}", value, 0)
+    _check_number(f"the batch of {where}", item["batch"], 1)
+    if item["elements"] is not None:
+        _check_number(f"elements of {where}", item["elements"], 1)
     (first, last), (offset, size) = pairs
-    return DeviceSegment(inputs, outputs, item["start"], item["stop"], (first, last), (offset, size))
+    return DeviceSegment(
+        inputs=inputs,
+        outputs=outputs,
+        batch=item["batch"],
+        elements=item["elements"],
+        start=item["start"],
+        stop=item["stop"],
+        layers=(first, last),
+        constants=(offset, size),
+    )
 
 
 def _decode_host_segment(where: str, item: Mapping[str, Any], graph: bytes) -> HostSegment:
@@ -192,13 +206,11 @@ def _check_instructions(segments: Sequence[DeviceSegment], opcodes: NDArray[np.u
         raise ValueError("the segments do not have all instructions and layers")
 
 
-def _check_memory(
-    segments: Sequence[DeviceSegment], batch: int, config: Config, host_bytes: int, constant_bytes: int
-) -> None:
+def _check_memory(segments: Sequence[DeviceSegment], config: Config, host_bytes: int, constant_bytes: int) -> None:
     """Check that everything lies in host memory, and that there are as many constants as needed."""
     for segment in segments:
         for tensor in (*segment.inputs, *segment.outputs):
-            if tensor.offset + tensor.extent(batch, config.size) > host_bytes:
+            if tensor.offset + tensor.extent(segment.batch, config.size) > host_bytes:
                 raise ValueError(f"{tensor.name} lies outside host memory")
         if sum(segment.constants) > host_bytes:
             raise ValueError("the constants lie outside host memory")
@@ -216,25 +228,37 @@ def _decode_specs(items: Sequence[Mapping[str, Any]]) -> tuple[ArraySpec, ...]:
             raise ValueError(f"the type of {spec.name} is {spec.dtype!r}")
         for axis, length in enumerate(spec.shape):
             _check_number(f"dimension {axis} of {spec.name}", length, 1)
-        _check_number(f"batch_axis of {spec.name}", spec.batch_axis, 0, len(spec.shape))
+        _check_number(f"batch_axis of {spec.name}", spec.batch_axis, WHOLE, len(spec.shape))
     return specs
 
 
 def _check_flow(
-    inputs: Sequence[ArraySpec], segments: Sequence[HostSegment | DeviceSegment], outputs: Sequence[ArraySpec]
+    inputs: Sequence[ArraySpec],
+    segments: Sequence[HostSegment | DeviceSegment],
+    outputs: Sequence[ArraySpec],
+    by_element: object,
 ) -> None:
     """Check that every array exists, with the expected type and shape, before a segment reads it."""
     if not inputs or not outputs:
         raise ValueError("there is no input or no output")
-    there = {spec.name: spec for spec in inputs}
+    if type(by_element) is not bool:
+        raise ValueError(f"by_element is {by_element!r}")
+    there = {spec.name: spec for spec in _inside(inputs, by_element)}
     for segment in segments:
-        _check_there(there, _specs(segment.inputs))
-        there |= {spec.name: spec for spec in _specs(segment.outputs)}
-    _check_there(there, outputs)
+        if isinstance(segment, DeviceSegment):
+            given, made = segment.specs(segment.inputs), segment.specs(segment.outputs)
+        else:
+            given, made = list(segment.inputs), list(segment.outputs)
+        _check_there(there, given)
+        there |= {spec.name: spec for spec in made}
+    _check_there(there, _inside(outputs, by_element))
 
 
-def _specs(items: Sequence[ArraySpec] | Sequence[HostTensor]) -> list[ArraySpec]:
-    return [item.spec if isinstance(item, HostTensor) else item for item in items]
+def _inside(specs: Sequence[ArraySpec], by_element: bool) -> list[ArraySpec]:
+    """The caller's arrays as segments see them."""
+    if not by_element:
+        return list(specs)
+    return [ArraySpec(spec.name, spec.dtype, spec.full_shape(1), WHOLE) for spec in specs]
 
 
 def _check_there(there: Mapping[str, ArraySpec], specs: Sequence[ArraySpec]) -> None:

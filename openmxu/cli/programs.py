@@ -190,6 +190,5 @@ def measured_run(
         outputs = device.run(inputs)
         seconds = time.perf_counter() - start
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
-    spec = program.outputs[0]
-    multiply_adds = program.multiply_adds * outputs[spec.name].shape[spec.batch_axis] // program.batch
+    multiply_adds = program.multiply_adds * program.elements(outputs) // program.batch
     return outputs, Measurement(program.config, multiply_adds, seconds, counters)

@@ -60,15 +60,17 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
     parts: list[CompiledNetwork] = []
     base = Base()
     for network in networks:
-        parts.append(compile_planes(network, config, batch, base))
+        own = min(network.batch or 1, _default_batch([network])) if network.is_whole else batch
+        parts.append(compile_planes(network, config, own, base))
         base = parts[-1].base
+    is_whole = any(network.is_whole for network in networks)
     waiting = iter(parts)
     segments: list[HostSegment | DeviceSegment] = [
         segment if isinstance(segment, HostSegment) else next(waiting).segment for segment in model.segments
     ]
     program = Program(
         config=config,
-        batch=batch,
+        batch=1 if is_whole else batch,
         inputs=model.inputs,
         outputs=model.outputs,
         segments=tuple(segments),
@@ -76,13 +78,20 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
         weights=np.concatenate([part.weights for part in parts]),
         constants=np.concatenate([part.constants for part in parts]),
         host_bytes=base.host_bytes,
-        multiply_adds=sum(part.multiply_adds for part in parts),
+        multiply_adds=sum(_multiply_adds(part) for part in parts),
         layers=tuple(layer for part in parts for layer in part.layers),
         layer_numbers=np.concatenate([part.layer_numbers for part in parts]),
         states=tuple(state for part in parts for state in part.states),
+        by_element=model.by_element,
     )
     check_profile(program)
     return program
+
+
+def _multiply_adds(part: CompiledNetwork) -> int:
+    """Of one execution of the program, in which a segment may be executed several times."""
+    segment = part.segment
+    return part.multiply_adds // segment.batch * (segment.batch if segment.elements is None else segment.elements)
 
 
 def _default_batch(networks: Sequence[Network]) -> int:

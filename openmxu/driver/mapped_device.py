@@ -198,11 +198,11 @@ class MappedDevice(Device):
         loaded = self._loaded[segment.start]
         self._make_ready()
         for tensor in segment.inputs:
-            place = tensor.place(program.batch, self.config.size)
+            place = tensor.place(segment.batch, self.config.size)
             self._transport.write_memory(MemoryKind.HOST, loaded.host.base + place.start, self._image[place].data)
         _raise_fault(loaded.instructions, self._run(loaded))
         for tensor in segment.outputs:
-            place = tensor.place(program.batch, self.config.size)
+            place = tensor.place(segment.batch, self.config.size)
             self._read_back(loaded.host.base + place.start, self._image[place])
 
     @property

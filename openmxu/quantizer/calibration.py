@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.program import InputError
 
-__all__ = ["calibration_batches"]
+__all__ = ["calibration_batches", "has_no_batch"]
 
 _BATCH = 32
 """Batch size for ONNX Runtime if the model does not fix it."""
@@ -38,7 +38,11 @@ def calibration_batches(
         names = ", ".join(given) or "nothing"
         raise InputError(f"calibration data is for {names}, but the inputs are {', '.join(inputs)}")
     arrays = {name: np.asarray(array) for name, array in given.items()}
-    axes = dict.fromkeys(inputs, 0) | batch_axes(model.graph)
+    axes = dict.fromkeys(inputs, 0) | batch_axes(model.graph.node)
+    if has_no_batch(list(inputs.values()), arrays, axes):
+        for name, array in arrays.items():
+            _check_whole(inputs[name], array)
+        return [arrays]
     batches = [_check(inputs[name], array, axes[name]) for name, array in arrays.items()]
     fixed = {batch for batch in batches if batch is not None}
     counts = {array.shape[axes[name]] for name, array in arrays.items()}
@@ -55,6 +59,29 @@ def calibration_batches(
         }
         for start in range(0, count, batch)
     ]
+
+
+def has_no_batch(
+    inputs: Sequence[onnx.ValueInfoProto], arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, int]
+) -> bool:
+    """Whether the arrays for some inputs cannot be several elements of one batch, but fit as they are."""
+    shapes = [np.shape(arrays.get(item.name, ())) for item in inputs]
+    counts = {shape[axes.get(item.name, 0)] for item, shape in zip(inputs, shapes, strict=True) if shape}
+    wanted = [[dim.dim_value for dim in item.type.tensor_type.shape.dim] for item in inputs]
+    fits = all(
+        len(shape) == len(dims) and all(dim in (0, length) for dim, length in zip(dims, shape, strict=True))
+        for shape, dims in zip(shapes, wanted, strict=True)
+    )
+    return fits and (len(counts) > 1 or any(not shape for shape in shapes))
+
+
+def _check_whole(item: onnx.ValueInfoProto, array: NDArray[Any]) -> None:
+    """Check the array for an input without a batch, whose shape fits."""
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(item.type.tensor_type.elem_type)
+    if array.dtype != dtype:
+        raise InputError(f"calibration data for {item.name!r} must be {dtype}, not {array.dtype}")
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        raise InputError(f"calibration data for {item.name!r} must be finite")
 
 
 def _check(item: onnx.ValueInfoProto, array: NDArray[Any], axis: int) -> int | None:

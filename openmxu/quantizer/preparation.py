@@ -17,6 +17,8 @@ from onnx import numpy_helper, version_converter
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.onnx.model_file import check_model, first_line, load_model, opset_of
 from openmxu.compiler.operators.sequences import batch_axes
+from openmxu.quantizer.calibration import has_no_batch
+from openmxu.quantizer.directions import split_directions
 from openmxu.quantizer.normalization import replace_normalizations
 
 __all__ = ["host_nodes", "prepare"]
@@ -51,6 +53,7 @@ def prepare(
     model = _optimized(_current(model))
     _flatten_biases(model.graph)
     replace_normalizations(model.graph)
+    split_directions(model.graph)
     _name_nodes(model.graph)
     return model
 
@@ -88,16 +91,21 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _close_dimensions(graph: onnx.GraphProto, data: NDArray[Any] | Mapping[str, NDArray[Any]]) -> None:
-    """Set open dimensions of inputs; whether the data fits otherwise is checked later."""
-    constants, axes = {item.name for item in graph.initializer}, batch_axes(graph)
+    """Set open dimensions of inputs; whether the data fits otherwise is checked later.
+
+    The batch is set as well where the data of different inputs has different ones: such a model takes one set of
+    arrays.
+    """
+    constants, axes = {item.name for item in graph.initializer}, batch_axes(graph.node)
     inputs = [item for item in graph.input if item.name not in constants]
     arrays = data if isinstance(data, Mapping) else {item.name: data for item in inputs[:1]}
+    is_whole = has_no_batch(inputs, arrays, axes)
     for item in inputs:
         dims, lengths = item.type.tensor_type.shape.dim, np.shape(arrays.get(item.name, ()))
         if len(lengths) != len(dims):
             continue
         for index, (dim, length) in enumerate(zip(dims, lengths, strict=True)):
-            if index != axes.get(item.name, 0) and dim.dim_value < 1 and length > 0:
+            if (is_whole or index != axes.get(item.name, 0)) and dim.dim_value < 1 and length > 0:
                 dim.dim_value = length
 
 

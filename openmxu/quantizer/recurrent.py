@@ -6,7 +6,7 @@ products then add up in one accumulator. The scales within the cell go into the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.errors import ModelError
 from openmxu.compiler.recurrent.scales import METADATA, REACHES, TABLE_STEPS
 from openmxu.compiler.recurrent.support import GATES, attributes_of, unsupported_feature
 from openmxu.quantizer.float_cells import CellWeights, Statistics, observe_gru, observe_lstm
@@ -74,16 +74,16 @@ def calibrate_cells(
 
     Returns
     -------
-    The results for each recurrent node, by name.
+    The results for each recurrent node that the compiler supports, by name; others stay in float32.
 
     Raises
     ------
     ModelError
-        W, R or B of a node is not constant, or the model cannot be run.
-    UnsupportedOperatorError
-        The compiler does not support a node.
+        The model cannot be run.
     """
-    cells = [_Cell.of(model.graph, node) for node in model.graph.node if node.op_type in GATES]
+    constants = {item.name for item in model.graph.initializer}
+    nodes = [node for node in model.graph.node if node.op_type in GATES]
+    cells = [_Cell.of(model.graph, node) for node in nodes if _is_supported(node, constants)]
     if not cells:
         return {}
     names = list(dict.fromkeys(name for cell in cells for name in (cell.x, *cell.initial) if name))
@@ -111,6 +111,13 @@ def _runner(model: onnx.ModelProto, names: Sequence[str]) -> GraphRunner:
     return GraphRunner(copy.SerializeToString())
 
 
+def _is_supported(node: onnx.NodeProto, constants: Collection[str]) -> bool:
+    """Whether the compiler can translate a recurrent node once it is quantized."""
+    if unsupported_feature(node, attributes_of(node)) is not None:
+        return False
+    return all(name in constants for name in node.input[1:4] if name)
+
+
 @dataclass
 class _Cell:
     """A recurrent node and its statistics."""
@@ -127,20 +134,14 @@ class _Cell:
     @classmethod
     def of(cls, graph: onnx.GraphProto, node: onnx.NodeProto) -> _Cell:
         attributes = attributes_of(node)
-        reason = unsupported_feature(node, attributes)
-        if reason is not None:
-            raise UnsupportedOperatorError(node.name, node.op_type, reason)
         constants = {item.name: item for item in graph.initializer}
 
-        def constant(index: int, what: str) -> NDArray[np.float32]:
-            name = node.input[index]
-            if name not in constants:
-                raise ModelError(f"node {node.name!r} ({node.op_type}): {what} must be a constant")
-            return numpy_helper.to_array(constants[name])[0]
+        def constant(index: int) -> NDArray[np.float32]:
+            return numpy_helper.to_array(constants[node.input[index]])[0]
 
-        weights, recurrence = constant(1, "W"), constant(2, "R")
+        weights, recurrence = constant(1), constant(2)
         rows = len(weights)
-        bias = constant(3, "B") if len(node.input) > 3 and node.input[3] else np.zeros(2 * rows, np.float32)
+        bias = constant(3) if len(node.input) > 3 and node.input[3] else np.zeros(2 * rows, np.float32)
         return cls(
             node=node,
             weights=CellWeights(weights, recurrence, bias[:rows], bias[rows:]),

@@ -7,7 +7,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["ArraySpec"]
+__all__ = ["WHOLE", "ArraySpec"]
+
+WHOLE = -1
+"""The batch axis of an array without a batch."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class ArraySpec:
     """An array exchanged with a program: its name, numpy's name of its type, and the shape of one batch element.
 
     ``batch_axis`` is the batch dimension of the whole array: 0, except in recurrent networks whose first dimension is
-    time or direction.
+    time or direction. It is :data:`WHOLE` of an array without a batch, of which ``shape`` is the only one.
     """
 
     name: str
@@ -25,11 +28,25 @@ class ArraySpec:
 
     def __str__(self) -> str:
         dimensions = [*map(str, self.shape)]
-        dimensions.insert(self.batch_axis, "batch")
+        if not self.is_whole:
+            dimensions.insert(self.batch_axis, "batch")
         return f"{self.dtype} of shape ({', '.join(dimensions)})"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is no batch."""
+        return self.batch_axis == WHOLE
+
+    def full_shape(self, batch: int) -> tuple[int, ...]:
+        """The shape of the array of so many batch elements."""
+        if self.is_whole:
+            return self.shape
+        return (*self.shape[: self.batch_axis], batch, *self.shape[self.batch_axis :])
 
     def accepts(self, array: NDArray[Any]) -> bool:
         """Whether an array has this type, and this shape for some batch."""
-        if array.ndim != len(self.shape) + 1 or array.dtype != self.dtype:
+        if array.dtype != self.dtype:
             return False
+        if self.is_whole or array.ndim != len(self.shape) + 1:
+            return self.is_whole and array.shape == self.shape
         return array.shape[: self.batch_axis] + array.shape[self.batch_axis + 1 :] == self.shape

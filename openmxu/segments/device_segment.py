@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.segments.array_spec import WHOLE, ArraySpec
 from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["DeviceSegment"]
@@ -22,6 +23,10 @@ class DeviceSegment:
     ----------
     inputs, outputs
         The arrays that it reads and writes, with their places in host memory.
+    batch
+        Batch elements that one execution computes.
+    elements
+        Batch elements that its arrays always have; ``None`` if it takes any number.
     start, stop
         Its instructions among those of the program; the last one is Halt.
     layers
@@ -32,21 +37,58 @@ class DeviceSegment:
 
     inputs: tuple[HostTensor, ...]
     outputs: tuple[HostTensor, ...]
+    batch: int
+    elements: int | None
     start: int
     stop: int
     layers: tuple[int, int]
     constants: tuple[int, int]
 
-    def store_inputs(
-        self, values: Mapping[str, NDArray[Any]], memory: NDArray[np.uint8], batch: int, size: int
-    ) -> None:
-        """Write its inputs to host memory, padded with zeros to ``batch`` elements."""
+    def run(
+        self,
+        values: Mapping[str, NDArray[Any]],
+        execute: Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+    ) -> dict[str, NDArray[Any]]:
+        """The outputs by name.
+
+        Parameters
+        ----------
+        values
+            Arrays by name, the inputs among them.
+        execute
+            One execution: from the inputs by name, of up to ``batch`` elements, the batch in front, to the outputs of
+            ``batch`` elements.
+        """
+        given = {tensor.name: np.moveaxis(values[tensor.name], tensor.batch_axis, 0) for tensor in self.inputs}
+        count = len(next(iter(given.values())))
+        parts = [
+            execute(self, {name: array[start : start + self.batch] for name, array in given.items()})
+            for start in range(0, count, self.batch)
+        ]
+        results = {}
+        for tensor in self.outputs:
+            array = np.zeros((0, *tensor.shape), tensor.dtype)
+            if parts:
+                array = np.concatenate([part[tensor.name] for part in parts])[:count]
+            results[tensor.name] = np.moveaxis(array, 0, tensor.batch_axis)
+        return results
+
+    def specs(self, tensors: Sequence[HostTensor]) -> list[ArraySpec]:
+        """Some of its arrays as other segments see them: whole where their batch is always the same."""
+        if self.elements is None:
+            return [tensor.spec for tensor in tensors]
+        return [
+            ArraySpec(tensor.name, tensor.dtype, tensor.spec.full_shape(self.elements), WHOLE) for tensor in tensors
+        ]
+
+    def store_inputs(self, values: Mapping[str, NDArray[Any]], memory: NDArray[np.uint8], size: int) -> None:
+        """Write its inputs, the batch in front, to host memory, padded with zeros to ``batch`` elements."""
         for tensor in self.inputs:
             array = values[tensor.name]
-            padded = np.zeros((batch, *tensor.shape), tensor.dtype)
+            padded = np.zeros((self.batch, *tensor.shape), tensor.dtype)
             padded[: len(array)] = array
             tensor.store(padded, memory, size)
 
-    def load_outputs(self, memory: NDArray[np.uint8], batch: int, size: int) -> dict[str, NDArray[Any]]:
+    def load_outputs(self, memory: NDArray[np.uint8], size: int) -> dict[str, NDArray[Any]]:
         """Its outputs in host memory by name, each of shape (batch, *shape)."""
-        return {tensor.name: tensor.load(memory, batch, size) for tensor in self.outputs}
+        return {tensor.name: tensor.load(memory, self.batch, size) for tensor in self.outputs}

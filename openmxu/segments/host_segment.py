@@ -37,7 +37,8 @@ class HostSegment:
     batch
         Batch size of the graph if the model fixes it; ``None`` if it takes any.
     multiply_adds
-        Multiplications of its convolutions, products and recurrent cells for one batch element.
+        Multiplications of its convolutions, products and recurrent cells for one batch element, or for the arrays
+        without a batch.
     """
 
     model: bytes
@@ -90,37 +91,46 @@ class HostSegment:
         Parameters
         ----------
         values
-            Arrays by name, the inputs among them, each of shape (batch, *shape). A graph with a fixed batch is computed
-            as often as needed; the last batch is padded with zeros.
+            Arrays by name, the inputs among them. A graph with a fixed batch is computed as often as needed; the last
+            batch is padded with zeros. Arrays without a batch are computed once.
 
         Raises
         ------
         HostSegmentError
             The graph cannot be computed.
         """
-        count = len(values[self.inputs[0].name])
+        if self.inputs[0].is_whole:
+            return self._computed({spec.name: values[spec.name] for spec in self.inputs}, 1)
+        given = {spec.name: np.moveaxis(values[spec.name], spec.batch_axis, 0) for spec in self.inputs}
+        count = len(given[self.inputs[0].name])
         if count == 0:
-            return {spec.name: np.zeros((0, *spec.shape), spec.dtype) for spec in self.outputs}
+            return {spec.name: np.zeros(spec.full_shape(0), spec.dtype) for spec in self.outputs}
         step = self.batch or count
-        parts = [self._run_part(values, start, start + step) for start in range(0, count, step)]
-        arrays = zip(*parts, strict=True)
-        return {spec.name: np.concatenate(pieces)[:count] for spec, pieces in zip(self.outputs, arrays, strict=True)}
+        parts = [self._run_part(given, start, start + step) for start in range(0, count, step)]
+        results = {}
+        for spec in self.outputs:
+            pieces = [np.moveaxis(part[spec.name], spec.batch_axis, 0) for part in parts]
+            results[spec.name] = np.moveaxis(np.concatenate(pieces)[:count], 0, spec.batch_axis)
+        return results
 
-    def _run_part(self, values: Mapping[str, NDArray[Any]], start: int, stop: int) -> list[NDArray[Any]]:
+    def _run_part(self, values: Mapping[str, NDArray[Any]], start: int, stop: int) -> dict[str, NDArray[Any]]:
         given, count = {}, 0
         for spec in self.inputs:
             part = values[spec.name][start:stop]
             if self.batch is not None and len(part) < self.batch:
                 part = np.concatenate([part, np.zeros((self.batch - len(part), *spec.shape), spec.dtype)])
             given[spec.name], count = np.moveaxis(part, 0, spec.batch_axis), len(part)
+        return self._computed(given, count)
+
+    def _computed(self, given: Mapping[str, NDArray[Any]], count: int) -> dict[str, NDArray[Any]]:
         try:
             results = self._runner.run(given)
         except GraphError as error:
             raise HostSegmentError(f"the host's part of the model ({self._summary}) failed: {error}") from None
         for spec, array in zip(self.outputs, results, strict=True):
-            if not spec.accepts(array) or array.shape[spec.batch_axis] != count:
+            if array.dtype != spec.dtype or array.shape != spec.full_shape(count):
                 raise HostSegmentError(f"the host made {array.dtype} {array.shape} of {spec.name!r}")
-        return [np.moveaxis(array, spec.batch_axis, 0) for spec, array in zip(self.outputs, results, strict=True)]
+        return dict(zip([spec.name for spec in self.outputs], results, strict=True))
 
     @property
     def _summary(self) -> str:

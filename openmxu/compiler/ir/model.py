@@ -26,11 +26,14 @@ class Model:
         The caller's arrays.
     segments
         In an order in which they can be computed: networks are the device's.
+    by_element
+        As of :class:`openmxu.program.Program`.
     """
 
     inputs: tuple[ArraySpec, ...]
     outputs: tuple[ArraySpec, ...]
     segments: tuple[Network | HostSegment, ...]
+    by_element: bool = False
 
     @classmethod
     def of(cls, network: Network) -> Model:
@@ -48,23 +51,43 @@ class Model:
         """What the host computes."""
         return tuple(segment for segment in self.segments if isinstance(segment, HostSegment))
 
+    @property
+    def host_work(self) -> int:
+        """Multiplications that the host does for one batch element, or for arrays without a batch."""
+        return sum(segment.multiply_adds for segment in self.host_segments)
+
     def evaluate(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The outputs by name for the inputs by name, each as the graph sees it; the reference without a device.
 
         States that stay on the device are 0.
         """
-        values = {spec.name: np.moveaxis(inputs[spec.name], spec.batch_axis, 0) for spec in self.inputs}
+        if not self.by_element:
+            return self._evaluate(inputs)
+        count = inputs[self.inputs[0].name].shape[self.inputs[0].batch_axis]
+        parts = [
+            self._evaluate({spec.name: np.take(inputs[spec.name], [i], spec.batch_axis) for spec in self.inputs})
+            for i in range(count)
+        ]
+        return {
+            spec.name: np.concatenate([part[spec.name] for part in parts], spec.batch_axis) for spec in self.outputs
+        }
+
+    def _evaluate(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        values = dict(inputs)
         for segment in self.segments:
             values |= segment.run(values) if isinstance(segment, HostSegment) else _compute(segment, values)
-        return {spec.name: np.moveaxis(values[spec.name], 0, spec.batch_axis) for spec in self.outputs}
+        return {spec.name: values[spec.name] for spec in self.outputs}
 
 
 def _compute(network: Network, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """A network's outputs for real inputs."""
-    given = {port.host.name: port.host.to_integers(values[port.host.name]) for port in network.inputs}
+    given = {
+        port.host.name: port.host.to_integers(np.moveaxis(values[port.host.name], port.host.batch_axis, 0))
+        for port in network.inputs
+    }
     results = evaluate(network, given)
     outputs = {}
     for port in network.outputs:
         integers = results[port.host.name] if isinstance(results, dict) else results
-        outputs[port.host.name] = port.host.from_integers(integers)
+        outputs[port.host.name] = np.moveaxis(port.host.from_integers(integers), 0, port.host.batch_axis)
     return outputs

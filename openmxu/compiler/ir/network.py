@@ -57,6 +57,8 @@ class Network:
         Values of constant tensors, int32 of shape (height, width, channels), the same for every batch element.
     batch
         The model's fixed batch, ``None`` where it is left open.
+    is_whole
+        Inputs and outputs always have that batch, and other parts of the model do not see it as one.
     """
 
     inputs: tuple[Port, ...]
@@ -65,6 +67,7 @@ class Network:
     operations: tuple[Operation, ...]
     constants: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     batch: int | None = None
+    is_whole: bool = False
 
     def uses(self, name: str) -> int:
         """How often a tensor is read, by operations and as an output."""

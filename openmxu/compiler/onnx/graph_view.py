@@ -12,7 +12,7 @@ import numpy as np
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.values import Constant
-from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.array_spec import WHOLE, ArraySpec
 
 if TYPE_CHECKING:
     import onnx
@@ -34,6 +34,8 @@ class GraphView:
         What the caller gives; the constants left out.
     batch
         The inputs' fixed batch, or ``None``.
+    is_whole
+        The arrays have no batch: all shapes are fixed, and inputs may have different first dimensions, or none.
     constants
         The initializers.
     makers
@@ -49,6 +51,7 @@ class GraphView:
     inputs: tuple[ArraySpec, ...]
     batch: int | None
     constants: Mapping[str, Constant]
+    is_whole: bool = False
     makers: Mapping[str, int] = field(init=False)
     constant_nodes: frozenset[int] = field(init=False)
     working_nodes: tuple[int, ...] = field(init=False)
@@ -73,6 +76,25 @@ class GraphView:
         object.__setattr__(self, "working_nodes", tuple(reversed(working)))
 
     @classmethod
+    def whole(cls, graph: onnx.GraphProto, opset: int) -> GraphView:
+        """The view of a graph with fixed shapes only, whose arrays have no batch.
+
+        Raises
+        ------
+        ModelError
+            As those of :meth:`of`.
+        """
+        constants = _constants(graph)
+        ports = _ports(graph, constants)
+        inputs = []
+        for item in ports:
+            shape = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
+            if 0 in shape:
+                raise ModelError(f"input {item.name!r} must have fixed dimensions")
+            inputs.append(ArraySpec(item.name, _input_dtype(item), shape, WHOLE))
+        return cls(graph, opset, tuple(inputs), None, constants, is_whole=True)._checked()
+
+    @classmethod
     def of(cls, graph: onnx.GraphProto, opset: int) -> GraphView:
         """The view of a graph that ONNX's checker accepts.
 
@@ -82,10 +104,8 @@ class GraphView:
             Inputs have no fixed shapes, or a constant cannot be read.
         """
         constants = _constants(graph)
-        ports = [item for item in graph.input if item.name not in constants]
-        if not ports or not graph.output:
-            raise ModelError(f"the model must have inputs and outputs, not {len(ports)} and {len(graph.output)}")
-        axes = batch_axes(graph)
+        ports = _ports(graph, constants)
+        axes = batch_axes(graph.node)
         shapes = [_input_shape(item, axes.get(item.name, 0)) for item in ports]
         batches = {batch for batch, _ in shapes}
         if len(batches) != 1:
@@ -94,15 +114,18 @@ class GraphView:
             ArraySpec(item.name, _input_dtype(item), shape, axes.get(item.name, 0))
             for item, (_, shape) in zip(ports, shapes, strict=True)
         )
-        view = cls(graph, opset, tuple(inputs), batches.pop(), constants)
-        for item in graph.output:
-            if item.name in (spec.name for spec in view.inputs):
+        return cls(graph, opset, tuple(inputs), batches.pop(), constants)._checked()
+
+    def _checked(self) -> GraphView:
+        """The view itself, if its outputs are computed from its inputs."""
+        for item in self.graph.output:
+            if item.name in (spec.name for spec in self.inputs):
                 raise ModelError(f"nothing computes the output {item.name!r}: it is an input")
-            if item.name in constants or view.makers.get(item.name) in view.constant_nodes:
+            if item.name in self.constants or self.makers.get(item.name) in self.constant_nodes:
                 raise ModelError(f"the output {item.name!r} does not depend on any input")
-            if item.name not in view.makers:
+            if item.name not in self.makers:
                 raise ModelError(f"no node makes the output {item.name!r}")
-        return view
+        return self
 
     def is_array_work(self, index: int) -> bool:
         """Whether a node multiplies by quantized weights, or quantized tensors by each other: the device's work."""
@@ -146,6 +169,14 @@ class GraphView:
                 elif name and maker not in own:
                     needed.append(name)
         return sorted(own), list(dict.fromkeys(needed)), list(dict.fromkeys(constants))
+
+
+def _ports(graph: onnx.GraphProto, constants: Collection[str]) -> list[onnx.ValueInfoProto]:
+    """The inputs that are no constants."""
+    ports = [item for item in graph.input if item.name not in constants]
+    if not ports or not graph.output:
+        raise ModelError(f"the model must have inputs and outputs, not {len(ports)} and {len(graph.output)}")
+    return ports
 
 
 def _constants(graph: onnx.GraphProto) -> dict[str, Constant]:

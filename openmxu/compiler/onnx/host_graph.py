@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_work import multiply_adds, shapes_needed
-from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.array_spec import WHOLE, ArraySpec
 from openmxu.segments.graph_runner import GraphError, GraphRunner, make_graph_model
 from openmxu.segments.host_segment import HostSegment
 
@@ -84,7 +84,8 @@ def _model(
     ports = []
     for spec in inputs:
         shape: list[int | str] = [*spec.shape]
-        shape.insert(spec.batch_axis, view.batch or "batch")
+        if not spec.is_whole:
+            shape.insert(spec.batch_axis, view.batch or "batch")
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype))
         ports.append(helper.make_tensor_value_info(spec.name, kind, shape))
     tensors = [numpy_helper.from_array(view.constants[name].array, name) for name in constants]
@@ -101,11 +102,13 @@ def _try_out(
 ) -> tuple[tuple[ArraySpec, ...], int]:
     """The outputs, and the multiplications for one batch element, found by computing the model."""
     batches = (view.batch,) if view.batch else _OPEN_BATCHES
+    if view.is_whole:
+        batches = (1,)
     runner, names = None, [item.name for item in model.graph.output]
     shapes: list[dict[str, tuple[int, ...]]] = []
     arrays: Mapping[str, NDArray[Any]] = {}
     for batch in batches:
-        values = {spec.name: np.zeros(_shape(spec, batch), spec.dtype) for spec in inputs}
+        values = {spec.name: np.zeros(spec.full_shape(batch), spec.dtype) for spec in inputs}
         try:
             runner = runner or GraphRunner(model.SerializeToString(), optimize=True)
             arrays = dict(zip(names, runner.run(values), strict=True))
@@ -115,24 +118,19 @@ def _try_out(
         shapes.append({name: array.shape for name, array in arrays.items()})
     outputs = []
     for name in wanted:
-        axis = _batch_axis([made[name] for made in shapes], batches)
+        axis = WHOLE if view.is_whole else _batch_axis([made[name] for made in shapes], batches)
         if axis is None:
             raise NoBatchError(name, shapes[-1][name])
         shape = list(shapes[-1][name])
-        del shape[axis]
+        if axis != WHOLE:
+            del shape[axis]
         if 0 in shape:
             text = f"{reason.reason}; the host computes it, but {name!r} is empty"
             raise UnsupportedOperatorError(reason.node, reason.operator, text)
         outputs.append(ArraySpec(name, arrays[name].dtype.name, tuple(shape), axis))
-    known = shapes[-1] | {spec.name: _shape(spec, batches[-1]) for spec in inputs}
+    known = shapes[-1] | {spec.name: spec.full_shape(batches[-1]) for spec in inputs}
     known |= {name: view.constants[name].array.shape for name in constants}
     return tuple(outputs), multiply_adds(model.graph.node, known) // batches[-1]
-
-
-def _shape(spec: ArraySpec, batch: int) -> tuple[int, ...]:
-    shape = [*spec.shape]
-    shape.insert(spec.batch_axis, batch)
-    return tuple(shape)
 
 
 def _batch_axis(shapes: Sequence[tuple[int, ...]], batches: Sequence[int]) -> int | None:

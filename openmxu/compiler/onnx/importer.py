@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
-from openmxu.compiler.onnx.model_file import check_model, load_model, opset_of
-from openmxu.compiler.onnx.partition import Partition
-from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
+from openmxu.compiler.onnx.division import Division
+from openmxu.compiler.onnx.model_file import check_model, load_model
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
 from openmxu.compiler.operators.table import UNKNOWN_OPERATOR, operator_name
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["import_model", "import_network", "read_model"]
 
 
-def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Partition:
+def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Division:
     """An ONNX model that is checked, to be divided between device and host.
 
     Parameters
@@ -42,7 +41,7 @@ def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Parti
     check_structure(proto)
     _check_operators(proto.graph)
     check_model(proto)
-    return Partition(resolve_shapes(proto).graph, opset_of(proto))
+    return Division(proto)
 
 
 def import_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto, *, strict: bool = False) -> Model:

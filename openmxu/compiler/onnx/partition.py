@@ -7,8 +7,10 @@ multiplies nothing costs more to reach than it saves, and goes to the host as we
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 from openmxu.compiler.errors import CapacityError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
@@ -18,15 +20,16 @@ from openmxu.compiler.onnx.host_graph import NoBatchError, host_segment
 from openmxu.compiler.onnx.levels import Part, cut
 from openmxu.compiler.onnx.walk import Refusal, Walk
 from openmxu.compiler.operators.builder import node_name
+from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.table import operator_name
-from openmxu.segments.array_spec import ArraySpec
+from openmxu.compiler.recurrent.support import GATES
+from openmxu.segments.array_spec import WHOLE, ArraySpec
 from openmxu.segments.host_segment import HostSegment
-
-if TYPE_CHECKING:
-    import onnx
 
 __all__ = ["Partition"]
 
+_DEVICE_TYPES = ("float32", "int8", "uint8")
+"""Of arrays that the device is given."""
 _NAMED = 5
 """Nodes that an error names."""
 
@@ -53,20 +56,24 @@ class Partition:
 
     Parameters
     ----------
-    graph
-        Of a valid model.
-    opset
-        Of its operators.
+    view
+        The graph of a valid model.
+
+    Attributes
+    ----------
+    loses_batch
+        Some node is the host's because an array has no dimension for the batch.
 
     Raises
     ------
-    ModelError, UnsupportedOperatorError
+    UnsupportedOperatorError
         The graph is none that can be divided.
     """
 
-    def __init__(self, graph: onnx.GraphProto, opset: int) -> None:
-        self._view = GraphView.of(graph, opset)
-        _check_quantized(self._view)
+    def __init__(self, view: GraphView) -> None:
+        _check_quantized(view)
+        self.loses_batch = False
+        self._view = view
         self._done: dict[tuple[Part, tuple[ArraySpec, ...]], Network | HostSegment] = {}
         self._reasons: dict[int, UnsupportedOperatorError] = {}
         self._consequences: set[int] = set()
@@ -121,15 +128,30 @@ class Partition:
             try:
                 segments = self._translated(parts)
             except Refusal as refusal:
-                self._reasons[refusal.index] = refusal.error
-                if refusal.is_consequence:
-                    self._consequences.add(refusal.index)
+                index = self._to_leave(refusal)
+                self._reasons[index] = refusal.error
+                if refusal.is_consequence or index != refusal.index:
+                    self._consequences.add(index)
                 continue
             idle = self._idle(parts)
             if not idle:
                 return segments
             self._reasons |= idle
             self._consequences.update(idle)
+
+    def _to_leave(self, refusal: Refusal) -> int:
+        """The node that goes to the host because of a refusal: it itself.
+
+        Where arrays have no batch, a recurrent node is asked once more without the node that makes its input: the host
+        hands over time and batch in the order in which a recurrent node wants them.
+        """
+        view, node = self._view, self._view.graph.node[refusal.index]
+        maker = view.makers.get(node.input[0]) if node.op_type in GATES and view.is_whole else None
+        while maker is not None and view.converts(maker, "DequantizeLinear", "QuantizeLinear"):
+            maker = view.makers.get(view.graph.node[maker].input[0])
+        if maker is None or maker in self._reasons or view.is_array_work(maker):
+            return refusal.index
+        return maker
 
     def _translated(self, parts: list[Part]) -> list[Network | HostSegment]:
         segments: list[Network | HostSegment] = []
@@ -145,17 +167,44 @@ class Partition:
     def _segment(self, part: Part, given: tuple[ArraySpec, ...], parts: list[Part]) -> Network | HostSegment:
         nodes = {*part.nodes, *part.repeated}
         if part.is_device:
-            network = Walk(self._view, nodes, given, part.wanted, part.passed_on).network()
+            seen, batch = self._batched(nodes, given)
+            network = Walk(self._view, nodes, seen, part.wanted, part.passed_on, batch).network()
             if not network.operations:
                 node = self._view.graph.node[part.nodes[0]]
                 reason = UnsupportedOperatorError(node_name(node), node.op_type, "it is no work for the device")
                 raise Refusal(part.nodes[0], reason, is_consequence=True)
-            return network
+            return dataclasses.replace(network, is_whole=self._view.is_whole)
         reason = self._cause(part)
         try:
             return host_segment(self._view, nodes, part.wanted, {spec.name: spec for spec in given}, reason)
         except NoBatchError as error:
             raise self._without_batch(error, parts, reason) from None
+
+    def _batched(self, nodes: Collection[int], given: Sequence[ArraySpec]) -> tuple[list[ArraySpec], int | None]:
+        """What a part of the device is given, and its batch.
+
+        Of arrays without a batch, the first dimension is one to the device, or the second one in front of recurrent
+        nodes; what does not have the batch of most elements remains without.
+        """
+        view = self._view
+        if not view.is_whole:
+            return list(given), view.batch
+        axes = batch_axes([view.graph.node[index] for index in sorted(nodes)])
+        places = [(spec, axes.get(spec.name, 0)) for spec in given]
+        elements: Counter[int] = Counter()
+        for spec, axis in places:
+            if axis < len(spec.shape) - 1 and spec.dtype in _DEVICE_TYPES:
+                elements[spec.shape[axis]] += math.prod(spec.shape)
+        if not elements:
+            return list(given), None
+        batch = elements.most_common(1)[0][0]
+        seen = []
+        for spec, axis in places:
+            shape = spec.shape
+            if axis < len(shape) - 1 and shape[axis] == batch:
+                spec = ArraySpec(spec.name, spec.dtype, (*shape[:axis], *shape[axis + 1 :]), axis)
+            seen.append(spec)
+        return seen, batch
 
     def _cause(self, part: Part) -> UnsupportedOperatorError:
         """Why a part is the host's."""
@@ -165,7 +214,7 @@ class Partition:
 
     def _without_batch(self, error: NoBatchError, parts: list[Part], cause: UnsupportedOperatorError) -> Exception:
         """What follows from a tensor of the host without a batch: no other segment can use it."""
-        view = self._view
+        view, self.loses_batch = self._view, True
         text = (
             f"{cause.reason}; the host computes it, but cannot hand over {error.name!r}: no dimension of "
             f"{error.shape} is the batch"
@@ -195,7 +244,11 @@ class Partition:
 def _outputs(segment: Network | HostSegment) -> Mapping[str, ArraySpec]:
     if isinstance(segment, HostSegment):
         return {spec.name: spec for spec in segment.outputs}
-    return {port.host.name: port.host.spec for port in segment.outputs}
+    specs = {port.host.name: port.host.spec for port in segment.outputs}
+    if segment.is_whole:
+        batch = segment.batch or 1
+        specs = {name: ArraySpec(name, spec.dtype, spec.full_shape(batch), WHOLE) for name, spec in specs.items()}
+    return specs
 
 
 def _there(view: GraphView, segments: list[Network | HostSegment]) -> dict[str, ArraySpec]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
-from openmxu.compiler.operators.builder import Builder, check_scale
+from openmxu.compiler.operators.builder import Builder, check_scale, normal
 from openmxu.compiler.operators.values import Constant, Integers, Moved, Quantized, Value
 
 if TYPE_CHECKING:
@@ -66,17 +66,18 @@ class Visit:
         return array.reshape(())
 
     def scale(self, index: int, what: str, scalar: bool = True) -> NDArray[np.float32]:
-        """A constant float32 scale."""
+        """A constant float32 scale; of several ones, those of weights, some may be too small to matter."""
         array = self.scalar(index, what) if scalar else self.constant(index, what)
         if array.dtype != np.float32:
             raise self.unsupported(f"{what} must be float32, not {array.dtype}")
+        array = array if scalar else normal(array)
         check_scale(self.name, what, array)
         return array
 
     def product_of_scales(self, what: str, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray:
         """A float32 product of scales that is a scale itself."""
         with np.errstate(over="ignore", under="ignore"):
-            product = np.asarray(first * second, np.float32)
+            product = normal(np.asarray(first * second, np.float32))
         check_scale(self.name, what, product)
         return product
 

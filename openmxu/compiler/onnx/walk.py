@@ -63,6 +63,8 @@ class Walk:
         Names of the tensors that the device has to leave.
     passed_on
         Those that the device works on later.
+    batch
+        The batch of what is given; ``None`` where it is open.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Walk:
         given: Sequence[ArraySpec],
         wanted: Sequence[str],
         passed_on: Collection[str],
+        batch: int | None,
     ) -> None:
         self._view = view
         self._nodes = view.part(nodes)[0]
@@ -79,7 +82,7 @@ class Walk:
         self._passed_on = passed_on
         self._uses = Counter(name for index in self._nodes for name in view.graph.node[index].input)
         self._uses.update(wanted)
-        self._builder = Builder(dict(view.constants), view.opset, view.batch)
+        self._builder = Builder(dict(view.constants), view.opset, batch)
         for spec in given:
             self._builder.values[spec.name] = self._given(spec)
             self._builder.batch_axes[spec.name] = spec.batch_axis
@@ -135,7 +138,7 @@ class Walk:
             )
 
     def _given(self, spec: ArraySpec) -> Value:
-        if not spec.shape or spec.dtype not in ("float32", "int8", "uint8"):
+        if spec.is_whole or not spec.shape or spec.dtype not in ("float32", "int8", "uint8"):
             return HostArray(spec)
         order = list(range(1, len(spec.shape) + 1))
         order.insert(spec.batch_axis, 0)

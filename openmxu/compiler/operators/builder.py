@@ -20,7 +20,7 @@ from openmxu.segments.host_tensor import HostTensor, quantize
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Builder", "Input", "byte_limits", "check_scale", "node_name", "per_column", "quantized_limits"]
+__all__ = ["Builder", "Input", "byte_limits", "check_scale", "node_name", "normal", "per_column", "quantized_limits"]
 
 _SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 
@@ -28,6 +28,16 @@ _SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 def node_name(node: onnx.NodeProto) -> str:
     """The node's name, or its first output's where it has none."""
     return node.name or (node.output[0] if node.output else "") or "unnamed"
+
+
+def normal(scale: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scales with the smallest normal number in place of smaller positive ones.
+
+    Quantizers write such scales for channels whose weights are next to nothing. Times any sum of 32 bits either is
+    nothing.
+    """
+    is_tiny = (scale > 0) & (scale < _SMALLEST_NORMAL)
+    return np.where(is_tiny, _SMALLEST_NORMAL, scale).astype(np.float32) if is_tiny.any() else scale
 
 
 def check_scale(node: str, what: str, scale: NDArray[np.float32]) -> None:
@@ -188,7 +198,7 @@ class Builder:
         operation, name = sums.operation, sums.operation.name
         low, high = quantized_limits(sums.low, sums.high, scale, zero_point, dtype)
         with np.errstate(over="ignore", under="ignore"):
-            factors = [np.asarray(item / np.float32(scale), np.float32) for item in sums.scales]
+            factors = [normal(np.asarray(item / np.float32(scale), np.float32)) for item in sums.scales]
         for factor in factors:
             check_scale(name, "input scale × weight scale ÷ output scale", factor)
         result = Result(factors[0], zero_point, low, high)

@@ -8,7 +8,7 @@ how the graph sees them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from openmxu.compiler.errors import ModelError
@@ -176,11 +176,11 @@ def last_step(here: Visit) -> Value:
     return arranged(reshaped(last, shape), tuple(0 if item == 0 else next(numbers) for item in rest))
 
 
-def batch_axes(graph: onnx.GraphProto) -> dict[str, int]:
+def batch_axes(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
     """The dimension of the batch of those inputs of a graph that recurrent nodes want with time or directions first."""
-    makers = {name: node for node in graph.node for name in node.output if name}
+    makers = {name: node for node in nodes for name in node.output if name}
     axes = {}
-    for node in graph.node:
+    for node in nodes:
         layout = next((item.i for item in node.attribute if item.name == "layout"), 0)
         if node.op_type not in _RECURRENT or layout:
             continue

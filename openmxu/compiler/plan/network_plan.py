@@ -118,6 +118,8 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
     segment = DeviceSegment(
         inputs=tuple(placed(port) for port in network.inputs),
         outputs=tuple(placed(port) for port in network.outputs),
+        batch=batch,
+        elements=network.batch if network.is_whole else None,
         start=base.instructions,
         stop=end.instructions,
         layers=(base.layers, end.layers),

@@ -13,7 +13,6 @@ import pytest
 import openmxu
 from openmxu import InputError, Program
 from openmxu.device import Device
-from tests.compiler.models.graphs import node
 from tests.compiler.models.host_models import MODELS, TOKENS, WORDS, embedding, host_model, layer, random_inputs
 
 CONFIG = openmxu.Config(size=4, activation_lanes=1)
@@ -107,14 +106,3 @@ def test_value_that_the_host_cannot_use(device: Device) -> None:
 def test_wrong_type(device: Device) -> None:
     with pytest.raises(InputError, match=r"input 'tokens' must be int64 of shape \(batch, 5\), not float32"):
         openmxu.compile(MODELS["embedding"], CONFIG).run(device, np.zeros((1, TOKENS), np.float32))
-
-
-def test_shape_that_depends_on_the_batch() -> None:
-    nodes = [
-        node("Reshape", "x together", "t"),
-        *layer("t", "y"),
-    ]
-    model = host_model(nodes, [("x", "float32", (5, 6))], [("y", "float32", (4,))])
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1, 6]), "together"))
-    with pytest.raises(openmxu.UnsupportedOperatorError, match=r"node 't' \(Reshape\): the batch must stay the first"):
-        openmxu.compile(model, CONFIG)
