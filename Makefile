@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -103,6 +103,9 @@ campaign: $(INSTALLED) ## Compare random models of one and of several layers wit
 networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 	$(BIN)/python -m scripts.networks
 	$(BIN)/python -m scripts.recurrent_networks
+
+zoo: $(INSTALLED) ## Quantize, compile and run real networks from packages on PyPI
+	$(BIN)/python -m scripts.zoo --layers
 
 serial: $(INSTALLED) ## Run the digits network over a serial cable that damages 1 % of the frames
 	$(BIN)/python -m scripts.serial_demo

@@ -72,12 +72,20 @@ def quantize_static(
         return onnx.load(path)
 
 
+_FATAL, _WARNING = 4, 2
+"""Severities of ONNX Runtime's messages; the second one is its default."""
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """A block in which ONNX Runtime's quantizer does not write advice to the root logger."""
+    """A block in which ONNX Runtime and its quantizer write no advice."""
+    import onnxruntime
+
     previous = logging.root.manager.disable
     logging.disable(max(previous, logging.ERROR))
+    onnxruntime.set_default_logger_severity(_FATAL)
     try:
         yield
     finally:
         logging.disable(previous)
+        onnxruntime.set_default_logger_severity(_WARNING)

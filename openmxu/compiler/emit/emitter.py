@@ -44,6 +44,7 @@ class Emitter:
     layer: int = 0
     _layers: list[int] = field(default_factory=list)
     _registers: dict[Register, int] = field(default_factory=dict)
+    _packed: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def code(self) -> Code:
         """What has been emitted."""
@@ -55,7 +56,10 @@ class Emitter:
     def configure(self, register: Register, **values: int) -> None:
         """Give a register its value; one that starts work is written every time."""
         format = REGISTERS[register]
-        value = format.pack(**values)
+        key = (register, *values.items())
+        value = self._packed.get(key)
+        if value is None:
+            value = self._packed[key] = format.pack(**values)
         if format.is_action or self._registers.get(register) != value:
             self._registers[register] = value
             self._emit(_SET, register=register, value=value)

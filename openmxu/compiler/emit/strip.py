@@ -124,8 +124,11 @@ class Strip:
         place = self.sources.get(name)
         if place is None or start == stop:
             return
-        buffer = self.buffers[name]
-        loaded = self._loaded.setdefault(name, np.zeros(buffer.elements, np.bool_))
+        buffer, loaded = self.buffers[name], self._loaded.get(name)
+        if loaded is None:
+            loaded = self._loaded[name] = np.zeros(buffer.elements, np.bool_)
+        elif loaded[start:stop].all():
+            return
         for first, count, _ in buffer.runs(start, stop, place, self.config.size):
             missing = np.flatnonzero(~loaded[first : first + count])
             if missing.size == 0:

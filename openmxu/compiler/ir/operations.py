@@ -173,6 +173,10 @@ class Convolution(Operation):
         return total if self.result is None else self.result.apply(total, signed)
 
 
+_LARGE_WINDOW = 64
+"""Positions of a window that is too large to look for ties."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pooling(Operation):
     """The maximum or the average of each window.
@@ -201,6 +205,18 @@ class Pooling(Operation):
         """The factor of a sum of ``count`` positions, in ONNX Runtime's order of operations."""
         with np.errstate(over="ignore", under="ignore"):
             return np.float32(self.input_scale / np.float32(self.output_scale * np.float32(count)))
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether averages of many sums lie exactly in the middle between two integers, as where no scale changes.
+
+        Other arithmetic in float32 than this may round them the other way.
+        """
+        count = self.window.height * self.window.width
+        if self.maximum or count > _LARGE_WINDOW:
+            return False
+        averages = np.arange(255 * count + 1) * (float(self.input_scale) / (float(self.output_scale) * count))
+        return bool((np.abs(averages % 1 - 0.5) < 1e-9 * (1 + averages)).any())
 
     def counts(self, height: int, width: int) -> NDArray[np.int64]:
         """Divisors of an average, (output height, output width)."""

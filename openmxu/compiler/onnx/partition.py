@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from openmxu.compiler.errors import CapacityError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.operations import Pooling
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_graph import NoBatchError, host_segment
 from openmxu.compiler.onnx.levels import Part, cut
@@ -103,7 +104,7 @@ class Partition:
         ------
         ModelError, UnsupportedOperatorError, CapacityError
         """
-        segments = self._segments()
+        segments = self._segments(strict)
         causes = self._causes()
         if strict and causes:
             raise _summary(causes)
@@ -121,7 +122,7 @@ class Partition:
         causes = [error for index, error in self._reasons.items() if index not in self._consequences]
         return causes or list(self._reasons.values())
 
-    def _segments(self) -> list[Network | HostSegment]:
+    def _segments(self, strict: bool) -> list[Network | HostSegment]:
         """The segments; every part is translated again until nothing is refused any more."""
         while True:
             parts = cut(self._view, self._reasons.keys())
@@ -133,11 +134,11 @@ class Partition:
                 if refusal.is_consequence or index != refusal.index:
                     self._consequences.add(index)
                 continue
-            idle = self._idle(parts)
-            if not idle:
+            left = self._idle(parts) or ({} if strict else self._with_ties(parts, segments))
+            if not left:
                 return segments
-            self._reasons |= idle
-            self._consequences.update(idle)
+            self._reasons |= left
+            self._consequences.update(left)
 
     def _to_leave(self, refusal: Refusal) -> int:
         """The node that goes to the host because of a refusal: it itself.
@@ -239,6 +240,27 @@ class Partition:
                     text = "the device would multiply nothing between two segments of the host"
                     idle[index] = UnsupportedOperatorError(node_name(node), node.op_type, text)
         return idle
+
+    def _with_ties(
+        self, parts: list[Part], segments: list[Network | HostSegment]
+    ) -> dict[int, UnsupportedOperatorError]:
+        """Averages that ONNX Runtime may round another way, if something else is left for the device."""
+        view = self._view
+        names = {
+            operation.name
+            for segment in segments
+            for operation in (segment.operations if isinstance(segment, Network) else ())
+            if isinstance(operation, Pooling) and operation.has_ties
+        }
+        if not any(view.is_array_work(index) for part in parts if part.is_device for index in part.nodes):
+            return {}
+        text = "some averages lie in the middle between two integers: ONNX Runtime's float32 sums round them either way"
+        return {
+            index: UnsupportedOperatorError(node_name(view.graph.node[index]), view.graph.node[index].op_type, text)
+            for part in parts
+            for index in (part.nodes if part.is_device else ())
+            if node_name(view.graph.node[index]) in names
+        }
 
 
 def _outputs(segment: Network | HostSegment) -> Mapping[str, ArraySpec]:

@@ -55,8 +55,8 @@ def transposed(value: RealConstant) -> RealConstant:
 
 def reshaped_constant(
     node: onnx.NodeProto, name: str, opset: int, value: RealConstant, others: Sequence[Value | None]
-) -> RealConstant:
-    """A dequantized constant in another shape.
+) -> RealConstant | tuple[RealConstant, ...]:
+    """A dequantized constant in another shape, or in several parts.
 
     Raises
     ------
@@ -66,5 +66,6 @@ def reshaped_constant(
     if value.scale.size > 1:
         raise UnsupportedOperatorError(name, node.op_type, "constants with per-channel scales cannot be reshaped")
     arrays = [item.array for item in others if isinstance(item, Constant)]
-    (integers,) = fold(node, name, opset, [value.integers, *arrays])
-    return dataclasses.replace(value, integers=integers)
+    parts = fold(node, name, opset, [value.integers, *arrays])
+    results = tuple(dataclasses.replace(value, integers=integers) for integers in parts)
+    return results if len(results) > 1 else results[0]

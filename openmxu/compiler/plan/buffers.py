@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from openmxu.compiler.emit.tasks import Rows
 from openmxu.compiler.ir.network import Tensor
@@ -23,7 +24,7 @@ class Region:
     columns: range
     planes: range | None = None
 
-    @property
+    @cached_property
     def positions(self) -> int:
         """Of one plane."""
         return len(self.images) * len(self.rows) * len(self.columns)
@@ -69,22 +70,22 @@ class Buffer:
         planes = self.region.planes
         object.__setattr__(self, "first_plane", 0 if planes is None else planes.start)
 
-    @property
+    @cached_property
     def plane_elements(self) -> int:
         """Elements of one plane."""
         return self.region.positions
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Of all planes."""
         return self.planes * self.plane_elements
 
-    @property
+    @cached_property
     def period(self) -> int:
         """Elements that have room at a time."""
         return self.ring * self.plane_elements or self.elements
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Columns."""
         return len(self.region.columns)

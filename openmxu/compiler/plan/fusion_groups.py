@@ -200,12 +200,11 @@ class _Planner:
             for cut in cuts:
                 group = self._of_parts(index, self._regions(target, *cut), slots)
                 if group is not None:
-                    return group
+                    return self._fewer_weights(index, group) if is_convolution else group
         if is_convolution:
-            for rows, columns in _shrinking(target.height, target.width):
-                group = self._with_rings(index, self._regions(target, rows, columns))
-                if group is not None:
-                    return group
+            group = self._with_rings(index)
+            if group is not None:
+                return group
         smallest = self._regions(target, *cuts[-1])
         slot = slot_of(self.network, range(index, index + 1), smallest, self.config.size)
         if is_convolution:
@@ -233,17 +232,32 @@ class _Planner:
         slot = slot_of(self.network, operations, strips, self.config.size)
         return self._group(operations, strips, slot, slots)
 
-    def _with_rings(self, index: int, strips: tuple[Region, ...]) -> Group | None:
+    def _fewer_weights(self, index: int, group: Group) -> Group:
+        """The group, or one with rings where that is much faster: strips of few outputs wait for their weights."""
+        if self._array_rows(group) <= sum(strip.positions for strip in group.strips):
+            return group
+        other = self._with_rings(index)
+        return group if other is None or 2 * self._array_rows(other) > self._array_rows(group) else other
+
+    def _array_rows(self, group: Group) -> int:
+        """Rows that the array could multiply by each tile of a convolution in the time that it takes."""
+        return sum(max(strip.positions, self.config.size, fetch_cycles(self.config)) for strip in group.strips)
+
+    def _with_rings(self, index: int) -> Group | None:
         """A convolution with only a few planes of input and output in the unified buffer at a time.
 
         The planes of the input are read anew for each output tile.
         """
         operation = self.network.operations[index]
-        for inputs, outputs in ((self.config.command_queue_depth + 2, 2), (2, 2), (1, 1)):
-            rings = {operation.sources[0]: inputs, operation.target: outputs}
-            group = self._group(range(index, index + 1), strips, self._ring_slot(index, strips, rings), 1)
-            if group is not None:
-                return dataclasses.replace(group, rings=rings)
+        target = self.network.tensors[operation.target]
+        whole = (target.height, target.width)
+        for rows, columns in (whole, *_shrinking(*whole)):
+            strips = self._regions(target, rows, columns)
+            for inputs, outputs in ((self.config.command_queue_depth + 2, 2), (2, 2), (1, 1)):
+                rings = {operation.sources[0]: inputs, operation.target: outputs}
+                group = self._group(range(index, index + 1), strips, self._ring_slot(index, strips, rings), 1)
+                if group is not None:
+                    return dataclasses.replace(group, rings=rings)
         return None
 
     def _ring_slot(self, index: int, strips: tuple[Region, ...], rings: Mapping[str, int]) -> Slot:

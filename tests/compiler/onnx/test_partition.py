@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from openmxu.driver import MappedDevice
 from openmxu.reporting import segment_reports
 from scripts.random_models import random_bytes
 from tests.compiler.models.graphs import INPUTS, dequantize, layer, model, node
+from tests.compiler.models.images import BATCH as IMAGES
+from tests.compiler.models.images import CHANNELS, HEIGHT, WIDTH, differing, image_model, parameters
 from tests.compiler.models.segmented_models import MODELS, VALUES
 from tests.driver.registers import CONFIG, InterpretedRegisters
 
@@ -171,6 +174,36 @@ def longest_alternation(view: GraphView, host: set[int]) -> int:
         before = [view.makers[name] for name in view.graph.node[index].input if name in view.makers]
         needed[index] = max((needed[maker] + ((maker in host) != (index in host)) for maker in before), default=1)
     return max(needed.values())
+
+
+@pytest.mark.parametrize("opset", [13, 17, 19, 21])
+def test_without_onnx_runtime(monkeypatch: pytest.MonkeyPatch, opset: int) -> None:
+    """ONNX's evaluator takes its place, also for operator sets of which it does not know all operators."""
+    proto, values = MODELS["real weights"](), inputs(3)
+    proto.opset_import[0].version = opset
+    wanted = expected(proto, values)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        assert (openmxu.compile(proto, CONFIG).run(device, values)["y"] == wanted).all()
+
+
+def averages(scale: str) -> onnx.ModelProto:
+    """A convolution, averages of two neighbours with the input's scale or another one, and a convolution."""
+    pool = node("AveragePool", "h_real", "a", kernel_shape=[1, 2])
+    first = node("QLinearConv", "x x_scale x_zero_point w w_scale w_zero_point h_scale h_zero_point b", "h")
+    last = node("QLinearConv", f"p {scale}_scale h_zero_point v v_scale v_zero_point y_scale y_zero_point", "y")
+    nodes = [first, dequantize("h"), pool, node("QuantizeLinear", f"a {scale}_scale h_zero_point", "p"), last]
+    return image_model(nodes, parameters(np.random.default_rng(0)) | {"other_scale": np.float32(0.0773)})
+
+
+@pytest.mark.parametrize(("scale", "segments"), [("h", "device host device"), ("other", "device")])
+def test_averages_in_the_middle(scale: str, segments: str) -> None:
+    """Every other sum of two bytes is odd, and half of it is rounded up or down as float32 happens to fall."""
+    proto = averages(scale)
+    assert " ".join(kinds(openmxu.compile(proto, CONFIG))) == segments
+    images = random_bytes(np.random.default_rng(5), "uint8", (IMAGES, CHANNELS, HEIGHT, WIDTH))
+    assert differing(proto, images, CONFIG) == 0
+    assert len(import_network(proto).operations) == 3
 
 
 def test_a_tensor_that_nobody_wants() -> None:

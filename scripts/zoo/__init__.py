@@ -1,0 +1,1 @@
+"""Real networks from packages on PyPI: quantized, compiled and run, and compared with ONNX Runtime."""

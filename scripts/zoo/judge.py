@@ -1,0 +1,110 @@
+"""One network: quantized, compiled, run on the interpreter, and compared with ONNX Runtime."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+import openmxu
+from openmxu.segments.graph_runner import GraphRunner
+from scripts.zoo.catalogue import Network
+from scripts.zoo.fetch import fetch
+from scripts.zoo.layers import LayerCounts, compare_layers
+from scripts.zoo.samples import samples
+
+__all__ = ["Verdict", "judge"]
+
+_CELLS = ("GRU", "LSTM")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a network.
+
+    Attributes
+    ----------
+    outputs, differing
+        All numbers of the outputs, and those that are not ONNX Runtime's.
+    largest
+        The largest difference, as a share of the largest number of its output.
+    why
+        Where the results differ: the kinds of layers that can.
+    share, segments, cycles
+        The device's share of the multiplications, the number of segments, and the cycles predicted for one execution.
+    seconds
+        For quantizing, compiling and running.
+    layers
+        Compared one by one, if wanted.
+    """
+
+    outputs: int
+    differing: int
+    largest: float
+    why: str
+    share: float
+    segments: int
+    cycles: int
+    seconds: tuple[float, float, float]
+    layers: LayerCounts | None = None
+
+
+def judge(network: Network, config: openmxu.Config, *, by_layer: bool) -> Verdict:
+    """Try a network; whatever goes wrong is raised.
+
+    Raises
+    ------
+    scripts.zoo.fetch.FetchError, openmxu.CompileError, openmxu.InputError, openmxu.DeviceError
+    """
+    model = onnx.load(fetch(network))
+    times = [time.perf_counter()]
+    if not any(node.op_type == "QuantizeLinear" for node in model.graph.node):
+        model = openmxu.quantize(model, samples(network, network.calibration, seed=0))
+    times.append(time.perf_counter())
+    program = openmxu.compile(model, config)
+    times.append(time.perf_counter())
+    inputs = samples(network, network.batch, seed=1)
+    with openmxu.open_device("interpreter", config) as device:
+        results = program.run(device, inputs)
+    times.append(time.perf_counter())
+    wanted = GraphRunner(model.SerializeToString(), optimize=True).run(inputs)
+    layers = compare_layers(model, inputs) if by_layer and not program.inputs[0].is_whole else None
+    differing, largest = _difference(list(results.values()), wanted)
+    return Verdict(
+        outputs=sum(array.size for array in wanted),
+        differing=differing,
+        largest=largest,
+        why=_why(model, layers) if differing else "",
+        share=program.device_share,
+        segments=len(program.segments),
+        cycles=openmxu.report(program).total.cycles,
+        seconds=(times[1] - times[0], times[2] - times[1], times[3] - times[2]),
+        layers=layers,
+    )
+
+
+def _difference(ours: list[NDArray[np.generic]], wanted: list[NDArray[np.generic]]) -> tuple[int, float]:
+    count, largest = 0, 0.0
+    for array, other in zip(ours, wanted, strict=True):
+        if array.shape != other.shape or array.dtype != other.dtype:
+            raise ValueError(f"the output is {array.dtype} {array.shape}, not {other.dtype} {other.shape}")
+        count += int((array != other).sum())
+        distance = np.abs(array.astype(np.float64) - other.astype(np.float64)).max(initial=0)
+        largest = max(largest, float(distance / max(np.abs(other.astype(np.float64)).max(initial=0), 1e-30)))
+    return count, largest
+
+
+def _why(model: onnx.ModelProto, layers: LayerCounts | None) -> str:
+    cells = {node.op_type for node in model.graph.node if node.op_type in _CELLS}
+    reasons = [f"{name}: numbers of its own" for name in sorted(cells)]
+    if layers is not None:
+        for kind, count in layers.differing.items():
+            if count:
+                reasons.append(f"{kind}: {count} of {layers.outputs[kind]:,}")
+        for kind, count in layers.ambiguous.items():
+            if count:
+                reasons.append(f"{kind}: {count} of {layers.outputs[kind]:,}, where ONNX Runtime's settings differ")
+    return "; ".join(reasons)
