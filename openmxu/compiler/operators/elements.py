@@ -13,7 +13,7 @@ from openmxu.compiler.ir.operations import Combination
 from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.affine import scaled_by_constant
 from openmxu.compiler.operators.builder import per_column
-from openmxu.compiler.operators.functions import evaluate_function
+from openmxu.compiler.operators.functions import Quantization, evaluate_function, tabulated
 from openmxu.compiler.operators.lanes import as_elements, parts_of
 from openmxu.compiler.operators.matrix import add_bias, is_per_channel
 from openmxu.compiler.operators.values import (
@@ -129,11 +129,13 @@ def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: i
     """QuantizeLinear of a function of one tensor: a table, or nothing where bytes stay what they are."""
     parts = []
     for number, part in enumerate((source,) if isinstance(source, Real) else source.parts):
-        values = np.arange(256, dtype=np.uint8).view(part.integers.dtype)
-        real = dequantize(values, part.scale, part.zero_point)
         if part.nodes:
-            real = evaluate_function(part.nodes, real, here.builder)
-        parts.append(_looked_up(here, part.integers, quantize(real, scale, zero_point, dtype), number))
+            source_bytes = Quantization(part.scale, part.zero_point, part.integers.dtype)
+            table = tabulated(part.nodes, source_bytes, Quantization(scale, zero_point, dtype), here.builder)
+        else:
+            values = np.arange(256, dtype=np.uint8).view(part.integers.dtype)
+            table = quantize(dequantize(values, part.scale, part.zero_point), scale, zero_point, dtype)
+        parts.append(_looked_up(here, part.integers, table, number))
     if isinstance(source, Real):
         return parts[0]
     fill = int(quantize(np.asarray(source.fill, np.float32), scale, zero_point, dtype))
@@ -261,7 +263,7 @@ def _function_of_one(here: Visit, values: list[Value | None]) -> Real | Moved | 
     """The function of a real number that a node is: its inputs are functions of one tensor, and numbers."""
     reals = [(index, value) for index, value in enumerate(values) if is_real(value)]
     others = [value for value in values if not is_real(value)]
-    if not reals or any(not isinstance(value, Constant) or value.array.size != 1 for value in others):
+    if not reals or any(not isinstance(value, (Constant, RealConstant)) or value.array.size != 1 for value in others):
         return None
     if len(reals) == 1:
         return _applied(here, reals[0][1], here.node, reals[0][0])
