@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo fuzz serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -106,6 +106,9 @@ networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 
 zoo: $(INSTALLED) ## Quantize, compile and run real networks from packages on PyPI
 	$(BIN)/python -m scripts.zoo --layers
+
+fuzz: $(INSTALLED) ## Give the tools 20,000 damaged models, programs and arrays
+	$(BIN)/python -m scripts.fuzz
 
 serial: $(INSTALLED) ## Run the digits network over a serial cable that damages 1 % of the frames
 	$(BIN)/python -m scripts.serial_demo

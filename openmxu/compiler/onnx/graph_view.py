@@ -222,6 +222,7 @@ def _input_dtype(item: onnx.ValueInfoProto) -> str:
     except KeyError:
         dtype = None
     if dtype is None or dtype.kind not in "biuf":
-        name = onnx.TensorProto.DataType.Name(kind).lower()
+        known = onnx.TensorProto.DataType.values()
+        name = onnx.TensorProto.DataType.Name(kind).lower() if kind in known else f"number {kind}"
         raise ModelError(f"input {item.name!r} must be of a type of numbers that numpy knows, not {name}")
     return dtype.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ __all__ = ["NoBatchError", "host_segment"]
 
 _OPEN_BATCHES = (2, 3)
 """Batches with which a part is tried out where the model leaves the batch open."""
+_MOST_ELEMENTS = 1 << 30
+"""Of an array that a part is tried out with."""
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
@@ -108,6 +111,11 @@ def _try_out(
     shapes: list[dict[str, tuple[int, ...]]] = []
     arrays: Mapping[str, NDArray[Any]] = {}
     for batch in batches:
+        sizes = {spec.name: math.prod(spec.full_shape(batch)) for spec in inputs}
+        largest = max(sizes, key=sizes.__getitem__)
+        if sizes[largest] > _MOST_ELEMENTS:
+            text = f"{reason.reason}; the host cannot compute it either: {largest!r} has {sizes[largest]:,} elements"
+            raise UnsupportedOperatorError(reason.node, reason.operator, text)
         values = {spec.name: np.zeros(spec.full_shape(batch), spec.dtype) for spec in inputs}
         try:
             runner = runner or GraphRunner(model.SerializeToString(), optimize=True)

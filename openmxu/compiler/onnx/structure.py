@@ -28,6 +28,7 @@ def check_structure(model: onnx.ModelProto) -> None:
     """
     import onnx
 
+    _check_names(model.graph)
     for entry in model.opset_import:
         newest = onnx.defs.onnx_opset_version()
         if entry.domain in ("", "ai.onnx") and not _OLDEST_OPSET <= entry.version <= newest:
@@ -52,6 +53,18 @@ def check_structure(model: onnx.ModelProto) -> None:
             if name and name not in there:
                 raise ModelError(f"node {node_name(node)!r} ({node.op_type}) {_missing(graph, makers, index, name)}")
         there.update(node.output)
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
+    """Check that names are text: of a damaged file protobuf makes bytes of those that are not."""
+    items = (*graph.input, *graph.output, *graph.initializer)
+    names = [item.name for item in items]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [attribute.name for attribute in node.attribute]
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(f"the model is damaged: the name {name!r} is no text")
 
 
 def _missing(graph: onnx.GraphProto, makers: dict[str, int], index: int, name: str) -> str:
