@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper, version_converter
+from onnx import helper, numpy_helper, version_converter
 
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.onnx.model_file import check_model, first_line, load_model, opset_of
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.quantizer.calibration import has_no_batch
 from openmxu.quantizer.directions import split_directions
+from openmxu.quantizer.linear_models import replace_linear_models
 from openmxu.quantizer.normalization import replace_normalizations
 
 __all__ = ["host_nodes", "prepare"]
@@ -50,6 +51,7 @@ def prepare(
     """
     model = _checked(load_model(float_model))
     _close_dimensions(model.graph, data)
+    replace_linear_models(model.graph)
     model = _optimized(_current(model))
     _flatten_biases(model.graph)
     replace_normalizations(model.graph)
@@ -138,9 +140,9 @@ def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
             raise ModelError(f"ONNX Runtime cannot run the model: {first_line(error)}") from None
         optimized = onnx.load(path)
     used = {node.domain for node in optimized.graph.node} | {""}
-    imports = [entry for entry in optimized.opset_import if entry.domain in used]
+    versions = {entry.domain: entry.version for entry in optimized.opset_import if entry.domain in used}
     del optimized.opset_import[:]
-    optimized.opset_import.extend(imports)
+    optimized.opset_import.extend(helper.make_opsetid(domain, version) for domain, version in versions.items())
     return onnx.shape_inference.infer_shapes(optimized)
 
 

@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["GraphError", "GraphRunner", "make_graph_model"]
+__all__ = ["DOMAINS", "GraphError", "GraphRunner", "make_graph_model"]
 
+DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
+"""Of operators that the host computes; the first two are ONNX's own."""
+
+_ONNX = DOMAINS[:2]
 _OLDEST_OPSET = 13
 _EVALUATED_OPSET = 21
 _IR_VERSION = 8
@@ -47,13 +51,27 @@ def make_graph_model(
     for node in nodes:
         if node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, max_inclusive_version=opset, domain=""):
             versions.append(onnx.defs.get_schema(node.op_type, opset, "").since_version)
-    domains = {node.domain for node in nodes} - {"", "ai.onnx"}
+    domains = {node.domain for node in nodes} - set(_ONNX)
     imports = [helper.make_opsetid("", min(max(versions), opset))]
-    imports += [helper.make_opsetid(domain, 1) for domain in sorted(domains)]
+    imports += [helper.make_opsetid(domain, _version(nodes, domain)) for domain in sorted(domains)]
     graph = helper.make_graph(
         list(nodes), "host", list(inputs), [onnx.ValueInfoProto(name=name) for name in outputs], list(constants)
     )
     return helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+
+
+def _version(nodes: Sequence[onnx.NodeProto], domain: str) -> int:
+    """The first version of a domain that has all its operators among some nodes."""
+    import onnx
+
+    versions = [1]
+    for node in nodes:
+        if node.domain == domain and onnx.defs.has(node.op_type, domain=domain):
+            first = 1
+            while not onnx.defs.has(node.op_type, max_inclusive_version=first, domain=domain):
+                first += 1
+            versions.append(first)
+    return max(versions)
 
 
 class GraphRunner:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.segments.array_spec import ArraySpec
-from openmxu.segments.graph_runner import GraphError, GraphRunner
+from openmxu.segments.graph_runner import DOMAINS, GraphError, GraphRunner
 
 __all__ = ["HostSegment", "HostSegmentError"]
 
@@ -78,7 +78,7 @@ class HostSegment:
                 raise ValueError(f"the host's part has {', '.join(names) or 'nothing'} as inputs or outputs")
         if any(item.data_location == onnx.TensorProto.EXTERNAL for item in graph.initializer):
             raise ValueError("the host's part wants data of other files")
-        if {node.domain for node in graph.node} - {"", "ai.onnx", "com.microsoft"}:
+        if {node.domain for node in graph.node} - set(DOMAINS):
             raise ValueError("the host's part has operators of an unknown domain")
 
     @functools.cached_property

@@ -13,7 +13,7 @@ from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_work import multiply_adds, shapes_needed
 from openmxu.segments.array_spec import WHOLE, ArraySpec
-from openmxu.segments.graph_runner import GraphError, GraphRunner, make_graph_model
+from openmxu.segments.graph_runner import DOMAINS, GraphError, GraphRunner, make_graph_model
 from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _OPEN_BATCHES = (2, 3)
 """Batches with which a part is tried out where the model leaves the batch open."""
 _MOST_ELEMENTS = 1 << 30
 """Of an array that a part is tried out with."""
-_DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 class NoBatchError(Exception):
@@ -64,7 +63,7 @@ def host_segment(
     """
     numbers, needed, constants = view.part(nodes)
     for node in (view.graph.node[number] for number in numbers):
-        if node.domain not in _DOMAINS or any(item.HasField("g") or item.graphs for item in node.attribute):
+        if node.domain not in DOMAINS or any(item.HasField("g") or item.graphs for item in node.attribute):
             raise reason
     inputs = [there[name] for name in needed]
     work = [view.graph.node[number] for number in numbers]
