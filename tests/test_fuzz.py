@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 
 import pytest
 
@@ -27,6 +29,10 @@ def test_damaged_files(kind: str) -> None:
         ("model bytes", 742),  # a type that ONNX does not have
         ("model surgery", 18),
         ("model surgery", 236),  # 2**40 columns
+        ("model surgery", 812),  # a batch of 2**31 - 1
+        ("model surgery", 2958),  # an output of another type than declared
+        ("model surgery", 3605),  # ceil_mode of -1
+        ("model surgery", 3709),  # QLinearConcat without a zero point
     ],
 )
 def test_files_that_went_wrong(kind: str, seed: int) -> None:
@@ -43,6 +49,11 @@ def crash(chance: random.Random) -> None:
         raise KeyError("not an error for users")
 
 
+def die(chance: random.Random) -> None:
+    if chance.random() < 0.5:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
 def many_lines(chance: random.Random) -> None:
     raise openmxu.ModelError("one line\nand another one")
 
@@ -56,6 +67,7 @@ def take_memory(chance: random.Random) -> None:
     [
         (hang, 3, "no answer within 1 seconds"),
         (crash, 2, "KeyError: 'not an error for users'"),
+        (die, 2, "the process ended with status -11"),
         (many_lines, 3, "the error has several lines"),
         (take_memory, 3, "MemoryError"),
     ],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
@@ -16,6 +17,9 @@ from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.program import Program
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
+
+_MOST_ELEMENTS = 1 << 20
+"""Batch elements of one execution."""
 
 __all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
 
@@ -57,6 +61,10 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
         raise TypeError(f"batch must be an int, not {batch!r}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, not {batch}")
+    if batch > _MOST_ELEMENTS:
+        raise CapacityError(
+            f"a batch of {batch:,} is too large for one execution; at most {_MOST_ELEMENTS:,} are possible"
+        )
     parts: list[CompiledNetwork] = []
     base = Base()
     for network in networks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 
 from scripts.exporters.exported import Exported, values
@@ -31,6 +32,8 @@ def export() -> Iterator[Exported]:
         "PCA, MLPRegressor": make_pipeline(PCA(5), MLPRegressor(hidden_layer_sizes=(8,), **settings)),
     }
     for name, model in models.items():
-        model.fit(x, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that few iterations do not converge
+            model.fit(x, y)
         options = {"zipmap": False} if hasattr(model, "predict_proba") else None
         yield Exported(f"scikit-learn {name}", to_onnx(model, x[:1], options=options).SerializeToString(), x)

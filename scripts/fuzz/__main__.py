@@ -64,6 +64,7 @@ def _run(kind: str, seeds: list[int], outcomes: Counter[str], failures: list[str
                 if outcome is None:
                     outcome = receiver.recv()[1] if receiver.poll(_SECONDS) else f"no answer within {_SECONDS} seconds"
         except EOFError:
+            process.join()
             outcome = f"the process ended with status {process.exitcode}"
         rest = left[left.index(seed) + 1 :]
         if outcome in ("refused", "right"):

@@ -9,7 +9,6 @@ from scripts.exporters import scikit_learn
 from scripts.exporters.__main__ import check
 
 
-@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_scikit_learn() -> None:
     with openmxu.open_device("interpreter", openmxu.Config.for_size(8)) as device:
         lines = [check(exported, device) for exported in scikit_learn.export()]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.errors import UnsupportedOperatorError
+from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_work import multiply_adds, shapes_needed
+from openmxu.compiler.operators.builder import node_name
 from openmxu.segments.array_spec import WHOLE, ArraySpec
 from openmxu.segments.graph_runner import DOMAINS, GraphError, GraphRunner, make_graph_model
 from openmxu.segments.host_segment import HostSegment
@@ -65,6 +66,9 @@ def host_segment(
     for node in (view.graph.node[number] for number in numbers):
         if node.domain not in DOMAINS or any(item.HasField("g") or item.graphs for item in node.attribute):
             raise reason
+        if node.op_type == "QLinearConcat" and not all(node.input):
+            # ONNX's checker does not know the operator, and ONNX Runtime crashes.
+            raise ModelError(f"node {node_name(node)!r} (QLinearConcat): an input is missing")
     inputs = [there[name] for name in needed]
     work = [view.graph.node[number] for number in numbers]
     model = _model(view, work, inputs, wanted, constants)

@@ -12,6 +12,8 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from openmxu.compiler.errors import CapacityError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
@@ -113,6 +115,7 @@ class Partition:
             raise next(iter([*self._too_large, *causes, nothing]))
         view = self._view
         there = _there(view, segments)
+        _check_types(view, there)
         model = Model(view.inputs, tuple(there[item.name] for item in view.graph.output), tuple(segments))
         _check_inputs(model)
         return model
@@ -278,6 +281,16 @@ def _there(view: GraphView, segments: list[Network | HostSegment]) -> dict[str, 
     for segment in segments:
         there |= _outputs(segment)
     return there
+
+
+def _check_types(view: GraphView, there: Mapping[str, ArraySpec]) -> None:
+    """Check that outputs have the types that the graph declares, if it does."""
+    from onnx import helper
+
+    for item in view.graph.output:
+        kind, spec = item.type.tensor_type.elem_type, there[item.name]
+        if kind and kind != helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype)):
+            raise ModelError(f"the output {item.name!r} is {spec.dtype}, but the model declares another type")
 
 
 def _summary(causes: list[UnsupportedOperatorError]) -> UnsupportedOperatorError:

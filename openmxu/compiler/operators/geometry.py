@@ -40,6 +40,8 @@ def read_window(here: Visit, kernel: Sequence[int], image: Tensor, dimensions: i
         raise here.unsupported(f"strides above {_MOST_STRIDE} are not supported")
     spans = [(length - 1) * dilation + 1 for length, dilation in zip(kernel, dilations, strict=True)]
     before, after = _padding(here, dimensions, lengths, strides, spans)
+    if here.attributes.get("ceil_mode", 0) not in (0, 1):
+        raise ModelError(f"node {here.name!r}: ceil_mode must be 0 or 1, not {here.attributes['ceil_mode']}")
     if here.attributes.get("ceil_mode", 0):
         after = [_ceiling(*axis) for axis in zip(lengths, before, after, strides, spans, strict=True)]
     if max(sum(axis) for axis in zip(lengths, before, after, strict=True)) > _MOST_PLANE:
