@@ -350,8 +350,8 @@ def _parts(length: int, part: int) -> list[range]:
 
 def _shrinking(height: int, width: int) -> Iterator[tuple[int, int]]:
     """Rows and columns of ever smaller strips of a plane."""
-    for count in range(2, height + 1):
-        yield -(-height // count), width
-    for count in range(2, width + 1):
-        yield 1, -(-width // count)
+    for rows in dict.fromkeys(-(-height // count) for count in range(2, height + 1)):
+        yield rows, width
+    for columns in dict.fromkeys(-(-width // count) for count in range(2, width + 1)):
+        yield 1, columns
     yield 1, 1

@@ -85,6 +85,10 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
         The configuration's memories are too small.
     """
     multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
+    # Before anything is planned: the largest tensors would take long.
+    ports = {port.tensor: network.tensors[port.tensor] for port in (*network.inputs, *network.outputs)}
+    least = sum(tensor.channels * tensor.positions * tensor.item for tensor in ports.values())
+    check_addresses(base.host_bytes + batch * least, 0, config)
     network, images = _rows_as_images(pack_inputs(network, config.size), batch)
     constants = Constants.of(network, config.size, base.host_bytes)
     staging = _Staging.of(constants, config)
