@@ -89,7 +89,7 @@ class GraphView:
         inputs = []
         for item in ports:
             shape = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
-            if 0 in shape:
+            if any(length < 1 for length in shape):
                 raise ModelError(f"input {item.name!r} must have fixed dimensions")
             inputs.append(ArraySpec(item.name, _input_dtype(item), shape, WHOLE))
         return cls(graph, opset, tuple(inputs), None, constants, is_whole=True)._checked()

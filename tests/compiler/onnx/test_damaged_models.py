@@ -50,6 +50,14 @@ def test_huge_images(length: int) -> None:
     refuse(proto, "bytes of host memory, but host_address_width|.* has .* elements|must have fixed")
 
 
+@pytest.mark.parametrize("batch", [-1, 0, 3])
+def test_negative_lengths(batch: int) -> None:
+    proto = model(layer(), VALUES)
+    dims = proto.graph.input[0].type.tensor_type.shape.dim
+    dims[0].dim_value, dims[1].dim_value = batch, -1
+    refuse(proto, "input 'x' must have fixed dimensions")
+
+
 def test_rows_too_many_to_try_out() -> None:
     """The host's part would be given 2**40 numbers."""
     proto = model([node("Softmax", "x", "s", axis=-1), quantize("s", "y", "h")], VALUES, ("float32", "uint8"))
