@@ -107,6 +107,7 @@ CATALOGUE = (
         _MOS,
         "plcmos_v2.onnx",
         {"degraded_audio": Input("image", (1, 100, 257)), "rater_embed": Input("image", (64,))},
+        batch=2,  # of one element the network drops the batch
     ),
     Network(
         "aecmos",
