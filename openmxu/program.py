@@ -23,6 +23,7 @@ from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 from openmxu.program_format import ARRAYS, decode, encode
 from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.by_element import compute_by_element, no_elements
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment, HostSegmentError
 from openmxu.session import Session
@@ -171,22 +172,14 @@ class Program:
         values = self.check_inputs(inputs)
         if self.inputs[0].is_whole:
             return self._compute(values, execute)
-        axes = {spec.name: spec.batch_axis for spec in self.inputs}
         count = values[self.inputs[0].name].shape[self.inputs[0].batch_axis]
         if most is not None and count > most:
             raise InputError(f"states are there for {most} batch elements, but the inputs have {count}")
-        if not self.by_element or count == 0:
-            return self._compute(values, execute) if count else self._nothing()
-        parts = [
-            self._compute({name: np.take(array, [i], axes[name]) for name, array in values.items()}, execute)
-            for i in range(count)
-        ]
-        return {
-            spec.name: np.concatenate([part[spec.name] for part in parts], spec.batch_axis) for spec in self.outputs
-        }
-
-    def _nothing(self) -> dict[str, NDArray[Any]]:
-        return {spec.name: np.zeros(spec.full_shape(0), spec.dtype) for spec in self.outputs}
+        if self.by_element:
+            return compute_by_element(
+                self.inputs, self.outputs, values, lambda element: self._compute(element, execute)
+            )
+        return self._compute(values, execute) if count else no_elements(self.outputs)
 
     def _compute(
         self,

@@ -258,7 +258,7 @@ def _inside(specs: Sequence[ArraySpec], by_element: bool) -> list[ArraySpec]:
     """The caller's arrays as segments see them."""
     if not by_element:
         return list(specs)
-    return [ArraySpec(spec.name, spec.dtype, spec.full_shape(1), WHOLE) for spec in specs]
+    return [spec.whole(1) for spec in specs]
 
 
 def _check_there(there: Mapping[str, ArraySpec], specs: Sequence[ArraySpec]) -> None:

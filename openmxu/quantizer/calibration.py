@@ -80,8 +80,7 @@ def _check_whole(item: onnx.ValueInfoProto, array: NDArray[Any]) -> None:
     dtype = onnx.helper.tensor_dtype_to_np_dtype(item.type.tensor_type.elem_type)
     if array.dtype != dtype:
         raise InputError(f"calibration data for {item.name!r} must be {dtype}, not {array.dtype}")
-    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-        raise InputError(f"calibration data for {item.name!r} must be finite")
+    _check_finite(item.name, array)
 
 
 def _check(item: onnx.ValueInfoProto, array: NDArray[Any], axis: int) -> int | None:
@@ -102,6 +101,10 @@ def _check(item: onnx.ValueInfoProto, array: NDArray[Any], axis: int) -> int | N
             f"calibration data for {item.name!r} must be {dtype} of shape ({wanted}), "
             f"not {array.dtype} of shape {array.shape}"
         )
-    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-        raise InputError(f"calibration data for {item.name!r} must be finite")
+    _check_finite(item.name, array)
     return batch.dim_value if batch.HasField("dim_value") else None
+
+
+def _check_finite(name: str, array: NDArray[Any]) -> None:
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        raise InputError(f"calibration data for {name!r} must be finite")

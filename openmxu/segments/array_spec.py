@@ -43,6 +43,14 @@ class ArraySpec:
             return self.shape
         return (*self.shape[: self.batch_axis], batch, *self.shape[self.batch_axis :])
 
+    def whole(self, batch: int) -> ArraySpec:
+        """The array of so many batch elements as one without a batch."""
+        return ArraySpec(self.name, self.dtype, self.full_shape(batch), WHOLE)
+
+    def with_batch(self, axis: int) -> ArraySpec:
+        """An array without a batch as one whose dimension ``axis`` is a batch."""
+        return ArraySpec(self.name, self.dtype, (*self.shape[:axis], *self.shape[axis + 1 :]), axis)
+
     def accepts(self, array: NDArray[Any]) -> bool:
         """Whether an array has this type, and this shape for some batch."""
         if array.dtype != self.dtype:

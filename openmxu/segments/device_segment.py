@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.segments.array_spec import WHOLE, ArraySpec
+from openmxu.segments.array_spec import ArraySpec
 from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["DeviceSegment"]
@@ -75,11 +75,8 @@ class DeviceSegment:
 
     def specs(self, tensors: Sequence[HostTensor]) -> list[ArraySpec]:
         """Some of its arrays as other segments see them: whole where their batch is always the same."""
-        if self.elements is None:
-            return [tensor.spec for tensor in tensors]
-        return [
-            ArraySpec(tensor.name, tensor.dtype, tensor.spec.full_shape(self.elements), WHOLE) for tensor in tensors
-        ]
+        specs = [tensor.spec for tensor in tensors]
+        return specs if self.elements is None else [spec.whole(self.elements) for spec in specs]
 
     def store_inputs(self, values: Mapping[str, NDArray[Any]], memory: NDArray[np.uint8], size: int) -> None:
         """Write its inputs, the batch in front, to host memory, padded with zeros to ``batch`` elements."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from openmxu.compiler.ir.network import Network, evaluate
 from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.by_element import compute_by_element
 from openmxu.segments.host_segment import HostSegment
 
 __all__ = ["Model"]
@@ -63,14 +64,7 @@ class Model:
         """
         if not self.by_element:
             return self._evaluate(inputs)
-        count = inputs[self.inputs[0].name].shape[self.inputs[0].batch_axis]
-        parts = [
-            self._evaluate({spec.name: np.take(inputs[spec.name], [i], spec.batch_axis) for spec in self.inputs})
-            for i in range(count)
-        ]
-        return {
-            spec.name: np.concatenate([part[spec.name] for part in parts], spec.batch_axis) for spec in self.outputs
-        }
+        return compute_by_element(self.inputs, self.outputs, inputs, self._evaluate)
 
     def _evaluate(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         values = dict(inputs)

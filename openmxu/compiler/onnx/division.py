@@ -100,11 +100,6 @@ class Division:
         specs = (*model.inputs, *model.outputs)
         if not self._inputs or any(spec.shape[axes[spec.name] :][:1] != (1,) for spec in specs):
             return model
-        inputs = tuple(_without(spec, axes[spec.name]) for spec in model.inputs)
-        outputs = tuple(_without(spec, axes[spec.name]) for spec in model.outputs)
+        inputs = tuple(spec.with_batch(axes[spec.name]) for spec in model.inputs)
+        outputs = tuple(spec.with_batch(axes[spec.name]) for spec in model.outputs)
         return Model(inputs, outputs, model.segments, by_element=True)
-
-
-def _without(spec: ArraySpec, axis: int) -> ArraySpec:
-    """An array of one element as one with a batch of 1."""
-    return ArraySpec(spec.name, spec.dtype, (*spec.shape[:axis], *spec.shape[axis + 1 :]), axis)

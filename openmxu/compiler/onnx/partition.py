@@ -26,7 +26,7 @@ from openmxu.compiler.operators.builder import node_name
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.table import operator_name
 from openmxu.compiler.recurrent.support import GATES
-from openmxu.segments.array_spec import WHOLE, ArraySpec
+from openmxu.segments.array_spec import ArraySpec
 from openmxu.segments.host_segment import HostSegment
 
 __all__ = ["Partition"]
@@ -202,12 +202,10 @@ class Partition:
         if not elements:
             return list(given), None
         batch = elements.most_common(1)[0][0]
-        seen = []
-        for spec, axis in places:
-            shape = spec.shape
-            if axis < len(shape) - 1 and shape[axis] == batch:
-                spec = ArraySpec(spec.name, spec.dtype, (*shape[:axis], *shape[axis + 1 :]), axis)
-            seen.append(spec)
+        seen = [
+            spec.with_batch(axis) if axis < len(spec.shape) - 1 and spec.shape[axis] == batch else spec
+            for spec, axis in places
+        ]
         return seen, batch
 
     def _cause(self, part: Part) -> UnsupportedOperatorError:
@@ -272,7 +270,7 @@ def _outputs(segment: Network | HostSegment) -> Mapping[str, ArraySpec]:
     specs = {port.host.name: port.host.spec for port in segment.outputs}
     if segment.is_whole:
         batch = segment.batch or 1
-        specs = {name: ArraySpec(name, spec.dtype, spec.full_shape(batch), WHOLE) for name, spec in specs.items()}
+        specs = {name: spec.whole(batch) for name, spec in specs.items()}
     return specs
 
 
