@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 __all__ = ["SURGERIES", "damaged_bytes", "operate"]
 
-_HUGE = (1 << 40, 1 << 31, (1 << 31) - 1, -1, 0)
+_HUGE = (1 << 40, 1 << 31, (1 << 31) - 1, -1, 0, 1 << 20)
 _OTHER_OPERATORS = (
     *("Add", "Cast", "Concat", "Conv", "DequantizeLinear", "Flatten", "Gather", "If", "LSTM", "Loop", "MatMul"),
     *("MaxPool", "Nothing", "Pad", "QLinearConv", "QuantizeLinear", "Reshape", "Resize", "Shape", "Softmax", "Split"),
