@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ARRAYS", "FORMAT", "VERSION", "decode", "encode"]
 
 FORMAT = "openmxu program"
-VERSION = 6
+VERSION = 7
 ARRAYS = {
     **dict.fromkeys(("header", "instructions", "weights", "constants", "graphs"), "uint8"),
     "layers": "int32",
@@ -312,6 +312,7 @@ def _decode_tensor(item: dict[str, Any]) -> HostTensor:
     _check_number(f"batch_axis of {tensor.name}", tensor.batch_axis, 0, len(tensor.shape))
     limits = np.iinfo(tensor.stored)
     _check_number(f"zero point of {tensor.name}", tensor.zero_point, int(limits.min), int(limits.max))
+    _check_number(f"fill of {tensor.name}", tensor.fill, int(limits.min), int(limits.max))
     if tensor.scale is not None:
         if len(tensor.scale) not in (1, tensor.columns) or not all(isinstance(value, float) for value in tensor.scale):
             raise ValueError(f"the scale of {tensor.name} is {tensor.scale!r}")

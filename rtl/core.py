@@ -10,6 +10,7 @@ from openmxu.rtl.activation.activation_unit import ActivationUnit
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.interfaces import CoreSignature, most_host_beats, most_weight_beats
 from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.dispatch.dispatcher import Dispatcher
 from openmxu.rtl.dispatch.management import Management
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
@@ -31,7 +32,8 @@ class Core(wiring.Component):
     """A matrix accelerator that executes the instruction set of :mod:`openmxu.arch.isa`.
 
     Host memory → unified buffer → systolic data setup → array → accumulators → activation unit → unified buffer → host
-    memory; weight memory → weight fetcher → weight FIFO → array. Members: see
+    memory; weight memory → weight fetcher → weight FIFO → array; for products of two activations, unified buffer → host
+    writer → weight fetcher. Members: see
     :class:`~openmxu.rtl.common.interfaces.CoreSignature`.
     """
 
@@ -97,6 +99,10 @@ class Core(wiring.Component):
 
         connect(m, dispatcher.host_write, self._host_writer.commands)
         connect(m, self._host_writer.rows, buffer.read_host)
+        if loads_weights(self.config):
+            m.submodules.weight_rows = between = StreamRegister(self._host_writer.weight_rows.p.shape())
+            connect(m, self._host_writer.weight_rows, between.input)
+            connect(m, between.output, self._weight_fetcher.buffer_rows)
         self._slice_requests(m, "host_write", self._host_writer.memory.request, self.host_write.request, host_beats)
         connect(m, self._host_writer.memory.data, flipped(self.host_write.data))
         connect(m, flipped(self.host_write.done), self._host_writer.memory.done)
@@ -163,6 +169,11 @@ class Core(wiring.Component):
         )
         self._slice_data(m, "weights", StreamRegister, fetcher.memory.data, self.weights.data)
         connect(m, fetcher.rows, fifo.rows)
+        if loads_weights(self.config):
+            m.d.comb += [
+                fifo.transposed.eq(fetcher.transposed),
+                shifter.transposed.eq(fifo.read_transposed),
+            ]
         m.d.comb += [
             shifter.tiles.eq(fifo.tiles),
             shifter.read_data.eq(fifo.read_data),
@@ -248,6 +259,9 @@ class Core(wiring.Component):
         shifting = Signal()
         other = Signal()
         waits = dispatcher.matrix_waits
+        read_weights = dispatcher.weights.valid & dispatcher.weights.ready
+        if loads_weights(self.config):
+            read_weights = read_weights & ~dispatcher.weights.p.from_buffer
         m.d.comb += [
             active.eq(sequencer.tag.valid),
             waits_for_tile.eq(sequencer.waits_for_tile),
@@ -260,7 +274,7 @@ class Core(wiring.Component):
             increments.non_matrix.eq(other),
             increments.raw_stall.eq(other & (waits[QueuedUnit.ACTIVATION.value] | waits[QueuedUnit.HOST_WRITE.value])),
             increments.input_stall.eq(other & waits[QueuedUnit.HOST_READ.value]),
-            increments.retired_read_weights.eq(dispatcher.weights.valid & dispatcher.weights.ready),
+            increments.retired_read_weights.eq(read_weights),
             increments.retired_other.eq(dispatcher.retired_other),
         ]
         for port, name in (

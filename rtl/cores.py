@@ -8,9 +8,7 @@ from openmxu.rtl.lite.core import LiteCore
 
 __all__ = ["core_for"]
 
-_CORES = {"full": Core, "lite": LiteCore}
-
 
 def core_for(config: Config) -> wiring.Component:
     """A core of the configuration's profile, with a :class:`~openmxu.rtl.common.interfaces.CoreSignature`."""
-    return _CORES[config.profile](config)
+    return LiteCore(config) if config.features.is_sequential else Core(config)

@@ -159,7 +159,9 @@ def summary(comparisons: list[Comparison]) -> str:
 
 def _compared(names: list[str], seeds: range, sizes: list[int]) -> Iterator[Comparison]:
     for size in sizes:
-        with openmxu.open_device("verilator", openmxu.Config.for_size(size)) as device:
+        # Random programs use all instructions.
+        config = openmxu.Config.for_size(size, profile="full" if seeds else "standard")
+        with openmxu.open_device("verilator", config) as device:
             for name in names:
                 yield compare(name, device)
             for seed in seeds:

@@ -55,8 +55,8 @@ class Config:
     host_address_width, weight_address_width
         Bits of a byte address on those ports, from 16 to 64.
     profile
-        The part of the instruction set that the core executes, one of :data:`openmxu.arch.profile.PROFILES`: ``full``
-        or ``lite``.
+        The part of the instruction set that the core executes, one of :data:`openmxu.arch.profile.PROFILES`:
+        ``standard``, ``lite`` or ``full``.
     """
 
     size: int = 8
@@ -72,7 +72,7 @@ class Config:
     weight_data_bytes: int = 8
     host_address_width: int = 32
     weight_address_width: int = 32
-    profile: str = "full"
+    profile: str = "standard"
 
     def __post_init__(self) -> None:
         if not isinstance(self.profile, str):

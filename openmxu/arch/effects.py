@@ -68,6 +68,7 @@ class Role(Enum):
 
     READ_HOST_MEMORY = "Read_Host_Memory"
     WRITE_HOST_MEMORY = "Write_Host_Memory"
+    LOAD_WEIGHTS = "Load_Weights"
     READ_WEIGHTS = "Read_Weights"
     MATRIX_MULTIPLY = "MatrixMultiply"
     CONVOLVE = "Convolve"
@@ -232,6 +233,9 @@ EFFECTS: Mapping[Opcode, tuple[Effect, ...]] = {
     Opcode.READ_HOST_MEMORY_ALTERNATE: _transfer(Role.READ_HOST_MEMORY, _STRIDE),
     Opcode.WRITE_HOST_MEMORY: _transfer(Role.WRITE_HOST_MEMORY, _contiguous),
     Opcode.WRITE_HOST_MEMORY_ALTERNATE: _transfer(Role.WRITE_HOST_MEMORY, _STRIDE),
+    Opcode.LOAD_WEIGHTS: (
+        Effect(Role.LOAD_WEIGHTS, Memory.UNIFIED_BUFFER, _UNIFIED_BUFFER, lambda view: view.config.size),
+    ),
     Opcode.READ_WEIGHTS: (
         Effect(
             Role.READ_WEIGHTS,
@@ -257,6 +261,7 @@ ACTION_EFFECTS: Mapping[Register, tuple[Effect, ...]] = {
 _UNITS = {
     Role.READ_HOST_MEMORY: Unit.HOST_READ,
     Role.WRITE_HOST_MEMORY: Unit.HOST_WRITE,
+    Role.LOAD_WEIGHTS: Unit.HOST_WRITE,
     Role.READ_WEIGHTS: Unit.WEIGHT,
     Role.MATRIX_MULTIPLY: Unit.MATRIX,
     Role.CONVOLVE: Unit.MATRIX,
@@ -320,7 +325,7 @@ def used_registers(instruction: Instruction) -> set[Register]:
     match instruction.opcode:
         case Opcode.READ_HOST_MEMORY_ALTERNATE | Opcode.WRITE_HOST_MEMORY_ALTERNATE:
             return {Register.HOST_STRIDE}
-        case Opcode.READ_WEIGHTS:
+        case Opcode.READ_WEIGHTS | Opcode.LOAD_WEIGHTS:
             return {Register.WEIGHT_FORMAT}
         case Opcode.MATRIX_MULTIPLY | Opcode.CONVOLVE as opcode:
             used = {Register.CONVOLUTION_PLANE} if opcode is Opcode.CONVOLVE else set()

@@ -55,6 +55,7 @@ class Opcode(IntEnum):
     READ_HOST_MEMORY_ALTERNATE = 0x11
     WRITE_HOST_MEMORY = 0x12
     WRITE_HOST_MEMORY_ALTERNATE = 0x13
+    LOAD_WEIGHTS = 0x14
     READ_WEIGHTS = 0x20
     MATRIX_MULTIPLY = 0x30
     CONVOLVE = 0x31
@@ -297,7 +298,7 @@ FORMATS: tuple[Format, ...] = (
                 "units",
                 16,
                 8,
-                "bit 0 host read, 1 host write, 2 weight (its queue of Read_Weights is "
+                "bit 0 host read, 1 host write and Load_Weights, 2 weight (its queue of tiles is "
                 "fetched or waits for room in the weight FIFO), 3 matrix, 4 activation; bits 5 to 7 must be 0",
             ),
         ),
@@ -353,6 +354,19 @@ FORMATS: tuple[Format, ...] = (
         "Write_Host_Memory_Alternate",
         "The same with rows `HOST_STRIDE` bytes apart in host memory; where rows overlap, the later row stays.",
         (_UNIFIED_BUFFER, _HOST_ROWS, _HOST),
+    ),
+    Format(
+        Opcode.LOAD_WEIGHTS,
+        "Load_Weights",
+        "Queues S rows of the unified buffer for the weight FIFO as one tile, behind those of earlier Read_Weights and "
+        "Load_Weights; so the array multiplies activations by activations. The unit of host writes executes it. Bytes "
+        "are read as WEIGHT_FORMAT says, which must not be wide. When it is dispatched, no tile of a Read_Weights may "
+        "be left that no matrix instruction has taken, and fewer of Load_Weights than `weight_fifo_tiles` and "
+        "`weight_queue_depth`.",
+        (
+            Field("transposed", 8, 1, "row n holds the weights of all inputs for output n, not those of input n"),
+            _UNIFIED_BUFFER,
+        ),
     ),
     Format(
         Opcode.READ_WEIGHTS,
@@ -472,7 +486,7 @@ REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.WEIGHT_FORMAT,
         "WEIGHT_FORMAT",
-        "How Read_Weights reads weight memory bytes.",
+        "How Read_Weights reads weight memory bytes, and Load_Weights those of the unified buffer.",
         (
             *_operand_fields("weight"),
             Field(

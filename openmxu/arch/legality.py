@@ -58,6 +58,7 @@ class LegalityChecker:
     weights: Window | None = None
     registers: dict[Register, int] = field(default_factory=lambda: dict.fromkeys(Register, 0))
     outstanding: deque[int] = field(default_factory=deque)
+    reads_outstanding: bool = False
     tile_in_array: bool = False
 
     def check(self, instruction: Instruction) -> FaultCode:
@@ -70,7 +71,7 @@ class LegalityChecker:
     def begin_program(self) -> None:
         """Forget queued weights, as Halt and clearing a fault do."""
         self.outstanding.clear()
-        self.tile_in_array = False
+        self.reads_outstanding = self.tile_in_array = False
 
     def register(self, register: Register) -> dict[str, int]:
         """The fields of a configuration register as the program has set it."""
@@ -97,10 +98,18 @@ class LegalityChecker:
             return FaultCode.NO_TILE
         if format.opcode is Opcode.READ_WEIGHTS and len(self.outstanding) == self.config.weight_queue_depth:
             return FaultCode.WEIGHT_QUEUE_FULL
+        if format.opcode is Opcode.LOAD_WEIGHTS and not self.may_load:
+            return FaultCode.WEIGHT_QUEUE_FULL
         rows = [access for access in touched if access.memory is Memory.UNIFIED_BUFFER]
         if any(one.writes and not other.writes and one.overlaps(other) for one in rows for other in rows):
             return FaultCode.UNIFIED_BUFFER_OVERLAP
         return FaultCode.NONE
+
+    @property
+    def may_load(self) -> bool:
+        """Whether a Load_Weights would have room: its tile then waits for no tile that a later instruction takes."""
+        most = min(self.config.weight_fifo_tiles, self.config.weight_queue_depth)
+        return not self.reads_outstanding and len(self.outstanding) < most
 
     def _has_legal_values(self, opcode: Opcode, values: Mapping[str, int]) -> bool:
         """Whether the fields are legal by themselves and with the configuration registers."""
@@ -116,6 +125,8 @@ class LegalityChecker:
                 | Opcode.WRITE_HOST_MEMORY_ALTERNATE
             ):
                 return values["rows"] > 0 and values["host"] % self.config.host_alignment == 0
+            case Opcode.LOAD_WEIGHTS:
+                return not self.register(Register.WEIGHT_FORMAT)["wide"]
             case Opcode.READ_WEIGHTS:
                 return values["tiles"] > 0 and values["weights"] % self.config.weight_alignment == 0
             case Opcode.MATRIX_MULTIPLY:
@@ -191,9 +202,13 @@ class LegalityChecker:
                 self.registers[Register(values["register"])] = values["value"]
             case Opcode.READ_WEIGHTS:
                 self.outstanding.append(values["tiles"])
+                self.reads_outstanding = True
+            case Opcode.LOAD_WEIGHTS:
+                self.outstanding.append(1)
             case Opcode.MATRIX_MULTIPLY | Opcode.CONVOLVE if values["next_tile"]:
                 self.tile_in_array = True
                 for _ in range(1 + values["wide_weights"]):
                     self.outstanding[0] -= 1
                     if self.outstanding[0] == 0:
                         self.outstanding.popleft()
+                self.reads_outstanding &= bool(self.outstanding)

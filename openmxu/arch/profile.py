@@ -89,6 +89,7 @@ def _with_fields(item: _Item, names: tuple[str, ...] | None) -> _Item:
 
 
 _FULL = Profile("full", FORMATS, REGISTERS, tuple(Counter), 64, CORE_FAULTS, is_sequential=False, has_scrubber=True)
+_STANDARD = replace(_FULL, name="standard", formats=tuple(f for f in FORMATS if f.opcode is not Opcode.LOAD_WEIGHTS))
 _LITE = Profile(
     "lite",
     tuple(_with_fields(f, _LITE_FORMATS[f.opcode]) for f in FORMATS if f.opcode in _LITE_FORMATS),
@@ -100,9 +101,10 @@ _LITE = Profile(
     has_scrubber=False,
 )
 
-PROFILES: tuple[Profile, ...] = (_FULL, _LITE)
-"""Every profile. ``full`` is the whole instruction set; ``lite`` has what products of 8-bit matrices with results
-scaled to 8 bits need, for parts with few logic cells."""
+PROFILES: tuple[Profile, ...] = (_STANDARD, _LITE, _FULL)
+"""Every profile, in the order of their numbers. ``full`` is the whole instruction set; ``standard`` lacks Load_Weights,
+which only products of two activations need; ``lite`` has what products of 8-bit matrices with results scaled to 8 bits
+need, for parts with few logic cells."""
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from openmxu.arch.isa import FORMATS, REGISTERS, Instruction, Opcode
-from openmxu.arch.profile import Profile
+from openmxu.arch.profile import PROFILES, Profile
 from openmxu.compiler.errors import ProfileError
 from openmxu.program import Program
 
@@ -29,8 +29,13 @@ def check_profile(program: Program) -> None:
             where = f"layer {program.layers[number].name!r}" if number >= 0 else "the program"
             raise ProfileError(
                 f"{where} needs {missing}, which a core of the {features.name} profile does not have; "
-                "the full profile has it"
+                f"the {_profile_for(instruction)} profile has it"
             )
+
+
+def _profile_for(instruction: Instruction) -> str:
+    """The first profile that has all that the instruction needs."""
+    return next(profile.name for profile in PROFILES if not _missing(instruction, profile))
 
 
 def _missing(instruction: Instruction, features: Profile) -> str:

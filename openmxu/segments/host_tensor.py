@@ -112,6 +112,8 @@ class HostTensor:
         How the pixels of an input image share rows; ``None`` if each pixel has its own row.
     batch_axis
         Batch dimension of the user's array; everywhere else the batch comes first.
+    fill
+        What an input's lanes without a column hold.
     """
 
     name: str
@@ -125,6 +127,7 @@ class HostTensor:
     channels_first: bool = False
     packing: Packing | None = None
     batch_axis: int = 0
+    fill: int = 0
 
     @property
     def spec(self) -> ArraySpec:
@@ -180,7 +183,7 @@ class HostTensor:
         return self.from_rows(dequantize(self.to_rows(values), np.asarray(self.scale, np.float32), self.zero_point))
 
     def store(self, values: NDArray[Any], memory: NDArray[np.uint8], size: int) -> None:
-        """Write an input of shape (batch, *shape) to host memory; unused lanes become 0."""
+        """Write an input of shape (batch, *shape) to host memory."""
         batch = len(values)
         pixels = self.to_rows(self.to_integers(values))
         if self.packing is not None:
@@ -188,7 +191,7 @@ class HostTensor:
             pixels = packing.pack(pixels.reshape(batch, packing.image_height, packing.image_width, self.columns))
         rows, planes = self.rows(batch), -(-self.lanes // size)
         stored = np.dtype(self.stored).newbyteorder("<")
-        padded = np.zeros((rows, planes * size), stored)
+        padded = np.full((rows, planes * size), self.fill, stored)
         padded[:, : self.lanes] = pixels.reshape(rows, self.lanes)
         target = memory[self.place(batch, size)].reshape(planes, rows, stored.itemsize, size)
         target[:] = padded.view(np.uint8).reshape(rows, planes, size, stored.itemsize).transpose(1, 0, 3, 2)

@@ -1,12 +1,12 @@
 """Command queues: one for each unit; a command leaves when no older instruction conflicts with it."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.dispatch.command_queue import CommandQueue
-from openmxu.rtl.dispatch.commands import activation_start, host_command, matrix_command
+from openmxu.rtl.dispatch.commands import activation_start, host_command, matrix_command, write_command
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit, Scoreboard, access_layout
 
 __all__ = ["CommandQueues"]
@@ -40,11 +40,11 @@ class CommandQueues(wiring.Component):
                 "access": In(access_layout(config)),
                 "compare": In(1),
                 "push": In(units),
-                "transfer": In(host_command(config)),
+                "transfer": In(write_command(config)),
                 "multiplication": In(matrix_command(config)),
                 "activation_work": In(activation_start(config)),
                 "host_read": Out(stream.Signature(host_command(config))),
-                "host_write": Out(stream.Signature(host_command(config))),
+                "host_write": Out(stream.Signature(write_command(config))),
                 "matrix": Out(stream.Signature(matrix_command(config))),
                 "activation": Out(stream.Signature(activation_start(config))),
                 "done": In(units),
@@ -67,8 +67,9 @@ class CommandQueues(wiring.Component):
             self.busy.eq(scoreboard.busy),
             self.matrix_waits.eq(scoreboard.matrix_waits),
         ]
+        read = host_command(self._config)
         commands = {
-            QueuedUnit.HOST_READ: (self.transfer, self.host_read),
+            QueuedUnit.HOST_READ: (read(Value.cast(self.transfer)[: read.size]), self.host_read),
             QueuedUnit.HOST_WRITE: (self.transfer, self.host_write),
             QueuedUnit.MATRIX: (self.multiplication, self.matrix),
             QueuedUnit.ACTIVATION: (self.activation_work, self.activation),

@@ -19,11 +19,18 @@ __all__ = [
     "activation_start",
     "activation_walk",
     "host_command",
+    "loads_weights",
     "matrix_command",
     "matrix_walk",
     "read_operands",
     "weight_command",
+    "write_command",
 ]
+
+
+def loads_weights(config: Config) -> bool:
+    """Whether the core executes Load_Weights."""
+    return config.features.has(isa.Opcode.LOAD_WEIGHTS)
 
 
 def host_command(config: Config) -> data.StructLayout:
@@ -39,14 +46,30 @@ def host_command(config: Config) -> data.StructLayout:
     )
 
 
+def write_command(config: Config) -> data.StructLayout:
+    """A transfer to host memory, which begins like any transfer.
+
+    If ``to_weights``, which cores without Load_Weights do not have, the rows of a tile go to the weight FIFO instead.
+    """
+    fields = {name: field.shape for name, field in host_command(config)}
+    return data.StructLayout({**fields, **({"to_weights": 1} if loads_weights(config) else {})})
+
+
 def read_operands(format: data.View, register: data.View) -> list:
     """How the array's operands are read, from INPUT_FORMAT or WEIGHT_FORMAT to an ``OperandFormat``."""
     return [format.zero_point.eq(register.zero_point), format.is_signed.eq(register.signed)]
 
 
 def weight_command(config: Config) -> data.StructLayout:
-    """Consecutive tiles of weight memory; if ``wide``, low and high bytes of int16 weights in turn."""
-    return data.StructLayout({"address": config.weight_address_width, "tiles": 24, "format": OperandFormat, "wide": 1})
+    """Consecutive tiles of weight memory; if ``wide``, low and high bytes of int16 weights in turn.
+
+    If ``from_buffer``, which cores without Load_Weights do not have, one tile of the unified buffer instead; it may be
+    ``transposed``.
+    """
+    loads = {"from_buffer": 1, "transposed": 1} if loads_weights(config) else {}
+    return data.StructLayout(
+        {"address": config.weight_address_width, "tiles": 24, "format": OperandFormat, "wide": 1, **loads}
+    )
 
 
 def matrix_walk(config: Config) -> data.StructLayout:

@@ -1,13 +1,13 @@
 """Dispatcher: takes instructions in order and hands them to the units."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
 from openmxu.arch.events import EventKind
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import FORMATS, UNITS, WORD_BITS, Opcode, Unit
+from openmxu.arch.isa import UNITS, WORD_BITS, Opcode, Unit
 from openmxu.rtl.common.interfaces import EventLayout
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
@@ -17,8 +17,10 @@ from openmxu.rtl.dispatch.commands import (
     activation_command,
     activation_start,
     host_command,
+    loads_weights,
     matrix_command,
     weight_command,
+    write_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.dispatch.instruction_decoder import InstructionDecoder
@@ -106,7 +108,7 @@ class Dispatcher(wiring.Component):
             {
                 "instructions": In(stream.Signature(WORD_BITS)),
                 "host_read": Out(stream.Signature(host_command(config))),
-                "host_write": Out(stream.Signature(host_command(config))),
+                "host_write": Out(stream.Signature(write_command(config))),
                 "matrix": Out(stream.Signature(matrix_command(config))),
                 "activation": Out(stream.Signature(activation_start(config))),
                 "activation_work": Out(activation_command(config)),
@@ -146,7 +148,9 @@ class Dispatcher(wiring.Component):
         m.submodules.queues = self._queues = CommandQueues(self.config)
         m.submodules.tiles = self._tiles = TileLedger(self.config)
         m.submodules.weight_commands = self._weights = RegisterSlice(weight_command(self.config), half_rate=True)
-        is_ = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(FORMATS)}
+        is_ = {
+            format.opcode: self._check.opcode_is[index] for index, format in enumerate(self._config.features.formats)
+        }
         self._connect(m)
         self._sequence(m, is_)
         return m
@@ -183,10 +187,12 @@ class Dispatcher(wiring.Component):
             self.activation_queued.eq(queues.push[QueuedUnit.ACTIVATION.value]),
             self._weights.input.payload.eq(decoder.weights),
             queues.done.eq(self.done),
-            tiles.tiles.eq(field_of(check.word, Opcode.READ_WEIGHTS, "tiles")),
+            tiles.tiles.eq(decoder.weights.tiles),
             self.busy.eq(queues.busy),
             self.matrix_waits.eq(queues.matrix_waits),
         ]
+        if loads_weights(self.config):
+            m.d.comb += check.may_load.eq(tiles.may_load)
         connect(m, self._weights.output, flipped(self.weights))
         for name in ("host_read", "host_write", "matrix", "activation"):
             connect(m, getattr(queues, name), flipped(getattr(self, name)))
@@ -296,11 +302,14 @@ class Dispatcher(wiring.Component):
         )
         has_synchronized = ~(unit_busy & field_of(check.word, Opcode.SYNCHRONIZE, "units")).any()
         sets_register = is_[Opcode.SET_CONFIGURATION] & ~decoder.is_queued
+        # An instruction for two units.
+        loads = is_.get(Opcode.LOAD_WEIGHTS, Const(0))
         may, action = Signal(_Action()), Signal(_Action())
         takes, takes_two, takes_another = Signal(), Signal(), Signal()
         m.d.sync += [
             may.queues.eq(
                 Cat(decoder.is_queued & (decoder.unit == unit) & ~queues.full[unit.value] for unit in QueuedUnit)
+                & (weights.ready | ~loads).replicate(len(QueuedUnit))
             ),
             may.reads_weights.eq(is_[Opcode.READ_WEIGHTS] & weights.ready),
             may.configures.eq(sets_register),
@@ -313,14 +322,16 @@ class Dispatcher(wiring.Component):
         m.d.comb += [
             accept.eq(Value.cast(action).any()),
             queues.push.eq(action.queues),
-            weights.valid.eq(action.reads_weights),
+            weights.valid.eq(action.reads_weights | (queued & loads)),
             self._registers.write.eq(action.configures),
         ]
         with m.If(action.ends | action.configures):
             m.d.comb += self.retired_other.eq(1)
         # A cycle later, because the outputs of the ledger matter only to the check of the next instruction.
         m.d.sync += [
-            tiles.enqueue.eq(action.reads_weights),
+            tiles.enqueue.eq(weights.valid),
             tiles.take.eq(takes_another | (queued & takes)),
             takes_another.eq(queued & takes_two),
         ]
+        if loads_weights(self.config):
+            m.d.sync += tiles.loads.eq(loads)

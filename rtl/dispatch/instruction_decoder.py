@@ -6,15 +6,16 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.isa import FORMATS, WORD_BITS, Opcode, Operand, Register
+from openmxu.arch.isa import WORD_BITS, Opcode, Operand, Register
 from openmxu.rtl.dispatch.check.instruction_ranges import ranges_layout
 from openmxu.rtl.dispatch.commands import (
     ActivationKind,
     activation_command,
-    host_command,
+    loads_weights,
     matrix_command,
     read_operands,
     weight_command,
+    write_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
@@ -27,6 +28,7 @@ _QUEUED = (
     Opcode.READ_HOST_MEMORY_ALTERNATE,
     Opcode.WRITE_HOST_MEMORY,
     Opcode.WRITE_HOST_MEMORY_ALTERNATE,
+    Opcode.LOAD_WEIGHTS,
     Opcode.MATRIX_MULTIPLY,
     Opcode.CONVOLVE,
     Opcode.ACTIVATE,
@@ -42,7 +44,7 @@ class InstructionDecoder(wiring.Component):
     Members
     -------
     word, opcode_is, configuration, ranges, host, host_end
-        The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers, and what the
+        The instruction, one bit for each of the profile's instructions, the configuration registers, and what the
         instruction touches: rows, and bytes of host memory.
     loads_parameters, loads_table
         It loads parameters, or the table.
@@ -60,7 +62,7 @@ class InstructionDecoder(wiring.Component):
         super().__init__(
             {
                 "word": In(WORD_BITS),
-                "opcode_is": In(len(FORMATS)),
+                "opcode_is": In(len(config.features.formats)),
                 "loads_parameters": In(1),
                 "loads_table": In(1),
                 "configuration": In(configuration_layout()),
@@ -70,7 +72,7 @@ class InstructionDecoder(wiring.Component):
                 "is_queued": Out(1),
                 "unit": Out(QueuedUnit),
                 "access": Out(access_layout(config)),
-                "transfer": Out(host_command(config)),
+                "transfer": Out(write_command(config)),
                 "multiplication": Out(matrix_command(config)),
                 "activation_work": Out(activation_command(config)),
                 "weights": Out(weight_command(config)),
@@ -79,9 +81,9 @@ class InstructionDecoder(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        is_ = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        is_ = {format.opcode: self.opcode_is[index] for index, format in enumerate(self._config.features.formats)}
         is_load = self.loads_parameters | self.loads_table
-        m.d.sync += self.is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED).any())
+        m.d.sync += self.is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED if opcode in is_).any())
         self._describe_access(m, is_, is_load)
         self._describe_transfers(m, is_)
         self._describe_multiplication(m)
@@ -92,6 +94,8 @@ class InstructionDecoder(wiring.Component):
         """What the instruction touches, narrowed to widths that legal values fit."""
         word, ranges = self.word, self.ranges
         is_write = is_[Opcode.WRITE_HOST_MEMORY] | is_[Opcode.WRITE_HOST_MEMORY_ALTERNATE]
+        if Opcode.LOAD_WEIGHTS in is_:
+            is_write = is_write | is_[Opcode.LOAD_WEIGHTS]
         is_matrix = is_[Opcode.MATRIX_MULTIPLY] | is_[Opcode.CONVOLVE]
         is_activate = is_[Opcode.ACTIVATE]
 
@@ -129,10 +133,22 @@ class InstructionDecoder(wiring.Component):
             transfer.stride.eq(configuration.host_stride.stride),
             # Lower bits than those of a legal address are zero.
             weights.address.eq(Cat(Const(0, low), field_of(word, Opcode.READ_WEIGHTS, "weights")[low:])),
-            weights.tiles.eq(field_of(word, Opcode.READ_WEIGHTS, "tiles")),
             weights.wide.eq(configuration.weight_format.wide),
             *read_operands(weights.format, configuration.weight_format),
         ]
+        tiles = field_of(word, Opcode.READ_WEIGHTS, "tiles")
+        if not loads_weights(self._config):
+            m.d.comb += weights.tiles.eq(tiles)
+            return
+        loads = is_[Opcode.LOAD_WEIGHTS]
+        m.d.sync += weights.tiles.eq(Mux(loads, 1, tiles))
+        m.d.comb += [
+            transfer.to_weights.eq(loads),
+            weights.from_buffer.eq(loads),
+            weights.transposed.eq(field_of(word, Opcode.LOAD_WEIGHTS, "transposed")),
+        ]
+        with m.If(loads):
+            m.d.comb += transfer.rows.eq(self._config.size)
 
     def _describe_multiplication(self, m: Module) -> None:
         """The command for the matrix unit; MatrixMultiply and Convolve have what they share at the same places."""

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.common.counting import Countdown
 from openmxu.rtl.common.stream_fifo import StreamFIFO
+from openmxu.rtl.dispatch.commands import loads_weights
 
 __all__ = ["TileLedger"]
 
@@ -16,15 +17,19 @@ class TileLedger(wiring.Component):
 
     Members
     -------
-    enqueue, tiles
-        A Read_Weights of ``tiles`` tiles is dispatched; not while ``queue_full``.
+    enqueue, tiles, loads
+        A Read_Weights of ``tiles`` tiles is dispatched, not while ``queue_full``; or, if ``loads``, a Load_Weights of
+        one tile, only while ``may_load``. Only in cores with Load_Weights are there these two.
     take
         A matrix instruction takes the next tile; only while ``has_queued_tile``.
     clear, is_clear
         Discard all tiles, queued or taken; no tile is queued.
     has_queued_tile, has_two_queued_tiles, has_tile, queue_full
         A tile is queued, from two cycles after ``enqueue`` on; two or more are; one has been taken;
-        ``weight_queue_depth`` Read_Weights have tiles that are not taken.
+        ``weight_queue_depth`` instructions have tiles that are not taken.
+    may_load
+        No tile of a Read_Weights is queued, and fewer of Load_Weights than the weight FIFO and the queue have room for.
+        Valid three cycles after ``enqueue`` or ``take``.
     """
 
     def __init__(self, config: Config) -> None:
@@ -40,6 +45,7 @@ class TileLedger(wiring.Component):
                 "has_two_queued_tiles": Out(1),
                 "has_tile": Out(1),
                 "queue_full": Out(1),
+                **({"loads": In(1), "may_load": Out(1)} if loads_weights(config) else {}),
             }
         )
 
@@ -64,6 +70,14 @@ class TileLedger(wiring.Component):
             self.is_clear.eq(entries == 0),
         ]
         m.d.sync += entries.eq(entries + self.enqueue - frees)
+        if loads_weights(self._config):
+            # A Load_Weights comes only when nothing of a Read_Weights is left.
+            has_reads = Signal()
+            m.d.comb += self.may_load.eq(~has_reads & (entries < min(depth, self._config.weight_fifo_tiles)))
+            with m.If(self.enqueue):
+                m.d.sync += has_reads.eq(has_reads | ~self.loads)
+            with m.Elif(entries == 0):
+                m.d.sync += has_reads.eq(0)
         with m.If(counts.output.ready):
             m.d.sync += [has_oldest.eq(counts.output.valid), *left.start(counts.output.payload)]
         with m.Elif(self.take):

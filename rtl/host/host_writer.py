@@ -1,7 +1,7 @@
 """Host writer: copies rows of the unified buffer to host memory."""
 
 from amaranth.hdl import Module, Shape, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
@@ -11,7 +11,7 @@ from openmxu.rtl.common.interfaces import WritePortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
-from openmxu.rtl.dispatch.commands import host_command
+from openmxu.rtl.dispatch.commands import host_command, loads_weights, write_command
 from openmxu.rtl.host.burst_generator import BurstGenerator, burst_of
 from openmxu.rtl.host.row_packer import RowPacker
 from openmxu.rtl.host.row_walker import RowWalker
@@ -20,7 +20,7 @@ __all__ = ["HostWriter"]
 
 
 class HostWriter(wiring.Component):
-    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts.
+    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts; and Load_Weights, whose rows go elsewhere.
 
     Parameters
     ----------
@@ -38,9 +38,11 @@ class HostWriter(wiring.Component):
         Read port of the unified buffer.
     memory
         The host write port.
+    weight_rows
+        In cores with Load_Weights, its rows. The last row of a tile comes when all transfers before it are done.
     done
-        Set for one cycle when the memory has acknowledged the last burst of a transfer: a cycle later, or at once if
-        ``is_small``.
+        Set for one cycle when the memory has acknowledged the last burst of a transfer, or when the last row of a tile
+        has been taken: a cycle later, or at once if ``is_small``.
     """
 
     rows_ahead = 9
@@ -57,10 +59,11 @@ class HostWriter(wiring.Component):
         self._is_small = is_small
         super().__init__(
             {
-                "commands": In(stream.Signature(host_command(config))),
+                "commands": In(stream.Signature(write_command(config))),
                 "rows": Out(unified_buffer.ReadPortSignature(config)),
                 "memory": Out(WritePortSignature(config.host_address_width, config.host_data_bytes)),
                 "done": Out(1),
+                **({"weight_rows": Out(stream.Signature(8 * config.size))} if loads_weights(config) else {}),
             }
         )
 
@@ -86,9 +89,14 @@ class HostWriter(wiring.Component):
         m.submodules.walker = walker = RowWalker(config.unified_buffer_address_width, rows_width)
         # A transfer leaves this queue before that of acknowledgements: when that one has room, so has this one.
         m.submodules.to_read = to_read = StreamFIFO(walker.ranges.p.shape(), self.transfers_ahead, always_ready=True)
-        m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(rows_width, self.transfers_ahead)
+        kind = {"to_weights": 1} if loads_weights(config) else {}
+        m.submodules.to_acknowledge = to_acknowledge = StreamFIFO(
+            data.StructLayout({"bursts": rows_width, **kind}), self.transfers_ahead
+        )
         m.submodules.packer = packer = RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes)
-        m.submodules.places = places = RunWalker(rows_width, len(packer.places.p.lane))
+        m.submodules.places = places = RunWalker(
+            rows_width, len(packer.places.p.lane), data.StructLayout(kind) if kind else None
+        )
         m.submodules.runs = runs = StreamFIFO(places.runs.p.shape(), self.runs_ahead)
         m.submodules.buffer = buffer = StreamFIFO(8 * config.size, self.rows_ahead, always_ready=True)
 
@@ -97,27 +105,70 @@ class HostWriter(wiring.Component):
             bursts.commands.valid.eq(self.commands.valid & to_acknowledge.input.ready),
             to_read.input.valid.eq(self.commands.valid & self.commands.ready),
             to_acknowledge.input.valid.eq(self.commands.valid & bursts.commands.ready),
-            bursts.commands.payload.eq(self.commands.payload),
+            Value.cast(bursts.commands.payload).eq(Value.cast(self.commands.payload)),
             to_read.input.p.address.eq(self.commands.p.unified_buffer),
             to_read.input.p.rows.eq(self.commands.p.rows),
             to_read.input.p.is_one.eq(self.commands.p.rows == 1),
             self.commands.ready.eq(bursts.commands.ready & to_acknowledge.input.ready),
         ]
         with m.If(self.commands.p.alternate):
-            m.d.comb += to_acknowledge.input.payload.eq(self.commands.p.rows)
+            m.d.comb += to_acknowledge.input.p.bursts.eq(self.commands.p.rows)
         with m.Else():
-            m.d.comb += to_acknowledge.input.payload.eq(1)
+            m.d.comb += to_acknowledge.input.p.bursts.eq(1)
 
         connect(m, to_read.output, walker.ranges)
         connect(m, bursts.requests, flipped(self.memory.request))
-        connect(m, bursts.runs, runs.input)
         connect(m, runs.output, places.runs)
-        connect(m, places.places, packer.places)
-        connect(m, buffer.output, packer.rows)
         connect(m, packer.beats, flipped(self.memory.data))
+        m.d.comb += [
+            runs.input.valid.eq(bursts.runs.valid),
+            runs.input.p.rows.eq(bursts.runs.p.rows),
+            runs.input.p.lane.eq(bursts.runs.p.lane),
+            bursts.runs.ready.eq(runs.input.ready),
+            packer.places.payload.eq(places.places.payload),
+            packer.places.valid.eq(places.places.valid),
+            places.places.ready.eq(packer.places.ready),
+            packer.rows.payload.eq(buffer.output.payload),
+            packer.rows.valid.eq(buffer.output.valid),
+            buffer.output.ready.eq(packer.rows.ready),
+        ]
 
+        loaded, awaits_load = Signal(), Signal()
         self._read(m, walker.rows, buffer)
-        self._acknowledge(m, to_acknowledge.output)
+        self._acknowledge(m, to_acknowledge.output, loaded, awaits_load)
+        if not loads_weights(config):
+            return
+
+        # A tile is a run without a burst: it goes past the burst generator when that has nothing to do.
+        to_weights = self.commands.p.to_weights
+        with m.If(to_weights):
+            m.d.comb += [
+                bursts.commands.valid.eq(0),
+                to_acknowledge.input.valid.eq(self.commands.valid & bursts.commands.ready & runs.input.ready),
+                self.commands.ready.eq(bursts.commands.ready & to_acknowledge.input.ready & runs.input.ready),
+            ]
+        with m.If(bursts.commands.ready):
+            m.d.comb += [
+                runs.input.valid.eq(self.commands.valid & to_acknowledge.input.ready & to_weights),
+                runs.input.p.rows.eq(config.size),
+                runs.input.p.context.to_weights.eq(1),
+            ]
+        goes, may_go = Signal(), Signal()
+        m.d.comb += [
+            to_acknowledge.input.p.to_weights.eq(to_weights),
+            self.weight_rows.payload.eq(buffer.output.payload),
+            may_go.eq(buffer.output.valid & (awaits_load | ~places.places.p.last)),
+            self.weight_rows.valid.eq(places.places.valid & places.context.to_weights & may_go),
+            goes.eq(self.weight_rows.valid & self.weight_rows.ready),
+            loaded.eq(goes & places.places.p.last),
+        ]
+        with m.If(places.context.to_weights):
+            m.d.comb += [
+                packer.places.valid.eq(0),
+                packer.rows.valid.eq(0),
+                places.places.ready.eq(goes),
+                buffer.output.ready.eq(goes),
+            ]
 
     def _read(self, m: Module, addresses: stream.Interface, buffer: StreamFIFO) -> None:
         """Read rows, never more than the buffer has room for."""
@@ -138,20 +189,22 @@ class HostWriter(wiring.Component):
         ]
         m.d.sync += credits.step(requested, left)
 
-    def _acknowledge(self, m: Module, bursts: stream.Interface) -> None:
-        """Count the acknowledgements of one transfer after the other."""
-        left = Countdown(bursts.payload.shape(), "unacknowledged")
+    def _acknowledge(self, m: Module, transfers: stream.Interface, loaded: Signal, awaits_load: Signal) -> None:
+        """Count the acknowledgements of one transfer after the other; ``loaded`` is that of a tile."""
+        left = Countdown(transfers.p.bursts.shape(), "unacknowledged")
         active = Signal()
         # Registered, because `done` is known late in a cycle; no acknowledgement comes without a transfer.
         acknowledged = Signal()
-        m.d.sync += acknowledged.eq(self.memory.done.valid)
+        m.d.sync += acknowledged.eq(self.memory.done.valid | loaded)
         m.d.comb += [
             self.memory.done.ready.eq(1),
-            bursts.ready.eq(~active | (acknowledged & left.last)),
+            transfers.ready.eq(~active | (acknowledged & left.last)),
             self.done.eq(acknowledged & left.last),
         ]
-        with m.If(bursts.ready):
-            m.d.sync += [active.eq(bursts.valid), *left.start(bursts.payload)]
+        with m.If(transfers.ready):
+            m.d.sync += [active.eq(transfers.valid), *left.start(transfers.p.bursts)]
+            if loads_weights(self.config):
+                m.d.sync += awaits_load.eq(transfers.valid & transfers.p.to_weights)
         with m.Elif(acknowledged):
             m.d.sync += left.step()
 

@@ -1,21 +1,21 @@
-"""Weight fetcher: reads tiles from weight memory into the weight FIFO, ahead of their use."""
+"""Weight fetcher: brings tiles of weight memory and of the unified buffer into the weight FIFO, ahead of their use."""
 
-from amaranth.hdl import Cat, Const, Module, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.rtl.common.counting import Countdown, CreditCounter
+from openmxu.rtl.common.counting import Countdown, CreditCounter, up_down
 from openmxu.rtl.common.interfaces import ReadPortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
-from openmxu.rtl.dispatch.commands import weight_command
+from openmxu.rtl.dispatch.commands import loads_weights, weight_command
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat, operand_value
 
-__all__ = ["WeightFetcher", "weight_row_layout"]
+__all__ = ["WeightFetcher", "tile_layout", "weight_row_layout"]
 
 
 def weight_row_layout(config: Config) -> data.ArrayLayout:
@@ -23,8 +23,18 @@ def weight_row_layout(config: Config) -> data.ArrayLayout:
     return data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
 
 
+def tile_layout(config: Config) -> data.StructLayout:
+    """What is known of a tile when it is asked for."""
+    loads = {"from_buffer": 1, "transposed": 1} if loads_weights(config) else {}
+    return data.StructLayout({"format": OperandFormat, **loads})
+
+
 class WeightFetcher(wiring.Component):
     """Executes Read_Weights: requests one burst per tile while the weight FIFO has room; converts bytes to operands.
+
+    Load_Weights has its turn among them: the rows of its tile, which the host writer reads, are taken when those of all
+    tiles before it have come. Nothing is requested from weight memory until its own have come, so that what that memory
+    sends never has to wait.
 
     Members
     -------
@@ -35,10 +45,13 @@ class WeightFetcher(wiring.Component):
         The weight read port.
     rows
         Rows of the tiles, row 0 first, zero point subtracted.
+    buffer_rows, transposed
+        In cores with Load_Weights: its rows of the unified buffer, S for each; whether ``rows`` are columns.
     tile_taken
         Set for one cycle when a tile leaves the weight FIFO, which makes room for another.
     flush
-        While set, no tile is requested and queued commands are dropped; tiles already requested still arrive.
+        While set, no tile is requested and queued commands are dropped; tiles already requested still arrive. Not while
+        a Load_Weights is queued.
     busy
         Tiles are queued or in flight.
     settled
@@ -47,6 +60,7 @@ class WeightFetcher(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        loads = loads_weights(config)
         super().__init__(
             {
                 "commands": In(stream.Signature(weight_command(config))),
@@ -56,6 +70,7 @@ class WeightFetcher(wiring.Component):
                 "flush": In(1),
                 "busy": Out(1),
                 "settled": Out(1),
+                **({"buffer_rows": In(stream.Signature(8 * config.size)), "transposed": Out(1)} if loads else {}),
             }
         )
 
@@ -73,8 +88,7 @@ class WeightFetcher(wiring.Component):
         m.submodules.queue = queue = StreamFIFO(weight_command(config), config.weight_queue_depth)
         m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
         # A tile is a run of rows in one format.
-        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane), OperandFormat)
-        connect(m, places.places, unpacker.places)
+        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane), tile_layout(config))
         m.submodules.in_flight = in_flight = StreamFIFO(
             places.runs.p.shape(), config.weight_fifo_tiles, always_ready=True
         )
@@ -85,7 +99,8 @@ class WeightFetcher(wiring.Component):
         connect(m, flipped(self.memory.data), unpacker.beats)
 
         # The active command is in registers; its tiles are counted down and their addresses counted up.
-        format = Signal(OperandFormat, reset_less=True)
+        tile = Signal(tile_layout(config), reset_less=True)
+        format = tile.format
         is_wide = Signal(reset_less=True)
         address = Signal(config.weight_address_width, reset_less=True)
         tiles = Countdown(queued.output.p.tiles.shape(), "tiles")
@@ -98,15 +113,18 @@ class WeightFetcher(wiring.Component):
         # as deep as the weight FIFO and therefore has room as well.
         credits = CreditCounter(config.weight_fifo_tiles)
         request = self.memory.request
+        from_buffer, follows_load = Const(0), Const(0)
+        if loads_weights(config):
+            from_buffer, follows_load = tile.from_buffer, self._count_loads(m, asked & tile.from_buffer, places)
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
-            request.valid.eq(active & credits.has_credit & (~self.flush | committed)),
-            asked.eq(request.valid & request.ready),
+            request.valid.eq(active & credits.has_credit & (~self.flush | committed) & ~from_buffer & ~follows_load),
+            asked.eq(Mux(from_buffer, active & credits.has_credit, request.valid & request.ready)),
             # The idle cycle between two commands costs nothing, because tiles take longer than that.
             queued.output.ready.eq(~active),
             in_flight.input.valid.eq(asked),
             in_flight.input.p.rows.eq(config.size),
-            in_flight.input.p.context.eq(format),
+            in_flight.input.p.context.eq(tile),
         ]
         if config.tile_bytes >= config.weight_data_bytes:
             m.d.comb += request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
@@ -131,6 +149,11 @@ class WeightFetcher(wiring.Component):
                 m.d.sync += [format.zero_point.eq(0), format.is_signed.eq(0)]
             with m.Else():
                 m.d.sync += format.eq(queued.output.p.format)
+            if loads_weights(config):
+                m.d.sync += [
+                    tile.from_buffer.eq(queued.output.p.from_buffer),
+                    tile.transposed.eq(queued.output.p.transposed),
+                ]
         with m.Elif(asked):
             m.d.sync += [
                 address.eq(address + config.tile_bytes),
@@ -145,14 +168,40 @@ class WeightFetcher(wiring.Component):
         waits = queue.output.valid | queued.output.valid
         is_coming = in_flight.output.valid | places.busy
         rows = Signal(weight_row_layout(config))
-        bytes_of_row = data.View(data.ArrayLayout(8, config.size), unpacker.rows.payload)
+        arrived = self._choose_rows(m, places, unpacker)
+        bytes_of_row = data.View(data.ArrayLayout(8, config.size), arrived)
         for column in range(config.size):
-            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], places.context))
+            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], places.context.format))
         m.d.comb += [
             self.rows.payload.eq(rows),
-            self.rows.valid.eq(unpacker.rows.valid),
-            unpacker.rows.ready.eq(self.rows.ready),
             self.busy.eq(waits | active | is_coming),
             self.settled.eq(~is_coming & ((~waits & ~active) | ~credits.has_credit)),
         ]
         return m
+
+    def _count_loads(self, m: Module, asked: Value, places: RunWalker) -> Value:
+        """Whether rows of a Load_Weights are still to come."""
+        loads = Signal(range(self.config.weight_fifo_tiles + 1))
+        ends = places.places.valid & places.places.ready & places.places.p.last & places.context.from_buffer
+        m.d.sync += loads.eq(up_down(loads, asked, ends))
+        return loads != 0
+
+    def _choose_rows(self, m: Module, places: RunWalker, unpacker: RowUnpacker) -> Value:
+        """Take rows of the memory or of the unified buffer, as their tile says."""
+        if not loads_weights(self.config):
+            connect(m, places.places, unpacker.places)
+            m.d.comb += [self.rows.valid.eq(unpacker.rows.valid), unpacker.rows.ready.eq(self.rows.ready)]
+            return unpacker.rows.payload
+        from_buffer = places.context.from_buffer
+        m.d.comb += [
+            unpacker.places.payload.eq(places.places.payload),
+            unpacker.places.valid.eq(places.places.valid & ~from_buffer),
+            unpacker.rows.ready.eq(self.rows.ready),
+            self.rows.valid.eq(Mux(from_buffer, places.places.valid & self.buffer_rows.valid, unpacker.rows.valid)),
+            self.buffer_rows.ready.eq(places.places.valid & from_buffer & self.rows.ready),
+            places.places.ready.eq(
+                Mux(from_buffer, self.buffer_rows.valid & self.rows.ready, unpacker.places.ready),
+            ),
+            self.transposed.eq(places.context.transposed),
+        ]
+        return Mux(from_buffer, self.buffer_rows.payload, unpacker.rows.payload)

@@ -6,6 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.weights.weight_fetcher import weight_row_layout
 
 __all__ = ["WeightFIFO"]
@@ -26,6 +27,8 @@ class WeightFIFO(wiring.Component):
         The row, one cycle later.
     drop
         Remove the oldest tile.
+    transposed, read_transposed
+        In cores with Load_Weights: whether ``rows``, and the rows of the oldest tile, are columns of their tile.
     """
 
     def __init__(self, config: Config) -> None:
@@ -38,6 +41,7 @@ class WeightFIFO(wiring.Component):
                 "read_row": In(range(config.size)),
                 "read_data": Out(weight_row_layout(config)),
                 "drop": In(1),
+                **({"transposed": In(1), "read_transposed": Out(1)} if loads_weights(config) else {}),
             }
         )
 
@@ -72,6 +76,11 @@ class WeightFIFO(wiring.Component):
             read.addr.eq((read_tile << row_bits) | self.read_row),
             Value.cast(self.read_data).eq(read.data),
         ]
+        if loads_weights(self.config):
+            are_transposed = Signal(depth, reset_less=True)
+            m.d.comb += self.read_transposed.eq(are_transposed.bit_select(read_tile, 1))
+            with m.If(complete):
+                m.d.sync += are_transposed.bit_select(write_tile, 1).eq(self.transposed)
         with m.If(self.rows.valid):
             m.d.sync += write_row.eq(write_row + 1)
         with m.If(complete):

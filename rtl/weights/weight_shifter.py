@@ -7,8 +7,10 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.skew import Skew
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
+from openmxu.rtl.weights.transposer import Transposer
 from openmxu.rtl.weights.weight_fetcher import weight_row_layout
 
 __all__ = ["WeightShifter"]
@@ -16,6 +18,9 @@ __all__ = ["WeightShifter"]
 
 class WeightShifter(wiring.Component):
     """Keeps the array's next weights loaded: S cycles for a tile, begun as soon as the previous one is taken.
+
+    Rows of a transposed tile are columns of the array, see :class:`~openmxu.rtl.weights.transposer.Transposer`. Of two
+    of them, one follows the other at once, or S cycles later at the earliest.
 
     Members
     -------
@@ -32,6 +37,8 @@ class WeightShifter(wiring.Component):
         The array holds a next tile, or will in the next cycle.
     weights, shift
         For the array, skewed.
+    transposed
+        In cores with Load_Weights: the rows of the oldest tile are columns.
     """
 
     latency = UnifiedBuffer.read_latency + SystolicDataSetup.latency
@@ -54,6 +61,7 @@ class WeightShifter(wiring.Component):
                 "loaded": Out(1),
                 "weights": Out(data.ArrayLayout(signed(OPERAND_WIDTH), config.size)),
                 "shift": Out(config.size),
+                **({"transposed": In(1)} if loads_weights(config) else {}),
             }
         )
 
@@ -65,8 +73,6 @@ class WeightShifter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         size = self.config.size
-        m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), size)
-
         reading = Signal()
         row = Signal(range(size), init=size - 1)
         is_second_last_row, is_last_row = Signal(init=size == 2), Signal()
@@ -92,7 +98,23 @@ class WeightShifter(wiring.Component):
         # `tiles` still counts the tile that leaves in this cycle.
         another = Signal()
         m.d.comb += another.eq(Mux(last, self.tiles > 1, self.tiles != 0))
-        with m.If(another & ((~reading & ~self.loaded) | self.take)):
+        starts = another & ((~reading & ~self.loaded) | self.take)
+        if loads_weights(self.config):
+            turned = self.transposed
+            m.submodules.transposer = transposer = Transposer(self.config, self.latency - 1)
+            m.d.comb += [
+                # The rows of a transposed tile are read the other way round.
+                self.read_row.eq(row ^ turned.replicate(len(row))),
+                transposer.reads.eq(reading & turned),
+                transposer.row.eq(row),
+                transposer.ends.eq(last & turned),
+                transposer.straight.eq(self.read_data),
+                self.weights.eq(transposer.skewed),
+            ]
+            starts = starts & ~(turned & transposer.is_turning)
+        else:
+            self._skew(m)
+        with m.If(starts):
             m.d.sync += reading.eq(1)
 
         # One thermometer bit after the other joins: array row k takes part from the k-th row of the tile on.
@@ -102,12 +124,19 @@ class WeightShifter(wiring.Component):
             m.d.comb += taking[index].eq(reading & (row <= size - 1 - index))
 
         # A row is read in the cycle after ``take``, and its data is there in the next one.
-        operands, shift = self.read_data, Signal(size)
-        m.d.sync += shift.eq(taking)
-        for stage in range(self.latency - 2):
-            row_before, shift_before = operands, shift
-            operands = Signal.like(row_before, name=f"operands_{stage}", reset_less=True)
-            shift = Signal(size, name=f"shift_{stage}")
-            m.d.sync += [operands.eq(row_before), shift.eq(shift_before)]
-        m.d.comb += [skew.straight.eq(operands), self.weights.eq(skew.skewed), self.shift.eq(shift)]
+        shift = taking
+        for stage in range(self.latency - 1):
+            shift_before, shift = shift, Signal(size, name=f"shift_{stage}")
+            m.d.sync += shift.eq(shift_before)
+        m.d.comb += self.shift.eq(shift)
         return m
+
+    def _skew(self, m: Module) -> None:
+        """Bring rows to the array's edge."""
+        m.submodules.skew = skew = Skew(signed(OPERAND_WIDTH), self.config.size)
+        operands = self.read_data
+        for stage in range(self.latency - 2):
+            row_before = operands
+            operands = Signal.like(row_before, name=f"operands_{stage}", reset_less=True)
+            m.d.sync += operands.eq(row_before)
+        m.d.comb += [skew.straight.eq(operands), self.weights.eq(skew.skewed)]

@@ -18,7 +18,7 @@ from openmxu.arch.events import (
 )
 from openmxu.arch.faults import FAULT_DESCRIPTIONS
 from openmxu.arch.isa import FORMATS, REGISTERS, UNITS, WORD_BITS, WORD_BYTES, Field, Format, RegisterFormat
-from openmxu.arch.profile import PROFILES
+from openmxu.arch.profile import PROFILES, Profile, profile_named
 from openmxu.assembler import assemble
 from openmxu.disassembler import disassemble
 
@@ -95,6 +95,10 @@ accumulators or put in their place. With `wide_input` the inputs are int16, low 
 without zero point; the array goes over all rows once with the low bytes and once more with the high ones, shifted by 8.
 With `wide_weights` it does so for each of two tiles, low bytes and high bytes of int16 weights, which Read_Weights
 fetches in turn while WEIGHT_FORMAT is `wide`. The tile of the high bytes is the one that stays in the array.
+
+**Load_Weights.** weight[k, n] is byte n of row k of the S rows, or byte k of row n if `transposed`, minus the zero
+point. So with the rows of Q as inputs and those of K loaded transposed, the sums are Q · Kᵀ; with rows of V loaded as
+they are, sums of P · V.
 
 Convolve numbers its outputs row by row. Output (y, x) reads position (y · stride_y + dy, x · stride_x + dx) of the
 plane; position (p, q) is element row p · width + q. One outside gives zeros: padding is zero after the zero point is
@@ -207,14 +211,19 @@ def registers() -> str:
 
 def profiles() -> str:
     """The features of the smaller profiles."""
+    standard = profile_named("standard")
+    assert standard.registers == REGISTERS
     texts = [
         "## Profiles",
-        "A configuration's `profile` says which part of the instruction set its cores execute: `full` is all of it. "
+        "A configuration's `profile` says which part of the instruction set its cores execute: `full` is all of it, "
+        f"`standard` all but {_listed(standard)}, which only products of two activations need. "
         "What a profile lacks is illegal to its cores as if nobody had it: the opcode is unknown, the field's bits are "
         "reserved, the register does not exist. A program that is legal in a smaller profile means the same in the "
         "full one.",
     ]
-    for profile in PROFILES[1:]:
+    for profile in PROFILES:
+        if profile.registers == REGISTERS:
+            continue
         formats = [
             [f"[{f.name}](#{f.mnemonic})", ", ".join(f"`{field.name}`" for field in f.fields)] for f in profile.formats
         ]
@@ -238,6 +247,11 @@ def profiles() -> str:
         if not profile.has_scrubber:
             texts.append("The command `SCRUB` does nothing: the driver runs a program that clears the memories.")
     return "\n\n".join(texts)
+
+
+def _listed(profile: Profile) -> str:
+    """The instructions that a profile lacks."""
+    return ", ".join(f"[{f.name}](#{f.mnemonic})" for f in FORMATS if f not in profile.formats)
 
 
 def units() -> str:

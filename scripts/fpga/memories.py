@@ -13,7 +13,10 @@ __all__ = ["MEMORIES", "blocks_of_memories", "errors_of_memories"]
 _EVERY = ("unified_buffer", "accumulators")
 
 MEMORIES = {
-    "full": (*_EVERY, "weight_fifo", "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
+    **dict.fromkeys(
+        ("standard", "full"),
+        (*_EVERY, "weight_fifo", "activation_unit.datapath.parameters", "activation_unit.datapath.table"),
+    ),
     "lite": (*_EVERY, "weights", "activation_unit.biases", "activation_unit.scales"),
 }
 """Prefixes of the names, from the core on, of memories that must map to block RAM, for each profile."""

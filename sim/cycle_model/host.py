@@ -10,7 +10,8 @@ from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies
-from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
+from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["HostReader", "HostWriter"]
@@ -72,7 +73,7 @@ class HostReader(_Transfers):
 
 
 class HostWriter(_Transfers):
-    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts."""
+    """Executes Write_Host_Memory: reads rows ahead and sends them as bursts; and Load_Weights, one row in a cycle."""
 
     first_read = 3
     """Cycles from taking a command to the read of its first row."""
@@ -84,14 +85,27 @@ class HostWriter(_Transfers):
     """Cycles from a row's last beat to the read of another row in its place."""
 
     def __init__(
-        self, waits: Waits, work: Work, latencies: Latencies, activation: Activation, reads: BufferReads
+        self,
+        waits: Waits,
+        work: Work,
+        latencies: Latencies,
+        activation: Activation,
+        reads: BufferReads,
+        weights: Weights,
     ) -> None:
         super().__init__(waits, work, latencies)
         self._activation = activation
+        self._weights = weights
+        self._loads_weights, self._transposed = work.loads_weights.tolist(), work.transposed.tolist()
+        # By place: the tile of a Load_Weights, the cycle from which on its rows may leave, and that of the last one.
+        self._tile: dict[int, int] = {}
+        self._turn: dict[int, int] = {}
+        self._loaded: dict[int, int] = {}
         self._first = work.unified_buffer.first.tolist()
         self._banks = work.config.unified_buffer_banks
-        # With several beats per row, waiting a single cycle costs nothing.
-        self._before = (reads.all, reads.loads) if self._row == 1 else (reads.held,)
+        # Reads that delay rows, and those that delay rows that follow each other at once; with several beats per row,
+        # waiting a single cycle costs nothing.
+        self._before = (reads.held,), (reads.all, reads.loads)
         # For each burst whose data may not be sent yet the cycle of its last row.
         ahead = WriterHardware.runs_ahead + 3
         self._runs: deque[int] = deque([-1] * ahead, maxlen=ahead)
@@ -100,19 +114,41 @@ class HostWriter(_Transfers):
         # For each row read ahead the cycle of its last beat, after which another row may be read.
         self._left: deque[int] = deque([-1] * WriterHardware.rows_ahead, maxlen=WriterHardware.rows_ahead)
 
+    def queue(self, number: int, cycle: int, compared: Comparison) -> None:
+        if self._loads_weights[number]:
+            place = len(self.numbers)
+
+            def rows(turn: int) -> int:
+                self._turn[place] = turn
+                self.done_at(place)
+                return self._loaded[place]
+
+            self._tile[place] = self._weights.load(cycle, self._transposed[number], rows)
+        super().queue(number, cycle, compared)
+
+    def _work_out(self) -> None:
+        place = len(self.done)
+        if place in self._tile and place not in self._turn:
+            # The weight path finds the tile's turn, and then comes back for its rows.
+            self._weights.follow(self._tile[place])
+        else:
+            super()._work_out()
+
     def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         taken = max(self._offered(place), self._asked + 1)
         if place >= WriterHardware.transfers_ahead:
             taken = max(taken, self.done[place - WriterHardware.transfers_ahead] + 1)
         self._taken = taken
+        if place in self._tile:
+            return taken, self._load(place, taken)
         # Its rows are read in turn, behind those of the transfer before.
         rows, begin = self._rows[number], max(taken + self.first_read, self._next_read)
         end = max(begin + self.read, self._free) + rows * self._row
         with self._activation.foreseen():
-            is_delayed = any(reads.any_between(begin, end) for reads in self._before)
+            is_delayed = any(reads.any_between(begin, end) for reads in self._before[self._row == 1])
             if is_delayed:
-                end = self._follow(begin, self._first[number], rows)
+                end = self._follow(begin, self._first[number], rows, self._row)
         if not is_delayed:
             self._left.extend(range(end - 1 - (rows - 1) * self._row, end - 1, self._row)[-WriterHardware.rows_ahead :])
             self._next_read = max(begin + rows, self._left[0] + self.credit + 1)
@@ -129,14 +165,31 @@ class HostWriter(_Transfers):
             self._runs.append(end - 1 - left * self._row)
         self._asked = cycle
 
-    def _follow(self, cycle: int, row: int, rows: int) -> int:
-        """The end of the transfer of ``rows`` rows from ``row`` on, computed row by row from ``cycle`` on."""
-        free = self._free
+    def _load(self, place: int, taken: int) -> int:
+        """Follow a Load_Weights that is taken in cycle ``taken``; returns the cycle in which it is finished."""
+        number = self.numbers[place]
+        begin = max(taken + self.first_read, self._next_read)
+        self._free = max(self._free, self._turn[place])
+        with self._activation.foreseen():
+            end = self._follow(begin, self._first[number], self._rows[number], 1)
+        # The last row waits until all transfers before are done.
+        if place:
+            end = max(end, self.done[place - 1] + 2)
+        self._free = end
+        self._asked = taken
+        self._runs.append(end - 1)
+        self._loaded[place] = end
+        return end
+
+    def _follow(self, cycle: int, row: int, rows: int, each: int) -> int:
+        """The end of the transfer of ``rows`` rows from ``row`` on, computed row by row from ``cycle`` on, of ``each``
+        cycles at the port."""
+        free, before = self._free, self._before[each == 1]
         for place in range(row, row + rows):
             cycle = max(cycle, self._left[0] + self.credit)
-            while (granted := max(reads.free(cycle, place % self._banks) for reads in self._before)) > cycle:
+            while (granted := max(reads.free(cycle, place % self._banks) for reads in before)) > cycle:
                 cycle = granted
-            free = max(cycle + self.read, free) + self._row
+            free = max(cycle + self.read, free) + each
             self._left.append(free - 1)
             cycle += 1
         self._next_read = cycle

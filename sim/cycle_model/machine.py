@@ -57,7 +57,7 @@ class Machine:
         self.matrix = Matrix(waits, work, latencies, self._weights, updates, reads)
         self._units: dict[int, InOrderUnit] = {
             Unit.HOST_READ: HostReader(waits, work, latencies, activation),
-            Unit.HOST_WRITE: HostWriter(waits, work, latencies, activation, reads),
+            Unit.HOST_WRITE: HostWriter(waits, work, latencies, activation, reads, self._weights),
             Unit.MATRIX: self.matrix,
             Unit.ACTIVATION: activation,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 
 from openmxu.arch.config import Config
 from openmxu.sim.cycle_model.latencies import Latencies
@@ -12,12 +13,19 @@ __all__ = ["Weights"]
 _QUEUED = 4
 """Cycles from the hand-over of a Read_Weights to its first request."""
 
+_TURN = 4
+"""Cycles from the turn of a Load_Weights among the tiles until its first row may come."""
+
 
 class Weights:
     """The progress of each tile along the weight path, in the order of queueing.
 
     A tile is requested when the FIFO has room for all of it; its room is free again when its last row has left. It
     begins to shift into the array when it has arrived and the tile before is taken, and can be taken with its last row.
+
+    Rows of a Load_Weights are taken when all tiles before it have arrived, and the next tile is requested when its last
+    row has come. Of two transposed tiles one begins to shift together with the end of the other, or S cycles later at
+    the earliest.
     """
 
     def __init__(self, config: Config, latencies: Latencies) -> None:
@@ -32,11 +40,28 @@ class Weights:
         self._arrived: list[int] = []
         self._shifts: list[int] = []
         self._taken: list[int] = []
+        # For tiles of Load_Weights: the cycle of the last row, for the cycle from which on rows may come.
+        self._loads: dict[int, Callable[[int], int]] = {}
+        self._transposed: set[int] = set()
 
     def queue(self, tiles: int, cycle: int) -> None:
         """Queue a Read_Weights."""
         self._queued += [cycle + _QUEUED] * tiles
         self._ends.append(len(self._queued))
+
+    def load(self, cycle: int, transposed: bool, rows: Callable[[int], int]) -> int:
+        """Queue a Load_Weights; ``rows`` finds the cycle of its last row, for that from which on rows may come. Returns
+        the number of its tile."""
+        tile = len(self._queued)
+        self.queue(1, cycle)
+        self._loads[tile] = rows
+        if transposed:
+            self._transposed.add(tile)
+        return tile
+
+    def follow(self, tile: int) -> None:
+        """Compute the arrival of a tile, and of all before it."""
+        self._follow(tile)
 
     def room(self) -> int:
         """The first cycle in which the fetcher's queue has room for a Read_Weights."""
@@ -83,29 +108,44 @@ class Weights:
         end = idle
         if left:
             # The first tile is in the array, or being shifted in; the others are read from the FIFO and discarded.
-            end = max(idle + 1, self._shifts[first] + size)
-            for arrived in left[1:]:
+            shifted = self._shifts[first] + size
+            end = max(idle + 1, shifted)
+            for tile, arrived in enumerate(left[1:], first + 1):
                 end = max(end, arrived) + size + 1
-            end += 1  # the empty path is detected a cycle later
+                if {tile - 1, tile} <= self._transposed:
+                    end = max(end, shifted + 2 * size)
+                shifted = end
+            # The empty path is detected a cycle later, except after a tile that was being shifted in already.
+            end = max(idle + 2, shifted) if len(left) == 1 else end + 1
         for item in (self._queued, self._asked, self._arrived, self._taken, self._ends, self._shifts):
             item.clear()
+        self._loads.clear()
+        self._transposed.clear()
         return end
 
     def _follow(self, last: int) -> None:
         """Compute all cycles up to tile ``last``, for which tiles taken so far must make room."""
         while len(self._asked) <= last:
             tile = len(self._asked)
-            asked = self._queued[tile]
+            asked, load = self._queued[tile], self._loads.get(tile)
             arrived = 0
             if tile:
                 asked = max(asked, self._asked[-1] + 1)
                 arrived = self._arrived[-1]
+                if load is None and tile - 1 in self._loads:
+                    # Asked for with the last row of the tile before, but its own come a cycle later than usual.
+                    asked = max(asked, arrived - 1)
+                    arrived += self._latency
             behind = tile - self._config.weight_fifo_tiles
             if behind >= 0:
                 # The last row of the earlier tile must have left.
                 asked = max(asked, self._shift(behind) + self._config.size)
             self._asked.append(asked)
-            self._arrived.append(max(asked + self._latency, arrived) + self._fetch)
+            if load is None:
+                arrived = max(asked + self._latency, arrived) + self._fetch
+            else:
+                arrived = load(max(asked + _TURN, arrived - 1)) + 1
+            self._arrived.append(arrived)
         if self._asked:
             self._shift(min(len(self._asked) - 1, len(self._taken)))
 
@@ -114,5 +154,8 @@ class Weights:
         while len(self._shifts) <= tile:
             number = len(self._shifts)
             before = self._taken[number - 1] if number else 0
-            self._shifts.append(max(before, self._arrived[number]) + 1)
+            begin = max(before, self._arrived[number]) + 1
+            if {number - 1, number} <= self._transposed and begin > self._shifts[-1] + self._config.size:
+                begin = max(begin, self._shifts[-1] + 2 * self._config.size)
+            self._shifts.append(begin)
         return self._shifts[tile]

@@ -61,6 +61,7 @@ class Work:
         self.is_transfer = words.is_(*_TRANSFERS)
         self.is_alternate = words.is_(*_ALTERNATE)
         self.is_convolve = words.is_(Opcode.CONVOLVE)
+        self.loads_weights = words.is_(Opcode.LOAD_WEIGHTS)
         self.loads_parameters = words.sets(Register.LOAD_PARAMETERS)
         self.loads_table = words.sets(Register.LOAD_TABLE)
         self.is_load = self.loads_parameters | self.loads_table
@@ -82,7 +83,7 @@ class Work:
         return np.select(
             [
                 is_read,
-                self.is_transfer,
+                self.is_transfer | self.loads_weights,
                 self.words.is_(Opcode.READ_WEIGHTS),
                 self.is_matrix,
                 self.is_activate | self.is_load,
@@ -105,12 +106,12 @@ class Work:
 
     @cached_property
     def rows(self) -> _Array:
-        """Rows of a transfer; rows that the matrix unit multiplies in a pass; results of Activate."""
+        """Rows of a transfer or a tile; rows that the matrix unit multiplies in a pass; results of Activate."""
         words = self.words
         outputs = words.field(Opcode.CONVOLVE, "height") * words.field(Opcode.CONVOLVE, "width")
         return np.select(
-            [self.is_convolve, self.is_matrix, self.is_activate],
-            [outputs, self._matrix("rows"), self._activate("rows")],
+            [self.is_convolve, self.is_matrix, self.is_activate, self.loads_weights],
+            [outputs, self._matrix("rows"), self._activate("rows"), self.config.size],
             words.field(Opcode.READ_HOST_MEMORY, "rows"),
         )
 
@@ -136,6 +137,11 @@ class Work:
         """Tiles that the matrix unit takes, or that a Read_Weights queues."""
         takes = (self._matrix("next_tile") != 0) * (1 + self.wide_weights)
         return np.where(self.is_matrix, takes, self.words.field(Opcode.READ_WEIGHTS, "tiles"))
+
+    @cached_property
+    def transposed(self) -> _Flags:
+        """A Load_Weights transposes its tile."""
+        return self.loads_weights & (self.words.field(Opcode.LOAD_WEIGHTS, "transposed") != 0)
 
     @cached_property
     def accumulates(self) -> _Flags:

@@ -26,6 +26,9 @@ from openmxu.sim.interpreter.planes import convolved_positions, pooled
 
 __all__ = ["Interpreter"]
 
+_QueuedTile = tuple[NDArray[np.uint8], int, bool]
+"""The bytes of a tile, (S, S), their zero point, and whether they are signed."""
+
 _TAGGED_EVENTS = {
     Opcode.HOST_SYNCHRONIZE: EventKind.HOST_SYNCHRONIZE,
     Opcode.INTERRUPT_HOST: EventKind.INTERRUPT,
@@ -61,7 +64,7 @@ class Interpreter(Device):
         self._checker = LegalityChecker(config)
         self._host = np.zeros(0, np.uint8)
         self._weights = np.zeros(0, np.uint8)
-        self._queued: deque[tuple[int, int, bool]] = deque()
+        self._queued: deque[_QueuedTile] = deque()
         self._tile = np.zeros((config.size, config.size), np.int32)
 
     def execute(
@@ -133,6 +136,8 @@ class Interpreter(Device):
                 self._write_host_memory(values, self.config.size)
             case Opcode.WRITE_HOST_MEMORY_ALTERNATE:
                 self._write_host_memory(values, self._host_stride)
+            case Opcode.LOAD_WEIGHTS:
+                self._load_weights(values)
             case Opcode.READ_WEIGHTS:
                 self._read_weights(values)
             case Opcode.MATRIX_MULTIPLY:
@@ -178,13 +183,20 @@ class Interpreter(Device):
         tile_bytes = self.config.tile_bytes
         for tile in range(values["tiles"]):
             signed = tile % 2 == 1 if format["wide"] else bool(format["signed"])
-            self._queued.append((values["weights"] + tile * tile_bytes, format["zero_point"], signed))
+            # A view: weight memory may be read late because nothing writes to it.
+            first = values["weights"] + tile * tile_bytes
+            bytes_ = self._weights[first : first + tile_bytes].reshape(self.config.size, self.config.size)
+            self._queued.append((bytes_, format["zero_point"], signed))
+
+    def _load_weights(self, values: Mapping[str, int]) -> None:
+        format = self._checker.register(Register.WEIGHT_FORMAT)
+        rows = self._unified_buffer_rows(values["unified_buffer"], self.config.size).copy()
+        tile = rows.T if values["transposed"] else rows
+        self._queued.append((tile, format["zero_point"], bool(format["signed"])))
 
     def _take_tile(self) -> NDArray[np.int32]:
-        """The next queued tile. Weight memory may be read this late because nothing writes to it."""
-        address, zero_point, signed = self._queued.popleft()
-        tile = self._weights[address : address + self.config.tile_bytes]
-        return operand(tile, zero_point, signed).reshape(self.config.size, self.config.size)
+        """The next queued tile."""
+        return operand(*self._queued.popleft())
 
     def _forget_weights(self) -> None:
         self._checker.begin_program()

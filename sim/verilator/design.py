@@ -79,8 +79,11 @@ _RETRANSMIT_CYCLES = 20_000
 
 _HARDWARE = tuple(Path(next(iter(package.__path__))) for package in (openmxu.rtl, openmxu.arch))
 
-_ACCUMULATOR_BANKS = {"full": (".even", ".odd"), "lite": ("",)}
-"""For each profile, the memories of one accumulator column."""
+
+def _accumulator_banks(config: Config) -> tuple[str, ...]:
+    """The memories of one accumulator column."""
+    return ("",) if config.features.is_sequential else (".even", ".odd")
+
 
 CORE = Design(
     make=_make_core,
@@ -89,7 +92,7 @@ CORE = Design(
         f"unified_buffer.bank_{bank}.memory" for bank in range(config.unified_buffer_banks)
     ),
     accumulators=lambda config: tuple(
-        tuple(f"accumulators.column_{column}{bank}" for bank in _ACCUMULATOR_BANKS[config.profile])
+        tuple(f"accumulators.column_{column}{bank}" for bank in _accumulator_banks(config))
         for column in range(config.size)
     ),
 )

@@ -5,16 +5,17 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.isa import FORMATS, Opcode
+from openmxu.arch.isa import Opcode
 from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
 from openmxu.rtl.dispatch.instruction_fields import field_of
 from openmxu.rtl.host.burst_generator import BurstGenerator
-from openmxu.rtl.weights.weight_fetcher import WeightFetcher
+from openmxu.rtl.weights.weight_fetcher import WeightFetcher, tile_layout
 from tb.formal.proof import Proof
 
 __all__ = ["BurstsOfTransfers", "LegalAccesses", "TilesOfWeights"]
 
 CONFIG = Config(
+    profile="full",
     size=2,
     activation_lanes=1,
     unified_buffer_rows=4,
@@ -48,14 +49,16 @@ class LegalAccesses(Proof):
     reason = "one instruction, whose check takes up to 10 cycles; each check begins by loading its registers"
 
     def __init__(self) -> None:
-        super().__init__(lambda: InstructionCheck(CONFIG), "InstructionCheck, host transfers and Read_Weights")
+        super().__init__(
+            lambda: InstructionCheck(CONFIG), "InstructionCheck, host transfers, Read_Weights and Load_Weights"
+        )
 
     def state(self, m: Module) -> None:
         unit = self.unit
         word, windows = unit.word, unit.windows
-        is_ = {format.opcode: unit.opcode_is[index] for index, format in enumerate(FORMATS)}
+        is_ = {format.opcode: unit.opcode_is[index] for index, format in enumerate(CONFIG.features.formats)}
         opcode = unit.new_word[:8]
-        accesses = (*_TRANSFERS, Opcode.READ_WEIGHTS)
+        accesses = (*_TRANSFERS, Opcode.READ_WEIGHTS, Opcode.LOAD_WEIGHTS)
         self.assume(m, ~unit.start | Cat(opcode == code for code in accesses).any())
         # One instruction after reset; windows and configuration do not change during the check.
         first = Signal(init=1)
@@ -92,6 +95,17 @@ class LegalAccesses(Proof):
                 "every byte of a legal Read_Weights lies in the weight window",
                 (tiles != 0) & (weights >= windows.weight_base) & (end <= windows.weight_limit),
             )
+        with m.If(legal & is_[Opcode.LOAD_WEIGHTS]):
+            first = field_of(word, Opcode.LOAD_WEIGHTS, "unified_buffer")
+            end = first + CONFIG.size
+            self.claim(m, "the rows of a legal Load_Weights exist", end <= CONFIG.unified_buffer_rows)
+            self.claim(
+                m,
+                "the scoreboard is told of these rows",
+                (unit.ranges.unified_buffer == first) & (unit.ranges.unified_buffer_end == end),
+            )
+            self.claim(m, "it touches no byte of host memory", (unit.host == 0) & (unit.host_end == 0))
+        self.reach(m, legal & is_[Opcode.LOAD_WEIGHTS])
         self.reach(m, legal & is_alternate & (rows == 4))
         self.reach(m, legal & is_[Opcode.READ_WEIGHTS])
 
@@ -136,7 +150,7 @@ class BurstsOfTransfers(Proof):
 
 
 class TilesOfWeights(Proof):
-    """The weight fetcher, for legal Read_Weights. The order of its queue is proved elsewhere."""
+    """The weight fetcher, for legal Read_Weights and Load_Weights. The order of its queues is proved elsewhere."""
 
     def __init__(self) -> None:
         super().__init__(lambda: WeightFetcher(CONFIG), "WeightFetcher")
@@ -148,21 +162,43 @@ class TilesOfWeights(Proof):
         command = unit.commands.p.shape()(self.inside("next.output__payload"))
         waits = self.inside("next.output__valid")
         end = command.address + (command.tiles << ceil_log2(tile))
-        legal = (command.tiles != 0) & (command.address >= base) & (end <= limit) & (command.address[:2] == 0)
-        self.assume(m, ~waits | legal)
+        is_inside = (command.address >= base) & (end <= limit) & (command.address[:2] == 0)
+        self.assume(m, ~waits | ((command.tiles != 0) & (command.from_buffer | is_inside)))
+        self.assume(m, ~waits | ~command.from_buffer | (command.tiles == 1))
         self.assume(m, self.kept(m, unit.commands))
         self.assume(m, self.kept(m, unit.memory.data))
 
         active, left, address = self.inside("active"), self.inside("tiles_left"), self.inside("address")
+        from_buffer = tile_layout(CONFIG)(self.inside("tile")).from_buffer
+        loads, context = self.inside("loads"), tile_layout(CONFIG)(self.inside("places.context"))
         with m.If(active):
             self.lemma(m, (left != 0) & (self.inside("tiles_last") == (left == 1)))
-            self.lemma(m, (address >= base) & (address + (left << ceil_log2(tile)) <= limit) & (address[:2] == 0))
+            is_inside = (address >= base) & (address + (left << ceil_log2(tile)) <= limit) & (address[:2] == 0)
+            self.lemma(m, Mux(from_buffer, left == 1, is_inside))
         credits = self.inside("credits")
-        self.assume(m, ~unit.tile_taken | (credits < CONFIG.weight_fifo_tiles))
+        # A tile that is taken had come, all of it.
+        self.assume(m, ~unit.tile_taken | (loads + credits < CONFIG.weight_fifo_tiles))
         self.lemma(m, credits <= CONFIG.weight_fifo_tiles)
         self.lemma(m, self.inside("has_credit") == (credits != 0))
-        self.lemma(m, ~self.inside("committed") | (active & (credits != 0)))
+        asks = active & (credits != 0) & ~from_buffer & (loads == 0)
+        self.lemma(m, ~self.inside("committed") | asks)
+        # What is counted as it goes into the queue is there when it comes out.
+        ends = unit.buffer_rows.valid & unit.buffer_rows.ready & self.inside("places.places__payload")[-1]
+        self.assume(m, ~ends | (loads != 0))
+        self.lemma(m, loads + credits <= CONFIG.weight_fifo_tiles)
         request = unit.memory.request
+        self.claim(
+            m,
+            "nothing is asked of the memory while rows of the unified buffer are to come",
+            ~request.valid | (loads == 0),
+        )
+        with m.If(unit.rows.valid):
+            self.claim(
+                m,
+                "a row is of the memory or of the unified buffer, as its tile says",
+                unit.buffer_rows.ready == (context.from_buffer & unit.rows.ready),
+            )
+        self.reach(m, unit.buffer_rows.valid & unit.buffer_rows.ready & unit.transposed)
         with m.If(request.valid):
             last = request.p.address + ((request.p.beats - 1) << ceil_log2(beat))
             self.claim(m, "a request is aligned, and not empty", (request.p.address[:3] == 0) & (request.p.beats != 0))

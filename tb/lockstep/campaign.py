@@ -57,11 +57,14 @@ class Failure:
 def configurations(size: int) -> tuple[Config, ...]:
     """Configurations of one array size that cover different lanes, depths, banks and bus widths.
 
-    Memories are small, so that programs reach both ends of them.
+    Memories are small, so that programs reach both ends of them. All but one have the whole instruction set.
     """
-    base = Config(size=size, unified_buffer_rows=256, accumulator_rows=64, parameter_sets=4, activation_lanes=1)
+    base = Config(
+        profile="full", size=size, unified_buffer_rows=256, accumulator_rows=64, parameter_sets=4, activation_lanes=1
+    )
     return (
         base.replace(
+            profile="standard",
             activation_lanes=max(1, size // 4),
             host_data_bytes=8,
             weight_data_bytes=8,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -62,11 +63,15 @@ class Work:
 def expected_work(case: Case) -> list[Work]:
     """Expected counters after each call of ``execute``, counted from the beginning of the case."""
     work = [Work()]
+    # For each queued tile whether it is from weight memory.
+    queued: deque[bool] = deque()
     for step in steps(case):
         if step.execution == len(work):
             work.append(Work(dict(work[-1].exact), work[-1].most_weight_bytes))
         if step.fault is FaultCode.NONE:
-            _count(work[-1], step)
+            _count(work[-1], step, queued)
+        if step.fault is not FaultCode.NONE or step.opcode is Opcode.HALT:
+            queued.clear()
     return work
 
 
@@ -88,20 +93,24 @@ def counter_problem(counters: Mapping[Counter, int], work: Work) -> str:
     return ""
 
 
-def _count(work: Work, step: Step) -> None:
+def _count(work: Work, step: Step, queued: deque[bool]) -> None:
     unit, values, config = unit_of(step.instruction), step.values, step.state.config
     work.exact[_RETIRED[unit]] += 1
-    if unit in _BYTES:
+    if step.opcode is Opcode.LOAD_WEIGHTS:
+        queued.append(False)
+    elif unit in _BYTES:
         beats = _contiguous_beats(config, values) if step.opcode in _CONTIGUOUS else _alternate_beats(config, values)
         work.exact[_BYTES[unit]] += beats * config.host_data_bytes
     elif unit is Unit.WEIGHT:
         work.most_weight_bytes += values["tiles"] * _bytes_of_tile(config)
+        queued += [True] * values["tiles"]
     elif unit is Unit.MATRIX:
         passes = (1 + values["wide_input"]) * (1 + values["wide_weights"])
         rows = values["rows"] if step.opcode is Opcode.MATRIX_MULTIPLY else values["height"] * values["width"]
         work.exact[Counter.ARRAY_ACTIVE] += passes * rows
         if values["next_tile"]:
-            work.exact[Counter.WEIGHT_BYTES] += (1 + values["wide_weights"]) * _bytes_of_tile(config)
+            fetched = sum(queued.popleft() for _ in range(1 + values["wide_weights"]))
+            work.exact[Counter.WEIGHT_BYTES] += fetched * _bytes_of_tile(config)
 
 
 def _contiguous_beats(config: Config, values: Mapping[str, int]) -> int:

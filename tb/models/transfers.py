@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.rtl.dispatch.commands import host_command
+from openmxu.rtl.dispatch.commands import host_command, write_command
 from tb.bench import CONFIG
 from tb.models.payloads import pack
 
@@ -16,18 +16,24 @@ __all__ = ["Transfer", "random_transfers"]
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer between host memory and the unified buffer."""
+    """A transfer between host memory and the unified buffer; if ``to_weights``, one of rows to the weight FIFO."""
 
     host: int
     unified_buffer: int
     rows: int
     alternate: int
     stride: int
+    to_weights: int = 0
 
     @property
     def payload(self) -> int:
         """The command as a payload."""
-        return pack(host_command(CONFIG), vars(self))
+        return pack(host_command(CONFIG), {name: vars(self)[name] for name in host_command(CONFIG).members})
+
+    @property
+    def write_payload(self) -> int:
+        """The command of the host writer as a payload."""
+        return pack(write_command(CONFIG), {name: vars(self)[name] for name in write_command(CONFIG).members})
 
     @property
     def distance(self) -> int:

@@ -8,7 +8,7 @@ from openmxu.arch.isa import Instruction, Register, format_named, register_forma
 from openmxu.arch.legality import LegalityChecker, Window
 
 # S = 8; rows, tiles and beats are 8, 64 and 8 bytes.
-CONFIG = Config(unified_buffer_rows=100, accumulator_rows=50, parameter_sets=10, weight_queue_depth=3)
+CONFIG = Config(profile="full", unified_buffer_rows=100, accumulator_rows=50, parameter_sets=10, weight_queue_depth=3)
 HOST = Window(0x1000, 0x2000)
 WEIGHTS = Window(0x4000, 0x5000)
 
@@ -56,6 +56,7 @@ def pooling(height: int, width: int, *, output_width: int = 1, window: tuple[int
     ]
 
 
+LOAD_WEIGHTS = make("load_weights")
 READ_WEIGHTS = make("read_weights", tiles=1, weights=0x4000)
 NEXT_TILE = make("matrixmultiply", rows=1, next_tile=1)
 REUSE_TILE = make("matrixmultiply", rows=1)

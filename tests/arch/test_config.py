@@ -20,13 +20,13 @@ def test_wrong_type_is_named(name: str, value: object) -> None:
 
 
 def test_profile_is_a_known_name() -> None:
-    assert Config().features.name == "full"
+    assert Config().features.name == "standard"
     assert Config(profile="lite", weight_queue_depth=1).features.name == "lite"
     with pytest.raises(ValueError, match=r"^weight_queue_depth must be 1 in the profile lite, not 8$"):
         Config(profile="lite")
     with pytest.raises(TypeError, match="profile must be a str, not 1"):
         Config(profile=1)
-    with pytest.raises(ValueError, match="unknown profile 'sparse'; known: full, lite"):
+    with pytest.raises(ValueError, match="unknown profile 'sparse'; known: standard, lite, full"):
         Config(profile="sparse")
 
 

@@ -12,6 +12,7 @@ from openmxu.arch.legality import LegalityChecker
 from tests.arch.programs import (
     CONFIG,
     HOST,
+    LOAD_WEIGHTS,
     NEXT_TILE,
     READ_WEIGHTS,
     REUSE_TILE,
@@ -398,6 +399,26 @@ def test_weight_queue_full() -> None:
     assert fault(*[READ_WEIGHTS] * 4) is FaultCode.WEIGHT_QUEUE_FULL
     assert fault(*[READ_WEIGHTS] * 3, NEXT_TILE, READ_WEIGHTS) is FaultCode.NONE
     assert fault(*[READ_WEIGHTS] * 3, NEXT_TILE, REUSE_TILE, READ_WEIGHTS, READ_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
+
+
+def test_load_weights_leaves_room_for_its_tile() -> None:
+    """Tiles before its own are taken by instructions that come before it, so that it never waits for ever."""
+    assert fault(*[LOAD_WEIGHTS] * 3) is FaultCode.NONE
+    assert fault(*[LOAD_WEIGHTS] * 4) is FaultCode.WEIGHT_QUEUE_FULL
+    assert fault(*[LOAD_WEIGHTS] * 3, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
+    two_tiles = CONFIG.replace(weight_fifo_tiles=2)
+    assert faults(*[LOAD_WEIGHTS] * 3, config=two_tiles)[1:] == [FaultCode.NONE, FaultCode.WEIGHT_QUEUE_FULL]
+    assert fault(READ_WEIGHTS, LOAD_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
+    assert fault(READ_WEIGHTS, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
+    assert fault(LOAD_WEIGHTS, READ_WEIGHTS, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
+    assert fault(LOAD_WEIGHTS, READ_WEIGHTS, NEXT_TILE, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
+    assert fault(READ_WEIGHTS, make("halt"), LOAD_WEIGHTS) is FaultCode.NONE
+
+
+def test_load_weights_reads_a_tile() -> None:
+    assert fault(make("load_weights", unified_buffer=92)) is FaultCode.NONE
+    assert fault(make("load_weights", unified_buffer=93)) is FaultCode.UNIFIED_BUFFER_RANGE
+    assert fault(fields(Register.WEIGHT_FORMAT, wide=1), LOAD_WEIGHTS) is FaultCode.ILLEGAL_VALUE
 
 
 def test_a_queue_entry_is_free_once_its_last_tile_is_taken() -> None:

@@ -18,7 +18,7 @@ from openmxu.sim.interpreter import Interpreter
 from tests.arch.programs import fields, make
 
 LITE = Config(profile="lite", weight_queue_depth=1)
-MISSING_OPCODES = {"Read_Host_Memory_Alternate", "Write_Host_Memory_Alternate", "Convolve"}
+MISSING_OPCODES = {"Load_Weights", "Read_Host_Memory_Alternate", "Write_Host_Memory_Alternate", "Convolve"}
 MISSING_FIELDS = {
     "MatrixMultiply": {"wide_input", "wide_weights"},
     "Activate": {"from_unified_buffer", "table", "output", "pooling", "operand"},
@@ -47,7 +47,15 @@ def test_full_profile_has_everything() -> None:
     full = profile_named("full")
     assert full.formats == FORMATS
     assert full.registers == REGISTERS
-    assert PROFILES[0] is full
+    assert full in PROFILES
+
+
+def test_standard_profile_lacks_one_instruction() -> None:
+    standard = Config().features
+    assert standard is PROFILES[0]
+    assert [f.name for f in FORMATS if f not in standard.formats] == ["Load_Weights"]
+    assert standard.registers == REGISTERS
+    assert fault(make("load_weights"), Config()) is FaultCode.UNKNOWN_OPCODE
 
 
 def test_lite_profile_lacks_these_instructions_and_fields() -> None:
@@ -106,7 +114,7 @@ def test_assembler_and_interpreter_report_the_same_faults() -> None:
         assert stopped.value.code is code
 
 
-@pytest.mark.parametrize("config", [Config(), LITE], ids=lambda config: config.profile)
+@pytest.mark.parametrize("config", [Config(), LITE, Config(profile="full")], ids=lambda config: config.profile)
 def test_registers_contain_the_profile(config: Config) -> None:
     values = {name: configuration_value(config, name) for name in CONFIGURATION}
     assert all(type(value) is int for value in values.values())

@@ -37,18 +37,18 @@ def test_digits_equal_onnx_runtime(config: openmxu.Config, batch: int) -> None:
 
 def test_a_convolution_is_refused() -> None:
     network = residual_block()
-    compile_network(network, LITE.replace(profile="full"), 1)
+    compile_network(network, LITE.replace(profile="standard"), 1)
     with pytest.raises(ProfileError) as refused:
         compile_network(network, LITE, 1)
     first = network.operations[0]
     assert str(refused.value).startswith(f"layer {first.name!r} needs ")
-    assert str(refused.value).endswith("which a core of the lite profile does not have; the full profile has it")
+    assert str(refused.value).endswith("which a core of the lite profile does not have; the standard profile has it")
     assert "\n" not in str(refused.value)
 
 
 def test_int32_sums_are_refused() -> None:
     nodes = [node("MatMulInteger", "x w x_zero_point w_zero_point", "y")]
     proto = model(nodes, constants(np.random.default_rng(0)), ("uint8", "int32"))
-    openmxu.compile(proto, LITE.replace(profile="full"))
+    openmxu.compile(proto, LITE.replace(profile="standard"))
     with pytest.raises(ProfileError, match="needs Activate with `output`, which a core of the lite profile"):
         openmxu.compile(proto, LITE)

@@ -51,9 +51,7 @@ class KeepsTheLowTile(Interpreter):
     def _multiply(self, values, inputs):
         low = None
         if values["wide_weights"]:
-            address, zero_point, signed = self._queued[0]
-            tile = self._weights[address : address + self.config.tile_bytes]
-            low = operand(tile, zero_point, signed).reshape(self.config.size, self.config.size)
+            low = operand(*self._queued[0])
         super()._multiply(values, inputs)
         self._tile = self._tile if low is None else low
 

@@ -89,6 +89,7 @@ from openmxu.rtl.shell.shell_core import ShellCore
 from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
 from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
+from openmxu.rtl.weights.transposer import Transposer
 
 __all__ = ["ADDRESSES", "ON_BLOCKS", "SMALL", "SYSTEMS", "component_classes", "make", "modules"]
 
@@ -162,6 +163,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Ice40Multipliers: lambda config: Ice40Multipliers(),
     LogicMultiplier: lambda config: LogicMultiplier(),
     Ecp5LogicMultiplier: lambda config: Ecp5LogicMultiplier(),
+    Transposer: lambda config: Transposer(config, 4),
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),
 }

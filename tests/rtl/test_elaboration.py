@@ -62,7 +62,7 @@ def test_lanes(size, lanes):
     assert "attribute \\top 1" in elaborate(Core(Config(size=size, activation_lanes=lanes)))
 
 
-@pytest.mark.parametrize("profile", ["full", "lite"])
+@pytest.mark.parametrize("profile", ["standard", "lite", "full"])
 @pytest.mark.parametrize("parameters", ODD.values(), ids=ODD)
 def test_odd_sizes(parameters, profile):
     if profile == "lite":
@@ -96,7 +96,7 @@ def test_baud_rates(clock, baud, message):
 
 @pytest.mark.parametrize("component", [item for item in component_classes() if item not in SYSTEMS])
 def test_unit_alone(component: type[wiring.Component]):
-    unit = make(component, Config(size=2, activation_lanes=2, **ODD["one bank"], host_data_bytes=64))
+    unit = make(component, Config(profile="full", size=2, activation_lanes=2, **ODD["one bank"], host_data_bytes=64))
     assert elaborate(unit)
     _check_members(unit)
     if component in ON_BLOCKS:  # test_lint.py has the others with such a configuration

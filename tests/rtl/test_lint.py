@@ -42,17 +42,19 @@ BAD_DESIGN_RULES = {"UNDRIVEN", "UNOPTFLAT", "LATCH", "WIDTHTRUNC", "BLKSEQ", "I
 
 
 @pytest.mark.parametrize(
-    ("size", "lanes", "host_data_bytes", "weight_data_bytes"),
+    ("profile", "size", "lanes", "host_data_bytes", "weight_data_bytes"),
     [
-        (2, 2, 4, 64),
-        (4, 1, 8, 16),
-        (8, 8, 16, 8),
-        pytest.param(16, 8, 8, 64, marks=pytest.mark.slow),
-        pytest.param(32, 1, 64, 16, marks=pytest.mark.slow),
+        ("standard", 2, 2, 4, 64),
+        ("standard", 4, 1, 8, 16),
+        ("full", 2, 1, 8, 4),
+        ("full", 8, 8, 16, 8),
+        pytest.param("standard", 16, 8, 8, 64, marks=pytest.mark.slow),
+        pytest.param("full", 32, 1, 64, 16, marks=pytest.mark.slow),
     ],
 )
-def test_core(size, lanes, host_data_bytes, weight_data_bytes):
+def test_core(profile, size, lanes, host_data_bytes, weight_data_bytes):
     config = Config(
+        profile=profile,
         size=size,
         activation_lanes=lanes,
         host_data_bytes=host_data_bytes,
@@ -95,7 +97,7 @@ for _component in component_classes():
 
 @pytest.mark.parametrize("components", FOLDERS.values(), ids=FOLDERS)
 def test_units(components: list[type[wiring.Component]]):
-    config = Config(size=8, activation_lanes=2, host_data_bytes=4)
+    config = Config(profile="full", size=8, activation_lanes=2, host_data_bytes=4)
     assert lint_component(Folder({component.__name__: make(component, config) for component in components})) == ""
 
 

@@ -14,7 +14,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
 from tests.rtl.netlist import idle_inputs, idle_registers, netlist
 
-CONFIG = Config(size=4, activation_lanes=2)
+CONFIG = Config(profile="full", size=4, activation_lanes=2)
 
 IDLE_REGISTERS = {
     r"accumulators\.tag_6\[11\]": "the last tag only marks the end of an instruction, not whether it accumulated",

@@ -14,7 +14,9 @@ from openmxu.device import DeviceFault
 from openmxu.sim.interpreter import Interpreter
 
 SIZE = 4
-CONFIG = Config(size=SIZE, unified_buffer_rows=64, accumulator_rows=32, parameter_sets=4, activation_lanes=2)
+CONFIG = Config(
+    profile="full", size=SIZE, unified_buffer_rows=64, accumulator_rows=32, parameter_sets=4, activation_lanes=2
+)
 NO_WEIGHTS = np.zeros(0, np.uint8)
 HALT = format_named("Halt")()
 
@@ -305,6 +307,27 @@ def use_weights(device: Interpreter, *then: Instruction) -> None:
         HALT,
     ]
     device.execute(program, NO_WEIGHTS, np.ones(2 * SIZE * SIZE, np.uint8))
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_a_tile_of_the_unified_buffer_keeps_its_contents_and_its_format(device, rng, transposed):
+    """What is written to its rows, or to WEIGHT_FORMAT, behind Load_Weights does not matter."""
+    host = random_bytes(rng, 3 * SIZE * SIZE)
+    inputs, rows = host[: SIZE * SIZE].reshape(SIZE, SIZE), host[SIZE * SIZE : 2 * SIZE * SIZE].reshape(SIZE, SIZE)
+    formats = [register_format(Register.WEIGHT_FORMAT).pack(zero_point=zero_point, signed=1) for zero_point in (-7, 5)]
+    set_format = [instruction("Set_Configuration", register=Register.WEIGHT_FORMAT, value=value) for value in formats]
+    program = [
+        instruction("Read_Host_Memory", rows=2 * SIZE),
+        set_format[0],
+        instruction("Load_Weights", unified_buffer=SIZE, transposed=transposed),
+        set_format[1],
+        instruction("Read_Host_Memory", unified_buffer=SIZE, rows=SIZE, host=2 * SIZE * SIZE),
+        instruction("MatrixMultiply", rows=SIZE, next_tile=1),
+    ]
+    device.execute([*program, HALT], host, NO_WEIGHTS)
+    weights = rows.view(np.int8).astype(np.int32) + 7
+    expected = inputs.astype(np.int32) @ (weights.T if transposed else weights)
+    np.testing.assert_array_equal(device.snapshot().accumulators[:SIZE], expected)
 
 
 @pytest.mark.parametrize("next_tile", [0, 1])

@@ -14,6 +14,7 @@ TB = Path(__file__).parents[2] / "tb"
 # Together they cover all ratios of row, tile and beat, of size and lanes, one or several banks, and all queue depths.
 CONFIGS = {
     "S2": Config(
+        profile="full",
         size=2,
         activation_lanes=1,
         unified_buffer_rows=150,
@@ -40,6 +41,7 @@ CONFIGS = {
         weight_data_bytes=4,
     ),
     "S8": Config(
+        profile="full",
         size=8,
         activation_lanes=1,
         unified_buffer_rows=100,

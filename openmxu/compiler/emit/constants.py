@@ -80,7 +80,7 @@ def _operation_parameters(operation: Operation, network: Network, size: int) -> 
         return parameter_bytes(operation.bias, scale, size)
     if isinstance(operation, Recurrent):
         return cell_parameters(operation, size)
-    scales = [operation.result.scale]
+    scales = [np.float32(1) if operation.result is None else operation.result.scale]
     if isinstance(operation, Pooling):
         scales = pooling_scales(operation, network.tensors[operation.sources[0]])
     columns = np.repeat(np.array(scales, np.float32), size)

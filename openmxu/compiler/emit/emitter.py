@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, format_named
-from openmxu.compiler.emit.tasks import TaskList
+from openmxu.compiler.emit.tasks import LoadedTile, TaskList, WeightTile
 from openmxu.compiler.emit.weights import ByteFormat
 
-__all__ = ["Code", "Emitter", "ParameterSets", "WeightRun", "WeightStream"]
+__all__ = ["Code", "Emitter", "Load", "ParameterSets", "WeightRun", "WeightStream"]
 
 _READ_WEIGHTS = format_named("Read_Weights")
+_LOAD_WEIGHTS = format_named("Load_Weights")
 _SET = format_named("Set_Configuration")
 _HALT = format_named("Halt")
 
@@ -73,6 +74,10 @@ class Emitter:
         """Tiles of weight memory to the weight FIFO."""
         self._emit(_READ_WEIGHTS, weights=weights, tiles=tiles)
 
+    def load_weights(self, unified_buffer: int, transposed: bool) -> None:
+        """Rows of the unified buffer to the weight FIFO."""
+        self._emit(_LOAD_WEIGHTS, unified_buffer=unified_buffer, transposed=transposed)
+
     def halt(self) -> None:
         """End the program."""
         self.layer = -1
@@ -88,33 +93,85 @@ class WeightRun:
     tiles: int
 
 
-class WeightStream:
-    """Queues weights ahead of the multiplications that take them, never more than may be outstanding."""
+@dataclass(frozen=True)
+class Load:
+    """A tile of the unified buffer; all tasks up to number ``after`` must come before it."""
 
-    def __init__(self, emitter: Emitter, config: Config, runs: Sequence[WeightRun]) -> None:
+    tile: LoadedTile
+    after: int
+
+
+class WeightStream:
+    """Queues weights ahead of the multiplications that take them, never more than may be outstanding.
+
+    Parameters
+    ----------
+    runs
+        Tiles of weight memory and of the unified buffer in the order in which they are taken.
+    loads
+        Called for each Load_Weights that is emitted.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        config: Config,
+        runs: Sequence[WeightRun | Load],
+        loads: Callable[[LoadedTile], None],
+    ) -> None:
         self._emitter = emitter
         self._tile_bytes = config.tile_bytes
         self._limit = min(config.weight_queue_depth, config.command_queue_depth, _RUNS_AHEAD)
+        self._most_loads = min(config.weight_queue_depth, config.weight_fifo_tiles)
         self._waiting = deque(runs)
         self._outstanding: deque[int] = deque()
+        self._reads = 0
+        self._loads = loads
 
     def begin(self) -> None:
         """Queue the first weights, which take longer on their way into the array than inputs do."""
         self._queue(1)
 
-    def take(self) -> None:
-        """Account for the next tile; to be called before the multiplication that takes it."""
-        self._queue(self._limit)
+    def take(self, tile: WeightTile | LoadedTile) -> None:
+        """Account for the next tile; to be called before the multiplication that takes it, and behind all tasks that
+        write what it is made of."""
+        if isinstance(tile, WeightTile):
+            self._queue(self._limit)
+        elif not self._outstanding:
+            self._load(self._waiting.popleft())
         self._outstanding[0] -= 1
         if self._outstanding[0] == 0:
             self._outstanding.popleft()
+            self._reads -= self._reads > 0
+
+    def load(self, done: int) -> None:
+        """Queue as many of the next tiles of the unified buffer as have room.
+
+        ``done`` is the number of the last task up to which all have been emitted.
+        """
+        while self._waiting and self._reads == 0 and len(self._outstanding) < self._most_loads:
+            load = self._waiting[0]
+            if not isinstance(load, Load) or load.after > done:
+                return
+            self._load(self._waiting.popleft())
+
+    def _load(self, load: Load) -> None:
+        format = load.tile.format
+        self._emitter.configure(Register.WEIGHT_FORMAT, signed=format.signed, zero_point=format.zero_point)
+        self._emitter.load_weights(load.tile.rows.first, load.tile.transposed)
+        self._loads(load.tile)
+        self._outstanding.append(1)
 
     def _queue(self, limit: int) -> None:
         while self._waiting and len(self._outstanding) < limit:
-            run = self._waiting.popleft()
+            run = self._waiting[0]
+            if isinstance(run, Load):
+                return
+            self._waiting.popleft()
             self._emitter.configure(Register.WEIGHT_FORMAT, signed=run.format.signed, zero_point=run.format.zero_point)
             self._emitter.read_weights(run.first * self._tile_bytes, run.tiles)
             self._outstanding.append(run.tiles)
+            self._reads += 1
 
 
 class ParameterSets:

@@ -17,16 +17,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Unit
-from openmxu.compiler.emit.emitter import Code, Emitter, WeightRun, WeightStream
+from openmxu.arch.isa import Unit, format_named
+from openmxu.compiler.emit.emitter import Code, Emitter, Load, WeightRun, WeightStream
 from openmxu.compiler.emit.memory import ALIGNMENT
-from openmxu.compiler.emit.tasks import Task
+from openmxu.compiler.emit.tasks import LoadedTile, Task, WeightTile
 
 __all__ = ["list_schedule"]
 
 _DISPATCH_CYCLES = 6
 _LATENCY = {Unit.HOST_READ: 10, Unit.HOST_WRITE: 0, Unit.MATRIX: 20, Unit.ACTIVATION: 40}
 """Cycles from the last row that a unit takes to the result that another unit can use."""
+
+_LOAD_WEIGHTS = format_named("Load_Weights")
 
 _MOST_TILES = (1 << 24) - 1
 """Tiles of one Read_Weights."""
@@ -38,15 +40,15 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
     Tasks wait until a unit's queue has room for ``spare`` more.
     """
     emitter = Emitter()
-    weights = WeightStream(emitter, config, _weight_runs(tasks))
     machine = _Machine(config, spare)
+    weights = WeightStream(emitter, config, _weight_runs(tasks), machine.load)
     earliest = _earliest(tasks, config)
     reads = deque(index for index, task in enumerate(tasks) if task.unit is Unit.HOST_READ)
 
     def emit(task: Task) -> None:
         emitter.layer = task.layer
         if task.tile is not None:
-            weights.take()
+            weights.take(task.tile)
         for register, values in task.registers.items():
             emitter.configure(register, **values)
         emitter.append(task.instruction)
@@ -74,6 +76,7 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
         if task.unit is Unit.MATRIX:
             let_go(1 + max((other for other in deferred if _disturbs(task, tasks[other])), default=-1))
             emit(task)
+            weights.load(min([index, *(waiting[0] - 1 for waiting in (deferred, reads) if waiting)]))
         else:
             deferred.append(index)
             let_go(0)
@@ -89,16 +92,23 @@ def _disturbs(product: Task, other: Task) -> bool:
     )
 
 
-def _weight_runs(tasks: Sequence[Task]) -> list[WeightRun]:
+def _weight_runs(tasks: Sequence[Task]) -> list[WeightRun | Load]:
     """The tiles that tasks take one after the other, joined where they are neighbours in memory."""
-    runs: list[WeightRun] = []
-    for task in tasks:
-        if task.tile is None:
+    runs: list[WeightRun | Load] = []
+    has_loads = any(isinstance(task.tile, LoadedTile) for task in tasks)
+    written: dict[int, int] = {}
+    for index, task in enumerate(tasks):
+        if isinstance(task.tile, LoadedTile):
+            rows = range(task.tile.rows.first, task.tile.rows.first + task.tile.rows.count)
+            runs.append(Load(task.tile, max(written.get(row, -1) for row in rows)))
+        elif has_loads:
+            written.update((row, index) for rows in task.writes for row in range(rows.first, rows.first + rows.count))
+        if not isinstance(task.tile, WeightTile):
             continue
         number, format = task.tile.number, task.tile.format
         last = runs[-1] if runs else None
         if (
-            last is not None
+            isinstance(last, WeightRun)
             and last.format == format
             and last.first + last.tiles == number
             and last.tiles < _MOST_TILES
@@ -152,6 +162,11 @@ class _Machine:
         """Whether the dispatcher would not have to wait for the unit."""
         running = sum(end > self.now for end in self._ends[unit])
         return running < self.config.command_queue_depth - self.spare
+
+    def load(self, tile: LoadedTile) -> None:
+        """Take a Load_Weights, which the unit of host writes executes."""
+        rows = tile.rows
+        self.dispatch(Task(Unit.HOST_WRITE, _LOAD_WEIGHTS(unified_buffer=rows.first), rows.count, reads=(rows,)))
 
     def dispatch(self, task: Task) -> None:
         """Take the next instruction."""

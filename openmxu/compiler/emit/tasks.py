@@ -12,7 +12,7 @@ from openmxu.arch.isa import REGISTERS, Format, Instruction, Register, Unit, for
 from openmxu.compiler.emit.weights import ByteFormat
 from openmxu.compiler.plan.staging import fetch_cycles, load_cycles, row_cycles, table_cycles
 
-__all__ = ["Rows", "Task", "TaskList", "WeightTile"]
+__all__ = ["LoadedTile", "Rows", "Task", "TaskList", "WeightTile"]
 
 _READ = format_named("Read_Host_Memory")
 _READ_ALTERNATE = format_named("Read_Host_Memory_Alternate")
@@ -50,6 +50,15 @@ class WeightTile:
 
 
 @dataclass(frozen=True)
+class LoadedTile:
+    """Rows of the unified buffer as a weight tile, and how their bytes are read."""
+
+    rows: Rows
+    transposed: bool
+    format: ByteFormat
+
+
+@dataclass(frozen=True)
 class Task:
     """One instruction for a unit.
 
@@ -77,7 +86,7 @@ class Task:
     writes: tuple[Rows, ...] = ()
     accumulators: Rows | None = None
     host: Rows | None = None
-    tile: WeightTile | None = None
+    tile: WeightTile | LoadedTile | None = None
     layer: int = 0
 
 
@@ -129,7 +138,7 @@ class TaskList:
         source: Rows,
         accumulators: Rows,
         accumulate: bool,
-        tile: WeightTile | None,
+        tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
     ) -> None:
         """MatrixMultiply of ``source`` by the next tile, or by the one in the array where ``tile`` is ``None``."""
@@ -167,17 +176,19 @@ class TaskList:
         instruction: Instruction,
         source: Rows,
         accumulators: Rows,
-        tile: WeightTile | None,
+        tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
     ) -> None:
-        tile_cycles = max(self._config.size, fetch_cycles(self._config)) if tile is not None else 1
-        cycles = max(accumulators.count, tile_cycles)
+        is_loaded = isinstance(tile, LoadedTile)
+        tile_cycles = 1 if tile is None else self._config.size
+        if tile is not None and not is_loaded:
+            tile_cycles = max(tile_cycles, fetch_cycles(self._config))
         self._add(
             Unit.MATRIX,
             instruction,
-            cycles,
+            max(accumulators.count, tile_cycles),
             registers=registers,
-            reads=(source,),
+            reads=(source, tile.rows) if is_loaded else (source,),
             accumulators=accumulators,
             tile=tile,
         )

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.compiler.ir.network import Network, Tensor
 from openmxu.compiler.ir.operations import Convolution, Lookup, Operation, Pooling, Result
+from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.ir.window import Window
+from openmxu.compiler.tensor_products.product import TensorProduct
 
 __all__ = ["fuse"]
 
@@ -18,6 +20,7 @@ __all__ = ["fuse"]
 def fuse(network: Network, config: Config) -> Network:
     """Join operations with the only one that makes their source, where the integers stay the same.
 
+    - What puts the matrices of a product of two tensors side by side, is where the product writes them.
     - A table goes into the result before it; one that only limits bytes becomes that result's limits.
     - A maximum of requantized sums is the requantized maximum of the sums: scales are positive. Joined where no window
       reaches from one band of rows into another one, or the sums of the whole plane fit the accumulators.
@@ -55,6 +58,9 @@ def _joined(first: Operation, second: Operation, network: Network, config: Confi
             is_plain = first.pooling is None and first.result.table is None
             if is_plain and _pools_in_bands(second.window, source, config):
                 return dataclasses.replace(first, pooling=second.window, **common)
+        case Permutation() if isinstance(first, TensorProduct):
+            rearranged = first.rearranged(second)
+            return None if rearranged is None else dataclasses.replace(rearranged, **common)
     return None
 
 

@@ -15,6 +15,10 @@ from openmxu.compiler.onnx.graph_view import GraphView
 __all__ = ["Part", "cut"]
 
 
+_MOVES = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten")
+"""Operators whose results are no smaller than what they are given, and no work to make again."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Nodes that are computed without a break.
@@ -121,11 +125,18 @@ def _repeated(
                 continue
             is_cheap = view.converts(maker, "DequantizeLinear")
             if _is_device(level) and _is_device(levels[maker]):
-                is_cheap = not view.makes_integers(maker) and not view.is_array_work(maker)
+                is_moved = not view.makes_integers(maker) or _only_moves(view, maker)
+                is_cheap = is_moved and not view.is_array_work(maker)
             if is_cheap:
                 found.add(maker)
                 waiting.append(maker)
     return frozenset(found)
+
+
+def _only_moves(view: GraphView, index: int) -> bool:
+    """Whether QuantizeLinear makes again what DequantizeLinear was given, as many elements in another order."""
+    maker = view.makers.get(view.graph.node[index].input[0])
+    return view.converts(index, "QuantizeLinear") and maker is not None and view.graph.node[maker].op_type in _MOVES
 
 
 def _made(view: GraphView, nodes: Collection[int], wanted: Collection[str]) -> list[str]:

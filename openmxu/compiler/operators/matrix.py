@@ -18,7 +18,8 @@ from openmxu.compiler.operators import shapes
 from openmxu.compiler.operators.builder import per_column
 from openmxu.compiler.operators.geometry import read_window
 from openmxu.compiler.operators.lanes import as_image, as_rows, borders, element_numbers, parts_of
-from openmxu.compiler.operators.values import Constant, Integers, Moved, RealConstant, Sums, Value
+from openmxu.compiler.operators.values import Constant, Integers, Moved, Real, RealConstant, Sums, Value
+from openmxu.compiler.tensor_products.operators import tensor_product
 
 __all__ = [
     "add_bias",
@@ -39,6 +40,11 @@ _ONE = np.float32(1)
 def matmul(here: Visit) -> Value:
     """MatMul between DequantizeLinear and QuantizeLinear."""
     return _real_product(here, transposed=False)
+
+
+def _computed(here: Visit, index: int) -> bool:
+    """Whether an input is a tensor of the network rather than weights."""
+    return isinstance(here.input(index), (Integers, Moved, Real))
 
 
 def gemm(here: Visit) -> Value:
@@ -69,7 +75,11 @@ def qlinear_matmul(here: Visit) -> Value:
     source = here.integers(0)
     scale = here.product_of_scales("a_scale × b_scale", here.scale(1, "a_scale"), here.scale(4, "b_scale", False))
     zero_point = here.zero_point(2, "a_zero_point", source.dtype)
-    sums = _product(here, source, zero_point, _integer_weights(here, 3), _weight_zero_point(here, 5), scale)
+    if _computed(here, 3):
+        other = here.integers(3)
+        sums = tensor_product(here, source, other, (zero_point, here.zero_point(5, "b_zero_point", other.dtype)), scale)
+    else:
+        sums = _product(here, source, zero_point, _integer_weights(here, 3), _weight_zero_point(here, 5), scale)
     output, dtype = here.output_zero_point(7, "y_zero_point", source.dtype)
     return here.builder.close(sums, here.output, np.float32(here.scale(6, "y_scale")), output, dtype)
 
@@ -116,6 +126,10 @@ def matmul_integer(here: Visit) -> Value:
     """MatMulInteger."""
     source = here.integers(0)
     zero_point = here.zero_point(2, "a_zero_point", source.dtype)
+    if _computed(here, 1):
+        other = here.integers(1)
+        zero_points = zero_point, here.zero_point(3, "b_zero_point", other.dtype)
+        return tensor_product(here, source, other, zero_points, None)
     return _product(here, source, zero_point, _integer_weights(here, 1), _weight_zero_point(here, 3), None)
 
 
@@ -208,6 +222,10 @@ def _check_gemm(here: Visit, sums: Sums) -> None:
 
 def _real_product(here: Visit, transposed: bool, alpha: np.float32 = _ONE) -> Sums:
     source = here.quantized(0)
+    if _computed(here, 1) and not transposed:
+        other = here.quantized(1)
+        scale = here.product_of_scales("the product of both scales", alpha * source.scale, other.scale)
+        return tensor_product(here, source.value, other.value, (source.zero_point, other.zero_point), scale)
     weights = _real_weights(here)
     if transposed:
         weights = shapes.transposed(weights)

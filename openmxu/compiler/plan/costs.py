@@ -11,6 +11,7 @@ from openmxu.compiler.ir.network import Network
 from openmxu.compiler.ir.operations import Combination, Convolution, Pooling
 from openmxu.compiler.plan.buffers import Region
 from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
+from openmxu.compiler.tensor_products.product import TensorProduct
 
 __all__ = ["Costs"]
 
@@ -73,6 +74,11 @@ class Costs:
 
     def _array(self, index: int, planes: float) -> float:
         """Every tile of a band takes as long as its rows, or as its weights."""
+        operation = self.network.operations[index]
+        if isinstance(operation, TensorProduct):
+            size = self.config.size
+            tiles = -(-operation.inner // size) * -(-operation.columns // size)
+            return planes * len(operation.left.positions) * tiles * max(operation.rows, size)
         if index not in self.tiles:
             return 0
         rows = planes * self._sums(index)

@@ -24,6 +24,7 @@ from openmxu.compiler.plan.slots import Slot, distinct, image_slots, slot_of, st
 from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
+from openmxu.compiler.tensor_products.product import TensorProduct
 
 __all__ = ["Group", "plan_groups"]
 
@@ -189,6 +190,9 @@ class _Planner:
         """One operation on parts of an image, as large as possible: rows, columns, or some of the planes."""
         operation = self.network.operations[index]
         target = self.network.tensors[operation.target]
+        if isinstance(operation, TensorProduct):
+            whole = Region(range(1), range(target.height), range(target.width))
+            raise self._too_small(index, slot_of(self.network, range(index, index + 1), [whole], self.config.size).rows)
         cuts = [(rows, columns, None) for rows, columns in _shrinking(target.height, target.width)]
         is_convolution = isinstance(operation, Convolution)
         if not is_convolution and not isinstance(operation, Permutation):
@@ -209,11 +213,15 @@ class _Planner:
         slot = slot_of(self.network, range(index, index + 1), smallest, self.config.size)
         if is_convolution:
             slot = self._ring_slot(index, smallest, {operation.sources[0]: 1, operation.target: 1})
-        needed = self.config.unified_buffer_rows - self.available + slot.rows
-        raise CapacityError(
-            f"node {operation.name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least "
-            f"{needed}; choose a configuration with more rows, or wider ones",
-            operation.name,
+        raise self._too_small(index, slot.rows)
+
+    def _too_small(self, index: int, rows: int) -> CapacityError:
+        """The error that an operation needs so many rows."""
+        name, needed = self.network.operations[index].name, self.config.unified_buffer_rows - self.available + rows
+        return CapacityError(
+            f"node {name!r}: unified_buffer_rows is {self.config.unified_buffer_rows}, but it needs at least {needed}; "
+            "choose a configuration with more rows, or wider ones",
+            name,
         )
 
     def _regions(self, target: Tensor, rows: int, columns: int, planes: int | None = None) -> tuple[Region, ...]:

@@ -40,12 +40,18 @@ from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
+from openmxu.compiler.tensor_products.emission import tensor_product_tasks
+from openmxu.compiler.tensor_products.product import TensorProduct
+from openmxu.compiler.tensor_products.support import check_products, filled_inputs
 from openmxu.layer import Layer
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_tensor import HostTensor
 from openmxu.state import State
 
 __all__ = ["Base", "CompiledNetwork", "compile_planes"]
+
+_OF_ARRAY = (Convolution, Permutation, TensorProduct)
+"""Operations of the array; others are the activation unit's alone."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,7 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
     ports = {port.tensor: network.tensors[port.tensor] for port in (*network.inputs, *network.outputs)}
     least = sum(tensor.channels * tensor.positions * tensor.item for tensor in ports.values())
     check_addresses(base.host_bytes + batch * least, 0, config)
+    check_products(network, config)
     network, images = _rows_as_images(pack_inputs(network, config.size), batch)
     constants = Constants.of(network, config.size, base.host_bytes)
     staging = _Staging.of(constants, config)
@@ -110,8 +117,10 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
     weight_bytes = base.tiles * config.tile_bytes + memory.size
     check_addresses(host_bytes, weight_bytes, config)
 
+    fills = filled_inputs(network, config.size)
+
     def placed(port: Port) -> HostTensor:
-        return dataclasses.replace(port.host, offset=places[port.tensor].address)
+        return dataclasses.replace(port.host, offset=places[port.tensor].address, fill=fills.get(port.tensor, 0))
 
     end = Base(
         host_bytes=host_bytes,
@@ -324,15 +333,14 @@ class _Scheduler:
 
     def _runs(self, operations: range) -> list[range]:
         """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
-        kinds = (Convolution, Permutation)
-        starts = [index for index in operations if isinstance(self.network.operations[index], kinds)]
+        starts = [index for index in operations if isinstance(self.network.operations[index], _OF_ARRAY)]
         edges = [operations.start, *(index for index in starts if index > operations.start), operations.stop]
         return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
     def _operate(self, run: range, strip: Strip, is_first: bool, is_last: bool) -> None:
         """The tasks of an operation of the array and what follows it, for one strip."""
         index, operation = run.start, self.network.operations[run.start]
-        is_alone = not isinstance(operation, (Convolution, Permutation))
+        is_alone = not isinstance(operation, _OF_ARRAY)
         deferred = DeferredActivations(
             (chunk for other in (run if is_alone else run[1:]) for chunk in self._chunks(other, strip)),
             self.config.unified_buffer_rows,
@@ -340,6 +348,9 @@ class _Scheduler:
         if isinstance(operation, Permutation):
             strip.machine.tasks.layer = index
             permutation_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
+        elif isinstance(operation, TensorProduct):
+            strip.machine.tasks.layer = index
+            tensor_product_tasks(index, operation, strip)
         elif not is_alone:
             emission, parts = self._convolution(index, strip, is_first, is_last)
             touches = [emission.touch(section) for section in parts] if len(run) > 1 else []

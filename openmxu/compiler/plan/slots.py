@@ -10,6 +10,7 @@ from openmxu.compiler.ir.operations import Convolution, Operation, Pooling
 from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.buffers import Buffer, Region
+from openmxu.compiler.tensor_products.product import TensorProduct
 
 __all__ = ["Slot", "distinct", "image_slots", "slot_of", "strip_buffers"]
 
@@ -54,7 +55,7 @@ def strip_buffers(
         place(operation.target, region)
         for name in operation.sources:
             source = network.tensors[name]
-            if is_whole:
+            if is_whole or isinstance(operation, TensorProduct):
                 place(name, Region(strip.images, range(source.height), range(source.width)))
             elif isinstance(operation, Permutation):
                 place(name, Region(strip.images, *operation.needs(name, network.tensors, region.rows, region.columns)))
@@ -66,10 +67,11 @@ def strip_buffers(
 def slot_of(network: Network, operations: range, strips: Sequence[Region], size: int, overlap: bool = True) -> Slot:
     """A slot for any of the strips of some operations; tensors may ``overlap`` that do not live at the same time."""
     sizes: dict[str, int] = {}
-    guarded = _averaged(network, operations)
+    guarded, loaded = _averaged(network, operations), _loaded(network, operations)
     for strip in distinct(strips):
         for name, buffer in strip_buffers(network, operations, strip, {}, size).items():
             rows = buffer.elements * buffer.tensor.item + (buffer.width if name in guarded else 0)
+            rows += size if name in loaded else 0
             sizes[name] = max(sizes.get(name, 0), rows)
     return _first_fit(sizes, _lifetimes(network, operations) if overlap else dict.fromkeys(sizes, operations))
 
@@ -91,6 +93,7 @@ def image_slots(
     rows = {name: -(-tensor.channels // size) * tensor.positions * tensor.item for name, tensor in tensors.items()}
     own = {name: 0 if name in network.constants else rows[name] for name in rows}
     fixed = {name: rows[name] - own[name] + (tensors[name].width if name in guarded else 0) for name in rows}
+    fixed |= {name: fixed[name] + size for name in _loaded(network, operations)}
     most = max(sum(own[name] for name, life in lifetimes.items() if index in life) for index in operations)
     for images in choices:
         if images * most <= available:
@@ -104,6 +107,12 @@ def _averaged(network: Network, operations: range) -> set[str]:
     own = [network.operations[index] for index in operations]
     averages = [operation for operation in own if isinstance(operation, Pooling) and not operation.maximum]
     return {name for operation in averages for name in operation.sources}
+
+
+def _loaded(network: Network, operations: range) -> set[str]:
+    """Tensors that tiles are loaded from: the last one may reach beyond the last row."""
+    own = [network.operations[index] for index in operations]
+    return {operation.sources[1] for operation in own if isinstance(operation, TensorProduct)}
 
 
 def _lifetimes(network: Network, operations: range) -> dict[str, range]:

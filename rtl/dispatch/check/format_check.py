@@ -12,7 +12,6 @@ from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import (
-    FORMATS,
     REGISTERS,
     Format,
     Opcode,
@@ -33,9 +32,6 @@ _PART = 16
 
 _NIBBLE = 4
 """Bits that a logic cell tests."""
-
-_IN_FIELDS = reduce(or_, (format.defined_mask for format in FORMATS))
-"""Bits of a word that belong to a field of some instruction."""
 
 _TRANSFERS = (
     *(Opcode.READ_HOST_MEMORY, Opcode.READ_HOST_MEMORY_ALTERNATE),
@@ -60,7 +56,7 @@ class FormatCheck(wiring.Component):
     load, new_word
         Take ``new_word``, which is checked from the next cycle on.
     word, opcode_is
-        The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`.
+        The word, and one bit for each of the profile's instructions.
     configuration
         The configuration registers.
     fault, found
@@ -74,7 +70,7 @@ class FormatCheck(wiring.Component):
                 "load": In(1),
                 "new_word": In(isa.WORD_BITS),
                 "word": In(isa.WORD_BITS),
-                "opcode_is": In(len(FORMATS)),
+                "opcode_is": In(len(config.features.formats)),
                 "configuration": In(configuration_layout()),
                 "fault": Out(FaultCode),
                 "found": Out(1),
@@ -83,7 +79,10 @@ class FormatCheck(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        formats = self._config.features.formats
+        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(formats)}
+        # Bits of a word that belong to a field of some instruction.
+        self._in_fields = reduce(or_, (format.defined_mask for format in formats))
         self._nibbles: dict[int, Signal] = {}
         unknown, reserved, unimplemented, illegal = Signal(), Signal(), Signal(), Signal()
         illegal_values = self._illegal_values()
@@ -115,11 +114,11 @@ class FormatCheck(wiring.Component):
 
         m.d.sync += [
             unknown.eq(~self.opcode_is.any()),
-            reserved.eq(_any(kept("reserved", f, *self._reserved_bits(f)) for f in FORMATS)),
-            unimplemented.eq(_any(kept("unimplemented", f, *self._unimplemented(f)) for f in FORMATS)),
+            reserved.eq(_any(kept("reserved", f, *self._reserved_bits(f)) for f in formats)),
+            unimplemented.eq(_any(kept("unimplemented", f, *self._unimplemented(f)) for f in formats)),
             illegal.eq(
-                _any(kept("illegal", f, *illegal_values[f.opcode]) for f in FORMATS if f.opcode in illegal_values)
-                | _any(is_zero(f) for f in FORMATS if f.opcode in _NOT_ZERO)
+                _any(kept("illegal", f, *illegal_values[f.opcode]) for f in formats if f.opcode in illegal_values)
+                | _any(is_zero(f) for f in formats if f.opcode in _NOT_ZERO)
                 | (opcode_is[Opcode.SET_CONFIGURATION] & _any(illegal_registers))
             ),
         ]
@@ -157,7 +156,7 @@ class FormatCheck(wiring.Component):
             looked_at: list[Value] = []
             for place in range(start, start + _PART, _NIBBLE):
                 wanted = mask >> place & every
-                if wanted & (_IN_FIELDS >> place) == every:
+                if wanted & (self._in_fields >> place) == every:
                     nibble = self._nibbles.setdefault(place, Signal(name=f"nibble_{place}", reset_less=True))
                     looked_at.append(nibble)
                 else:
@@ -185,6 +184,7 @@ class FormatCheck(wiring.Component):
         return {
             Opcode.SYNCHRONIZE: [self._field(Opcode.SYNCHRONIZE, "units")[len(isa.UNITS) :].any()],
             **dict.fromkeys(_TRANSFERS, transfer),
+            Opcode.LOAD_WEIGHTS: [self.configuration.weight_format.wide],
             Opcode.READ_WEIGHTS: [weights[:weight_low].any()],
             Opcode.MATRIX_MULTIPLY: [lacks_tile],
             Opcode.CONVOLVE: [plane.height == 0, plane.width == 0, lacks_tile],
@@ -203,7 +203,9 @@ class FormatCheck(wiring.Component):
 
     def _illegal_configuration(self) -> dict[RegisterFormat, list[Value]]:
         """For each configuration register, the conditions that make a value illegal."""
-        field = next(one for one in FORMATS if one.opcode == Opcode.SET_CONFIGURATION).field("value")
+        field = next(one for one in self._config.features.formats if one.opcode == Opcode.SET_CONFIGURATION).field(
+            "value"
+        )
 
         def part(register: Register, name: str) -> Value:
             return register_field(self.word, register, name)

@@ -7,12 +7,13 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import FORMATS, Opcode, Operand, Register
+from openmxu.arch.isa import Opcode, Operand, Register
 from openmxu.rtl.common.comparison import exceeds
 from openmxu.rtl.common.delayed import delayed
 from openmxu.rtl.dispatch.check.format_check import FormatCheck
 from openmxu.rtl.dispatch.check.instruction_ranges import InstructionRanges, ranges_layout
 from openmxu.rtl.dispatch.check.memory_range import MemoryRange, MemoryWindows
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.fpga.carry_chain import chained_sum
@@ -34,13 +35,14 @@ class InstructionCheck(wiring.Component):
     start
         Check ``new_word``; only with ``load``, which must then be 0 until ``done``.
     word, opcode_is
-        The word, and one bit for each of :data:`openmxu.arch.isa.FORMATS`, from the cycle after ``start``.
+        The word, and one bit for each of the profile's instructions, from the cycle after ``start``.
     configuration
         The configuration registers.
     windows
         See :class:`~openmxu.rtl.dispatch.check.memory_range.MemoryWindows`.
-    has_tile, has_queued_tile, has_two_queued_tiles, weight_queue_full
-        A tile is in the array; one is queued; two are; no further Read_Weights may be outstanding.
+    has_tile, has_queued_tile, has_two_queued_tiles, weight_queue_full, may_load
+        A tile is in the array; one is queued; two are; no further Read_Weights may be outstanding; in cores with
+        Load_Weights, a further one may.
     ranges
         See :func:`~openmxu.rtl.dispatch.check.instruction_ranges.ranges_layout`: from two cycles before
         ``done`` on, ``origin`` a cycle later.
@@ -67,7 +69,7 @@ class InstructionCheck(wiring.Component):
                 "start": In(1),
                 "new_word": In(isa.WORD_BITS),
                 "word": Out(isa.WORD_BITS),
-                "opcode_is": Out(len(FORMATS)),
+                "opcode_is": Out(len(config.features.formats)),
                 "configuration": In(configuration_layout()),
                 "windows": In(MemoryWindows(config)),
                 "has_tile": In(1),
@@ -84,6 +86,7 @@ class InstructionCheck(wiring.Component):
                 "ranged": Out(1),
                 "host": Out(config.host_address_width),
                 "host_end": Out(config.host_address_width + 1),
+                **({"may_load": In(1)} if loads_weights(config) else {}),
             }
         )
 
@@ -98,7 +101,7 @@ class InstructionCheck(wiring.Component):
         m.submodules.ranges = ranges = InstructionRanges(self.config)
         m.submodules.memory = memory = MemoryRange(self.config)
         self._inside, self._memory = ranges, memory
-        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(self._config.features.formats)}
         number = field_of(self.new_word, Opcode.SET_CONFIGURATION, "register")
         names_parameters, names_table = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(self.load):
@@ -190,6 +193,9 @@ class InstructionCheck(wiring.Component):
         loads = self.loads_parameters | self.loads_table
         multiplies = opcode_is[Opcode.MATRIX_MULTIPLY] | opcode_is[Opcode.CONVOLVE]
         activates, reads_weights = opcode_is[Opcode.ACTIVATE], opcode_is[Opcode.READ_WEIGHTS]
+        loads_tile, may_load = Const(0), Const(1)
+        if loads_weights(self.config):
+            loads_tile, may_load = opcode_is[Opcode.LOAD_WEIGHTS], self.may_load
         from_unified_buffer = self._field(Opcode.ACTIVATE, "from_unified_buffer")
         has_operand = self._field(Opcode.ACTIVATE, "operand") != Operand.NONE
         is_transfer = flag("is_transfer", transfers)
@@ -197,7 +203,7 @@ class InstructionCheck(wiring.Component):
         reads_source = flag("reads_source", activates & from_unified_buffer)
         reads_operand = flag("reads_operand", activates & has_operand)
         uses_accumulators = flag("uses_accumulators", multiplies | (activates & ~from_unified_buffer))
-        touches_buffer = flag("touches_buffer", transfers | multiplies | activates | loads)
+        touches_buffer = flag("touches_buffer", transfers | multiplies | activates | loads | loads_tile)
         uses_parameters = flag("uses_parameters", self.loads_parameters | activates)
 
         # The source's overlap is found a cycle before the operand's.
@@ -216,7 +222,10 @@ class InstructionCheck(wiring.Component):
             (FaultCode.HOST_WINDOW, is_transfer & self._memory.outside),
             (FaultCode.WEIGHT_WINDOW, reads_weights & self._memory.outside),
             (FaultCode.NO_TILE, is_matrix & ~Mux(takes_tile, enough, self.has_tile)),
-            (FaultCode.WEIGHT_QUEUE_FULL, reads_weights & self.weight_queue_full),
+            (
+                FaultCode.WEIGHT_QUEUE_FULL,
+                (reads_weights & self.weight_queue_full) | (loads_tile & ~may_load),
+            ),
             (FaultCode.UNIFIED_BUFFER_OVERLAP, (reads_source & met) | (reads_operand & meets)),
         ]
 

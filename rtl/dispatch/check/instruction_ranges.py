@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch import isa
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
-from openmxu.arch.isa import FORMATS, Opcode, OutputFormat, Register
+from openmxu.arch.isa import Opcode, OutputFormat, Register
 from openmxu.rtl.common.comparison import exceeds
 from openmxu.rtl.dispatch.check.plane_products import PlaneProducts
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
 from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
 from openmxu.rtl.fpga.carry_chain import chained_sum
@@ -95,7 +96,7 @@ class InstructionRanges(wiring.Component):
     Members
     -------
     word, opcode_is, configuration
-        The instruction, one bit for each of :data:`openmxu.arch.isa.FORMATS`, the configuration registers.
+        The instruction, one bit for each of the profile's instructions, the configuration registers.
     load, new_word
         Load registers from ``new_word``; the last word counts.
     start, done
@@ -113,7 +114,7 @@ class InstructionRanges(wiring.Component):
         super().__init__(
             {
                 "word": In(isa.WORD_BITS),
-                "opcode_is": In(len(FORMATS)),
+                "opcode_is": In(len(config.features.formats)),
                 "configuration": In(configuration_layout()),
                 "load": In(1),
                 "new_word": In(isa.WORD_BITS),
@@ -135,7 +136,7 @@ class InstructionRanges(wiring.Component):
         config, ranges = self.config, self.ranges
         width = source_width(config)
         m.submodules.products = self._products = PlaneProducts(width)
-        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(FORMATS)}
+        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(self._config.features.formats)}
         self._activates, self._convolves = opcode_is[Opcode.ACTIVATE], opcode_is[Opcode.CONVOLVE]
         buffer, source, operand = (_Rows(m, platform, name, width) for name in ("buffer", "source", "operand"))
         m.d.comb += [
@@ -204,7 +205,11 @@ class InstructionRanges(wiring.Component):
             """The lower bits, and whether a bit above them is set."""
             return Cat(value[:width], Const(0, max(0, width - len(value))), value[width:].any())
 
-        counts = [parts(value, width) for value in (loaded, field_of(new, Opcode.READ_HOST_MEMORY, "rows"))]
+        transferred = field_of(new, Opcode.READ_HOST_MEMORY, "rows")
+        if loads_weights(self.config):
+            # Of the instructions that transfer rows, this bit is set in Load_Weights alone, which has no count.
+            transferred = transferred | Mux(new[2], self.config.size, 0)
+        counts = [parts(value, width) for value in (loaded, transferred)]
         counts += [parts(value, width) for value in (written, multiplied)]
         first = Mux(
             acts,

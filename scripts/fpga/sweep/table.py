@@ -34,7 +34,7 @@ def _line(cells: object) -> str:
 
 def _cells(name: str, result: Mapping[str, Any]) -> list[str]:
     config = result["config"]
-    profile = "" if config.get("profile", "full") == "full" else f"{config['profile']}, "
+    profile = "" if config.get("profile", "standard") == "standard" else f"{config['profile']}, "
     core = (
         f"{profile}S = {config['size']}, {_count(config['activation_lanes'], 'lane')}, "
         f"{config['unified_buffer_rows'] * config['size'] / 1024:g} KiB"

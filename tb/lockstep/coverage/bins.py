@@ -6,10 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-__all__ = ["Bin", "Coverage"]
+from openmxu.arch.config import Config
+from openmxu.arch.isa import Opcode
+
+__all__ = ["Bin", "Coverage", "have_load_weights"]
 
 Bin = tuple[str, str]
 """Name of a group, and name of a bin in it."""
+
+
+def have_load_weights(configs: Iterable[Config]) -> bool:
+    """Whether a core of any of the configurations executes Load_Weights."""
+    return any(config.features.has(Opcode.LOAD_WEIGHTS) for config in configs)
 
 
 class Coverage:

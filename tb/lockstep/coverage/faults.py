@@ -9,7 +9,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.effects import unit_of
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, REGISTERS, Opcode, Unit, register_format
-from tb.lockstep.coverage.bins import Bin
+from tb.lockstep.coverage.bins import Bin, have_load_weights
 from tb.lockstep.programs.steps import Step
 
 __all__ = ["FAULTS", "Faults"]
@@ -34,17 +34,21 @@ _PLACES: dict[FaultCode, list[str]] = {
         *_MULTIPLICATIONS,
         "Activate",
         "Read_Weights",
+        "Load_Weights",
         "Synchronize",
         "an unknown register",
         *(register.name for register in REGISTERS if register.used_mask.bit_length() < 64),
     ],
-    FaultCode.UNIFIED_BUFFER_RANGE: [*_TRANSFERS, *_MULTIPLICATIONS, "Activate", "LOAD_PARAMETERS", "LOAD_TABLE"],
+    FaultCode.UNIFIED_BUFFER_RANGE: [
+        *(*_TRANSFERS, "Load_Weights", *_MULTIPLICATIONS),
+        *("Activate", "LOAD_PARAMETERS", "LOAD_TABLE"),
+    ],
     FaultCode.ACCUMULATOR_RANGE: [*_MULTIPLICATIONS, "Activate"],
     FaultCode.PARAMETER_RANGE: ["Activate", "LOAD_PARAMETERS"],
     FaultCode.HOST_WINDOW: _TRANSFERS,
     FaultCode.WEIGHT_WINDOW: ["Read_Weights"],
     FaultCode.NO_TILE: _MULTIPLICATIONS,
-    FaultCode.WEIGHT_QUEUE_FULL: ["Read_Weights"],
+    FaultCode.WEIGHT_QUEUE_FULL: ["Read_Weights", "Load_Weights"],
     FaultCode.UNIFIED_BUFFER_OVERLAP: ["Activate"],
 }
 
@@ -59,7 +63,12 @@ class Faults:
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
         """All bins."""
         return {
-            FAULTS: [f"{code.name} of {place}" for code, places in _PLACES.items() for place in places],
+            FAULTS: [
+                f"{code.name} of {place}"
+                for code, places in _PLACES.items()
+                for place in places
+                if place != "Load_Weights" or have_load_weights(configs)
+            ],
             UNDER_WAY: [
                 f"{unit.name} at {name}"
                 for unit in Unit

@@ -11,7 +11,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.effects import Memory, Role, accesses, table_rows
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Opcode, Pooling, Register, format_named
-from tb.lockstep.coverage.bins import Bin
+from tb.lockstep.coverage.bins import Bin, have_load_weights
 from tb.lockstep.programs.steps import Step
 
 __all__ = ["Geometry"]
@@ -22,6 +22,7 @@ _PLACES = {
     Memory.UNIFIED_BUFFER: (
         Role.READ_HOST_MEMORY,
         Role.WRITE_HOST_MEMORY,
+        Role.LOAD_WEIGHTS,
         Role.MATRIX_MULTIPLY,
         Role.CONVOLVE,
         Role.SOURCE,
@@ -60,6 +61,8 @@ class Geometry:
         roles = [(memory, role) for memory, roles in _PLACES.items() for role in roles]
         if all(table_rows(config.size) > config.unified_buffer_rows for config in configs):
             roles.remove((Memory.UNIFIED_BUFFER, Role.LOAD_TABLE))
+        if not have_load_weights(configs):
+            roles.remove((Memory.UNIFIED_BUFFER, Role.LOAD_WEIGHTS))
         strides = list(_HOST_STRIDES)
         if all(config.host_alignment == config.size for config in configs):
             strides.remove("less than a row")

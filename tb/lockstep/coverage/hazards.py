@@ -20,7 +20,7 @@ from openmxu.arch.effects import (
 )
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Register, Unit
-from tb.lockstep.coverage.bins import Bin
+from tb.lockstep.coverage.bins import Bin, have_load_weights
 from tb.lockstep.programs.steps import Step
 
 __all__ = ["HAZARDS", "REGISTERS_BETWEEN", "TOUCHES", "Hazards"]
@@ -80,11 +80,15 @@ class Hazards:
     @staticmethod
     def declared(configs: Sequence[Config]) -> dict[str, list[str]]:
         """All bins: every kind of hazard between every two accesses to the same memory."""
-        has_table = any(table_rows(config.size) <= config.unified_buffer_rows for config in configs)
+        lacks = set()
+        if all(table_rows(config.size) > config.unified_buffer_rows for config in configs):
+            lacks.add(Role.LOAD_TABLE)
+        if not have_load_weights(configs):
+            lacks.add(Role.LOAD_WEIGHTS)
         users = [register.name for register in Register if not register.name.startswith("LOAD_")]
         return {
-            HAZARDS: [_name(*pair) for memory in Memory for pair in _pairs(memory, has_table)],
-            TOUCHES: [_name(*pair) for memory in _SPATIAL for pair in _pairs(memory, has_table)],
+            HAZARDS: [_name(*pair) for memory in Memory for pair in _pairs(memory, lacks)],
+            TOUCHES: [_name(*pair) for memory in _SPATIAL for pair in _pairs(memory, lacks)],
             REGISTERS_BETWEEN: users,
         }
 
@@ -128,11 +132,11 @@ class Hazards:
                 written = written or older.writes_register(register)
 
 
-def _pairs(memory: Memory, has_table: bool) -> Iterator[tuple[Memory, str, str, str]]:
+def _pairs(memory: Memory, lacks: set[Role]) -> Iterator[tuple[Memory, str, str, str]]:
     """All possible hazards in a memory: memory, kind, and names of the older and the younger access."""
 
     def parts(roles: Iterable[Role]) -> list[str]:
-        known = [role for role in roles if has_table or role is not Role.LOAD_TABLE]
+        known = [role for role in roles if role not in lacks]
         widths = _WIDTHS if memory is Memory.UNIFIED_BUFFER else {}
         return [_part(role, each) for role in known for each in widths.get(role, (1,))]
 

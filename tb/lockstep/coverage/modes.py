@@ -11,7 +11,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.effects import table_rows
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import FORMATS, REGISTERS, Opcode, Operand, OutputFormat, Pooling, Register, Unit
-from tb.lockstep.coverage.bins import Bin
+from tb.lockstep.coverage.bins import Bin, have_load_weights
 from tb.lockstep.programs.steps import Step
 
 __all__ = ["Modes"]
@@ -53,7 +53,11 @@ class Modes:
         registers = [register.name for register in REGISTERS if register.number != Register.LOAD_TABLE or has_table]
         lanes = [name for name in _LANES if name in {_lanes(config) for config in configs}]
         return {
-            "instructions": [format.name for format in FORMATS],
+            "instructions": [
+                format.name
+                for format in FORMATS
+                if format.opcode is not Opcode.LOAD_WEIGHTS or have_load_weights(configs)
+            ],
             "registers written": registers,
             "multiplications": [
                 f"{name}, {sums}, {tile}, {inputs} inputs, {weights} weights"

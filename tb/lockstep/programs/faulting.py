@@ -9,7 +9,6 @@ import numpy as np
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import (
-    FORMATS,
     REGISTERS,
     WORD_BITS,
     Instruction,
@@ -49,8 +48,7 @@ def faulting_instructions(code: FaultCode, checker: LegalityChecker, rng: np.ran
     """
     match code:
         case FaultCode.WEIGHT_QUEUE_FULL:
-            free = checker.config.weight_queue_depth - len(checker.outstanding)
-            return [_make("Read_Weights", tiles=1)] * (free + 1)
+            return _queue_full(checker, rng)
         case FaultCode.NO_TILE:
             return _no_tile(checker, rng)
         case FaultCode.UNKNOWN_OPCODE:
@@ -82,8 +80,6 @@ def _random_word(rng: np.random.Generator) -> int:
 def _raises(way: list[Instruction], code: FaultCode, checker: LegalityChecker) -> bool:
     """Whether only the last instruction faults, with ``code``; in a profile that lacks some instruction or field, the
     fault may be another one."""
-    if checker.config.features.formats == FORMATS:
-        return True
     state = copy.deepcopy(checker)
     faults = [state.check(instruction) for instruction in way]
     return faults == [FaultCode.NONE] * (len(way) - 1) + [code]
@@ -95,6 +91,19 @@ def _reserved_bits(checker: LegalityChecker, rng: np.random.Generator) -> Instru
     format = formats[rng.integers(len(formats))]
     reserved = [bit for bit in range(WORD_BITS) if not format.defined_mask >> bit & 1]
     return Instruction(int(format.opcode) | 1 << int(rng.choice(reserved)))
+
+
+def _queue_full(checker: LegalityChecker, rng: np.random.Generator) -> list[Instruction]:
+    config = checker.config
+    free = config.weight_queue_depth - len(checker.outstanding)
+    read = _make("Read_Weights", tiles=1)
+    if not config.features.has(Opcode.LOAD_WEIGHTS) or rng.integers(2):
+        return [read] * (free + 1)
+    load = _make("Load_Weights", transposed=int(rng.integers(2)))
+    if checker.reads_outstanding or (free and rng.integers(2)):
+        return [_fields(Register.WEIGHT_FORMAT), *([] if checker.reads_outstanding else [read]), load]
+    room = min(config.weight_queue_depth, config.weight_fifo_tiles) - len(checker.outstanding)
+    return [_fields(Register.WEIGHT_FORMAT), *[load] * (room + 1)]
 
 
 def _no_tile(checker: LegalityChecker, rng: np.random.Generator) -> list[Instruction]:
@@ -161,6 +170,7 @@ def _illegal_values(checker: LegalityChecker) -> list[list[Instruction]]:
     empty = [
         [_fields(Register.CONVOLUTION_PLANE, height=0, width=1), _make("Convolve", height=1, width=1)],
         [_fields(Register.POOLING_WINDOW, height=1), pool],
+        [_fields(Register.WEIGHT_FORMAT, wide=1), _make("Load_Weights")],
         *(
             [_set(plane.number, plane.pack(**{"height": 1, "width": 1, "output_width": 1, side.name: 0})), pool]
             for side in plane.fields
@@ -181,6 +191,7 @@ def _beyond_the_unified_buffer(checker: LegalityChecker) -> list[list[Instructio
     return [
         *([_make(name, unified_buffer=last, rows=2)] for name in HOST_TRANSFERS),
         [_make("Write_Host_Memory", unified_buffer=last + 1, rows=1)],
+        [_fields(Register.WEIGHT_FORMAT), _make("Load_Weights", unified_buffer=last - checker.config.size + 2)],
         [_make("MatrixMultiply", unified_buffer=last, rows=2)],
         [_make("MatrixMultiply", unified_buffer=last, rows=1, wide_input=1)],
         [_make("MatrixMultiply", rows=(1 << 32) - 1)],

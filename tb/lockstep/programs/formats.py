@@ -23,7 +23,7 @@ _SPECIAL_SCALES = (0, 1 << 31, 1, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF
 which an added operand of 1 has an effect, and the largest at which it has none."""
 
 
-def set_format(builder: Builder, register: Register) -> None:
+def set_format(builder: Builder, register: Register, *, may_be_wide: bool = True) -> None:
     """Write one of :data:`FORMAT_REGISTERS`, if the profile has it."""
     if not builder.has_register(register):
         return
@@ -32,7 +32,7 @@ def set_format(builder: Builder, register: Register) -> None:
             builder.set(register, **_byte_format(builder))
         case Register.WEIGHT_FORMAT:
             has_wide = builder.has(Opcode.MATRIX_MULTIPLY, "wide_weights")
-            wide = has_wide and builder.probably(0.35)
+            wide = has_wide and may_be_wide and builder.probably(0.35)
             builder.set(register, **({"wide": 1} if wide else _byte_format(builder)))
         case Register.SOURCE_FORMAT | Register.OPERAND_FORMAT:
             wide = builder.probably(0.4)

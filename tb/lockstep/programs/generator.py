@@ -19,7 +19,7 @@ from tb.lockstep.programs.builder import Builder
 from tb.lockstep.programs.contents import DATA_ROWS, data_address
 from tb.lockstep.programs.faulting import faulting_instructions
 from tb.lockstep.programs.formats import FORMAT_REGISTERS, set_format
-from tb.lockstep.programs.multiplications import multiply, read_weights
+from tb.lockstep.programs.multiplications import load_and_multiply, load_weights, multiply, read_weights
 from tb.lockstep.programs.transfers import load_parameters, load_table, transfer
 
 __all__ = ["generate"]
@@ -136,6 +136,8 @@ def _halt(builder: Builder) -> None:
 _STEPS: dict[Callable[[Builder], None], float] = {
     transfer: 8,
     read_weights: 2,
+    load_weights: 1,
+    load_and_multiply: 1,
     multiply: 7,
     activate: 6,
     _chain: 0.8,

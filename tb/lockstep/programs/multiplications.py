@@ -1,11 +1,12 @@
-"""Random Read_Weights, MatrixMultiply and Convolve instructions."""
+"""Random Read_Weights, Load_Weights, MatrixMultiply and Convolve instructions."""
 
 from __future__ import annotations
 
 from openmxu.arch.isa import Opcode, Register, format_named
 from tb.lockstep.programs.builder import Builder
+from tb.lockstep.programs.formats import set_format
 
-__all__ = ["multiply", "read_weights"]
+__all__ = ["load_and_multiply", "load_weights", "multiply", "read_weights"]
 
 _MOST_ROWS = 200
 """Maximum number of rows that enter the array in one instruction, over all passes; keeps programs short."""
@@ -23,6 +24,28 @@ def read_weights(builder: Builder) -> None:
     tiles = builder.one_of(1, 2, builder.between(1, most), weights=(0.5, 0.25, 0.25))
     address = builder.weights.choose(tiles * config.tile_bytes, config.weight_alignment)
     builder.emit("Read_Weights", tiles=tiles, weights=address)
+
+
+def load_weights(builder: Builder) -> None:
+    """Queue a tile of the unified buffer; if a Load_Weights would fault, emit another instruction instead."""
+    if not builder.has(Opcode.LOAD_WEIGHTS):
+        read_weights(builder)
+        return
+    if not builder.checker.may_load:
+        multiply(builder)
+        return
+    if builder.register(Register.WEIGHT_FORMAT)["wide"]:
+        set_format(builder, Register.WEIGHT_FORMAT, may_be_wide=False)
+    first = builder.unified_buffer.choose(builder.config.size)
+    builder.emit("Load_Weights", transposed=builder.probably(0.6), unified_buffer=first)
+
+
+def load_and_multiply(builder: Builder) -> None:
+    """Several Load_Weights in a row, and multiplications that take their tiles."""
+    for _ in range(builder.between(1, 3)):
+        load_weights(builder)
+    for _ in range(builder.between(1, 3)):
+        multiply(builder)
 
 
 def multiply(builder: Builder) -> None:

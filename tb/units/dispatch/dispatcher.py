@@ -17,8 +17,10 @@ from openmxu.rtl.dispatch.commands import (
     activation_start,
     activation_walk,
     host_command,
+    loads_weights,
     matrix_command,
     weight_command,
+    write_command,
 )
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from tb.bench import CONFIG, Agent, Bench, random_generator
@@ -68,9 +70,13 @@ def command_of(instruction, checker):
             "parameters": load["first"],
             "walk": {"rows": load["count"]},
         }
+    if opcode is Opcode.LOAD_WEIGHTS:
+        return {"unified_buffer": values["unified_buffer"], "rows": CONFIG.size, "alternate": 0, "to_weights": 1}
     stride = checker.register(Register.HOST_STRIDE)["stride"]
     fields = {name: values[name] for name in ("host", "unified_buffer", "rows")}
-    return {**fields, "alternate": int(opcode in _ALTERNATE), "stride": stride}
+    is_write = opcode in (Opcode.WRITE_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
+    to_weights = {"to_weights": 0} if is_write and loads_weights(CONFIG) else {}
+    return {**fields, "alternate": int(opcode in _ALTERNATE), "stride": stride, **to_weights}
 
 
 def multiplication(opcode, values, checker):
@@ -147,7 +153,7 @@ def _elements(format):
 
 _LAYOUTS = {
     QueuedUnit.HOST_READ: host_command(CONFIG),
-    QueuedUnit.HOST_WRITE: host_command(CONFIG),
+    QueuedUnit.HOST_WRITE: write_command(CONFIG),
     QueuedUnit.MATRIX: matrix_command(CONFIG),
     QueuedUnit.ACTIVATION: activation_start(CONFIG),
 }
@@ -186,11 +192,16 @@ def expect(case):
         if access is not None:
             expected.accesses.append(access)
             expected.commands[access.unit].append(command_of(instruction, checker))
+            if opcode is Opcode.LOAD_WEIGHTS:
+                format = _operands(checker.register(Register.WEIGHT_FORMAT))
+                load = {"tiles": 1, "format": format, "from_buffer": 1, "transposed": instruction["transposed"]}
+                expected.weights.append(load)
         elif opcode is Opcode.READ_WEIGHTS:
             format = checker.register(Register.WEIGHT_FORMAT)
             fetch = {"address": instruction["weights"], "tiles": instruction["tiles"]}
             fetch |= {"format": _operands(format), "wide": format["wide"]}
-            expected.weights.append(pack(weight_command(CONFIG), fetch))
+            fetch |= {"from_buffer": 0} if loads_weights(CONFIG) else {}
+            expected.weights.append(fetch)
         else:
             expected.retired_other += 1
         if opcode in _EVENTS:
@@ -306,6 +317,7 @@ async def run_case(dut, case, stall):
             assert_equal(layout, payload, shown, unit.name.lower())
     for payload, command in zip(work.received, expected.commands[QueuedUnit.ACTIVATION], strict=True):
         assert_equal(activation_command(CONFIG), payload, command, "activation work")
-    assert weights.received == expected.weights, case.seed
+    for payload, command in zip(weights.received, expected.weights, strict=True):
+        assert_equal(weight_command(CONFIG), payload, command, "weights")
     assert host.events == expected.events, case.seed
     assert host.retired_other == expected.retired_other, case.seed

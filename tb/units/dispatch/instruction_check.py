@@ -6,7 +6,7 @@ from collections import deque
 import cocotb
 
 from openmxu.arch.faults import CORE_FAULTS, FaultCode
-from openmxu.arch.isa import FORMATS, WORD_BITS, Instruction
+from openmxu.arch.isa import WORD_BITS, Instruction
 from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.rtl.dispatch.check.instruction_ranges import ranges_layout
 from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
@@ -47,6 +47,7 @@ def copy(checker):
         checker.weights,
         dict(checker.registers),
         deque(checker.outstanding),
+        checker.reads_outstanding,
         checker.tile_in_array,
     )
 
@@ -59,7 +60,7 @@ async def faults_and_ranges(dut, form):
         name: bench.port(name)
         for name in (
             *("load", "start", "new_word", "configuration", "windows"),
-            *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full"),
+            *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full", "may_load"),
         )
     }
     names = ("word", "opcode_is", "done", "legal", "fault", "ranges", "host", "host_end")
@@ -76,6 +77,7 @@ async def faults_and_ranges(dut, form):
         checker = copy(checker)
         if random.random() < 0.1:
             checker.outstanding = deque([1] * CONFIG.weight_queue_depth)
+            checker.reads_outstanding = random.random() < 0.5
         checker.host = Window(min(shift, checker.host.limit), checker.host.limit)
         inputs["new_word"].value = instruction.word
         inputs["configuration"].value = pack(configuration_layout(), configuration(checker))
@@ -83,6 +85,7 @@ async def faults_and_ranges(dut, form):
         inputs["has_queued_tile"].value = int(bool(checker.outstanding))
         inputs["has_two_queued_tiles"].value = int(sum(checker.outstanding) >= 2)
         inputs["weight_queue_full"].value = int(len(checker.outstanding) == CONFIG.weight_queue_depth)
+        inputs["may_load"].value = int(checker.may_load)
         inputs["windows"].value = pack(
             MemoryWindows(CONFIG),
             {
@@ -105,7 +108,7 @@ async def faults_and_ranges(dut, form):
         assert output("legal") == (expected is FaultCode.NONE)
         assert output("word") == instruction.word
         assert output("opcode_is") == sum(
-            (instruction.word & 0xFF == format.opcode) << index for index, format in enumerate(FORMATS)
+            (instruction.word & 0xFF == format.opcode) << index for index, format in enumerate(CONFIG.features.formats)
         )
         assert FaultCode(output("fault")) is expected, (hex(instruction.word), expected)
         seen.add(expected)

@@ -12,16 +12,19 @@ CYCLES = 3000
 MANY = 3001
 SETTLES = 2
 """Cycles after a Read_Weights until its tiles are available; instructions are further apart."""
+SETTLES_TO_LOAD = 2
+"""Cycles after an instruction until it is known whether a Load_Weights has room."""
 
 
 @cocotb.test()
 async def counts_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
-    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "clear")}
-    names = ("has_queued_tile", "has_two_queued_tiles", "has_tile", "queue_full", "is_clear")
+    ports = {name: bench.port(name) for name in ("enqueue", "tiles", "loads", "take", "clear")}
+    names = ("has_queued_tile", "has_two_queued_tiles", "has_tile", "queue_full", "is_clear", "may_load")
     outputs = {name: bench.port(name) for name in names}
     outstanding, has_tile, clears = deque(), False, False
-    most, settles = 0, 0
+    has_reads, loads = False, 0
+    most, settles, since = 0, 0, 0
     for cycle in range(CYCLES):
         # While `clear` is set, nothing else happens until the ledger is clear.
         clears = (clears and bool(outstanding)) or (not clears and not settles and random.random() < 0.02)
@@ -31,14 +34,18 @@ async def counts_tiles(dut):
             "has_tile": has_tile,
             "queue_full": len(outstanding) == CONFIG.weight_queue_depth,
             "is_clear": not outstanding,
+            "may_load": not has_reads and len(outstanding) < min(CONFIG.weight_queue_depth, CONFIG.weight_fifo_tiles),
         }
         queue = not clears and not settles and not expected["queue_full"] and random.random() < 0.3
         takes = not clears and not settles and not queue and bool(outstanding) and random.random() < 0.6
-        tiles = random.choice([1, 1, 2, 3, random.randrange(1, 9), 1 + (1 << random.randrange(24))])
-        ports["enqueue"].value, ports["tiles"].value = int(queue), tiles
+        is_load = expected["may_load"] and since >= SETTLES_TO_LOAD and random.random() < 0.7
+        tiles = 1 if is_load else random.choice([1, 1, 2, 3, random.randrange(1, 9), 1 + (1 << random.randrange(24))])
+        ports["enqueue"].value, ports["tiles"].value, ports["loads"].value = int(queue), tiles, int(is_load)
         ports["take"].value, ports["clear"].value = int(takes), int(clears)
         await RisingEdge(dut.clk)
-        known = {"has_tile", "queue_full", "is_clear"} if settles else set(names)
+        known = {"has_tile", "queue_full", "is_clear"} if settles else set(names) - {"may_load"}
+        if since >= SETTLES_TO_LOAD:
+            known.add("may_load")
         assert {name: int(outputs[name].value) for name in known} == {name: expected[name] for name in known}, cycle
         most = max(most, len(outstanding))
         if clears:
@@ -49,9 +56,13 @@ async def counts_tiles(dut):
             outstanding[0] -= 1
             if outstanding[0] == 0:
                 outstanding.popleft()
+        has_reads = (has_reads and bool(outstanding)) or (queue and not is_load)
+        loads += queue and is_load
         settles = SETTLES if queue else max(0, settles - 1)
+        since = 0 if queue or takes or clears else since + 1
         if queue:
             outstanding.append(tiles)
+    assert loads > 20
     assert most == CONFIG.weight_queue_depth
 
 
@@ -59,7 +70,7 @@ async def counts_tiles(dut):
 async def counts_many_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
     take, clear = bench.port("take"), bench.port("clear")
-    take.value = clear.value = 0
+    take.value = clear.value = bench.port("loads").value = 0
     bench.port("enqueue").value, bench.port("tiles").value = 1, MANY
     await bench.step()
     bench.port("enqueue").value = 0

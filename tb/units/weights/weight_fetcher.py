@@ -7,7 +7,7 @@ import cocotb
 import numpy as np
 
 from openmxu.arch.numerics import operand
-from openmxu.rtl.dispatch.commands import weight_command
+from openmxu.rtl.dispatch.commands import loads_weights, weight_command
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.memories import ReadMemory
@@ -18,22 +18,28 @@ COMMANDS = 40
 
 @dataclass(frozen=True)
 class Fetch:
-    """A Read_Weights command."""
+    """A Read_Weights command, or a Load_Weights command with the rows of its tile."""
 
     address: int
     tiles: int
     zero_point: int
     is_signed: int
     wide: int
+    loaded: np.ndarray | None = None
+    transposed: int = 0
 
     @property
     def payload(self):
         format = {"zero_point": self.zero_point, "is_signed": self.is_signed}
         values = {"address": self.address, "tiles": self.tiles, "format": format, "wide": self.wide}
+        if loads_weights(CONFIG):
+            values |= {"from_buffer": self.loaded is not None, "transposed": self.transposed}
         return pack(weight_command(CONFIG), values)
 
     def rows(self, memory):
         """The rows that the command must deliver."""
+        if self.loaded is not None:
+            return pack_lanes(operand(self.loaded, self.zero_point, bool(self.is_signed)), OPERAND_WIDTH)
         content = memory[self.address : self.address + self.tiles * CONFIG.tile_bytes]
         tiles = content.reshape(self.tiles, CONFIG.size, CONFIG.size)
         if self.wide:
@@ -56,18 +62,32 @@ def random_fetches(rng, memory, count):
     return fetches
 
 
+def random_loads(rng, fetches):
+    """The same commands with a Load_Weights before some of them, and sometimes several."""
+    mixed = []
+    for fetch in fetches:
+        for _ in range(int(rng.choice([0, 0, 1, 2, 5])) if loads_weights(CONFIG) else 0):
+            loaded = rng.integers(0, 256, (CONFIG.size, CONFIG.size), np.uint8)
+            format = fetch.zero_point, fetch.is_signed, 0
+            mixed.append(Fetch(int(rng.integers(1000)), 1, *format, loaded, int(rng.integers(2))))
+        mixed.append(fetch)
+    return mixed
+
+
 class Consumer(Agent):
     """Stands for the weight FIFO: removes whole tiles after some time."""
 
     def __init__(self, bench, rows, host, stall):
         self.rows, self.host, self.stall = rows, host, stall
+        self.are_loaded = []  # for each tile in order, if some are loaded
         self.port = bench.port("tile_taken")
         self.taken, self.takes, self.enabled = 0, 0, True
         bench.add(self)
 
     def sample(self):
         self.taken += self.takes
-        assert len(self.host.bursts) - self.taken <= CONFIG.weight_fifo_tiles, "a tile too many was asked for"
+        loaded = sum(self.are_loaded[: len(self.rows.received) // CONFIG.size])
+        assert len(self.host.bursts) + loaded - self.taken <= CONFIG.weight_fifo_tiles, "a tile too many was asked for"
 
     def drive(self):
         whole = len(self.rows.received) // CONFIG.size
@@ -81,7 +101,9 @@ async def make_bench(dut, idle, backpressure):
     rng = random_generator()
     memory = rng.integers(0, 256, 12 * CONFIG.tile_bytes + 3, np.uint8)
     host = ReadMemory(bench, "memory", memory, CONFIG.weight_address_width, CONFIG.weight_data_bytes, idle)
-    rows = bench.sink("rows", backpressure)
+    transposed = bench.port("transposed")
+    rows = bench.sink("rows", backpressure, on_transfer=lambda row: rows.transposed.append(int(transposed.value)))
+    rows.transposed = []
     consumer = Consumer(bench, rows, host, backpressure)
     commands = bench.source("commands", idle)
     return bench, rng, memory, host, rows, consumer, commands
@@ -90,22 +112,36 @@ async def make_bench(dut, idle, backpressure):
 @cocotb.test()
 @STALLS
 async def tiles_arrive(dut, idle, backpressure):
-    bench, rng, memory, host, rows, _, commands = await make_bench(dut, idle, backpressure)
-    fetches = random_fetches(rng, memory, COMMANDS)
+    bench, rng, memory, host, rows, consumer, commands = await make_bench(dut, idle, backpressure)
+    fetches = random_loads(rng, random_fetches(rng, memory, COMMANDS))
     expected = [row for fetch in fetches for row in fetch.rows(memory)]
+    consumer.are_loaded = [fetch.loaded is not None for fetch in fetches for _ in range(fetch.tiles)]
+    buffer_rows = bench.source("buffer_rows", idle)
+    buffer_rows.send(
+        *(
+            int.from_bytes(row.tobytes(), "little")
+            for fetch in fetches
+            if fetch.loaded is not None
+            for row in fetch.loaded
+        )
+    )
     commands.send(*(fetch.payload for fetch in fetches))
     busy, settled = bench.port("busy"), bench.port("settled")
     await bench.step()
     while len(rows.received) < len(expected):
         if host.data.sent and not host.is_idle:
             assert not int(settled.value)
+        if len(rows.received) % CONFIG.size:
+            assert not int(settled.value), "a tile is not complete"
         await bench.step()
         assert bench.cycle < 20_000
     await bench.steps(3)
     assert rows.received == expected
     assert int(busy.value) == 0
     assert int(settled.value) == 1
-    assert len(host.bursts) == sum(fetch.tiles for fetch in fetches)
+    assert buffer_rows.is_empty
+    assert len(host.bursts) == sum(fetch.tiles for fetch in fetches if fetch.loaded is None)
+    assert rows.transposed == [fetch.transposed for fetch in fetches for _ in range(fetch.tiles * CONFIG.size)]
 
 
 @cocotb.test()

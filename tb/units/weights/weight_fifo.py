@@ -5,20 +5,23 @@ from collections import deque
 
 import cocotb
 
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from tb.bench import CONFIG, STALLS, Agent, Bench
 
 TILES = 80
 
 
-class Writer:
+class Writer(Agent):
     """Writes tiles row by row."""
 
     def __init__(self, bench, idle):
         self.source = bench.source("rows", idle)
+        self.transposed = bench.port("transposed")
         self.started = 0
         self.whole = deque()
         self.arrived = 0
+        bench.add(self)
 
     def arrivals(self):
         """Tiles whose last row was written in this cycle."""
@@ -29,8 +32,12 @@ class Writer:
     def start(self):
         tile = [random.getrandbits(OPERAND_WIDTH * CONFIG.size) for _ in range(CONFIG.size)]
         self.source.send(*tile)
-        self.whole.append(tile)
+        self.whole.append((tile, int(loads_weights(CONFIG) and random.random() < 0.5)))
         self.started += 1
+
+    def drive(self):
+        coming = len(self.source.sent) // CONFIG.size - self.arrived
+        self.transposed.value = self.whole[coming][1] if coming < len(self.whole) else random.randrange(2)
 
 
 class Reader(Agent):
@@ -40,6 +47,7 @@ class Reader(Agent):
         self.writer, self.pause = writer, pause
         self.enable, self.row, self.drop = (bench.port(name) for name in ("read_enable", "read_row", "drop"))
         self.data, self.tiles = bench.port("read_data"), bench.port("tiles")
+        self.transposed = bench.port("read_transposed")
         self.held, self.order, self.asked, self.expected = deque(), [], None, None
         self.dropped = self.most = 0
         bench.add(self)
@@ -48,7 +56,9 @@ class Reader(Agent):
         if self.expected is not None:
             assert int(self.data.value) == self.expected
         assert int(self.tiles.value) == len(self.held)
-        self.expected = None if self.asked is None else self.held[0][self.asked]
+        if self.held:
+            assert int(self.transposed.value) == self.held[0][1]
+        self.expected = None if self.asked is None else self.held[0][0][self.asked]
         if self.asked is not None and not self.order:
             self.held.popleft()
             self.dropped += 1

@@ -5,6 +5,7 @@ import random
 import cocotb
 import numpy as np
 
+from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.weights.weight_shifter import WeightShifter
 from tb.bench import CONFIG, Agent, Bench, random_generator
@@ -18,10 +19,12 @@ LEAD = WeightShifter.latency
 class FIFO(Agent):
     """The read side of a weight FIFO that fills slowly, and a monitor of the shifter's outputs."""
 
-    def __init__(self, bench, tiles, scarcity, laziness):
-        self.bench, self.tiles = bench, [pack_lanes(tile, OPERAND_WIDTH) for tile in tiles]
+    def __init__(self, bench, tiles, scarcity, laziness, transposed=None):
+        self.transposed = [0] * len(tiles) if transposed is None else transposed
+        stored = [tile.T if turned else tile for tile, turned in zip(tiles, self.transposed, strict=True)]
+        self.bench, self.tiles = bench, [pack_lanes(tile, OPERAND_WIDTH) for tile in stored]
         self.scarcity, self.laziness = scarcity, laziness
-        names = ("tiles", "read_data", "take", "discard", "read_enable", "read_row", "drop", "loaded")
+        names = ("tiles", "read_data", "take", "discard", "read_enable", "read_row", "drop", "loaded", "transposed")
         self.ports = {name: bench.port(name) for name in names}
         self.shifting = bench.port("shifting")
         self.weights, self.shift = [], []
@@ -52,6 +55,8 @@ class FIFO(Agent):
         if self.arrived < len(self.tiles) and self.arrived - self.left < CONFIG.weight_fifo_tiles:
             self.arrived += random.random() >= self.scarcity
         self.ports["tiles"].value = self.arrived - self.left
+        oldest = self.transposed[self.left] if self.left < self.arrived else random.randrange(2)
+        self.ports["transposed"].value = int(oldest)
         width = OPERAND_WIDTH * CONFIG.size
         self.ports["read_data"].value = random.getrandbits(width) if self.row is None else self.row
 
@@ -62,7 +67,8 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
     bench = await Bench.start(dut, "weight_shifter")
     size = CONFIG.size
     tiles = random_generator().integers(-256, 256, (TILES, size, size))
-    fifo = FIFO(bench, tiles, scarcity, laziness)
+    transposed = np.array([random.random() < 0.6 and loads_weights(CONFIG) for _ in range(TILES)])
+    fifo = FIFO(bench, tiles, scarcity, laziness, transposed)
     take = fifo.ports["take"]
     take.value = 0
     swaps = []
@@ -105,6 +111,9 @@ async def tiles_reach_the_array(dut, scarcity, laziness):
         if number + 1 < TILES:
             assert starts[number + 1] >= swaps[number] + LEAD
             assert starts[number + 1] >= swaps[number] + WeightShifter.latency
+    turned = np.array(starts)[transposed]
+    distances = np.diff(turned)
+    assert np.all((distances == size) | (distances >= 2 * size))
 
 
 def _tile_starts(shift, run, size):

@@ -1,0 +1,1 @@
+"""Products of two activations, as in attention: from the graph to instructions."""
