@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
 from openmxu.arch.config import PRESETS, Config
+from openmxu.arch.profile import PROFILES
 from openmxu.rtl.boards import BOARDS
 from scripts.fpga.boards import find_board, make_bitstream, on_board
 from scripts.fpga.critical_path import text_of
@@ -102,7 +103,8 @@ def _config(options: argparse.Namespace, default: Config) -> Config:
         config = Config.preset(options.preset)
     elif options.size:
         config = Config.for_size(options.size)
-    return config if options.lanes is None else config.replace(activation_lanes=options.lanes)
+    changes = {"activation_lanes": options.lanes, "profile": options.profile}
+    return config.replace(**{name: value for name, value in changes.items() if value is not None})
 
 
 def _errors(made: Implementation, require: float | None) -> list[str]:
@@ -130,6 +132,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     sizes.add_argument("--size", type=int, help=f"S of default sizes (default {DEFAULT_SIZE}, or the board's)")
     sizes.add_argument("--preset", choices=PRESETS, help="a named configuration instead")
     parser.add_argument("--lanes", type=int, help="activation lanes, if not the configuration's")
+    parser.add_argument("--profile", choices=[p.name for p in PROFILES], help="profile, if not the configuration's")
     parser.add_argument(
         "--seed", dest="seeds", type=int, action="append", help=f"of a placement, several times (default {SEEDS})"
     )

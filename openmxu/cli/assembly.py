@@ -11,7 +11,7 @@ from openmxu.arch.isa import encode_program
 from openmxu.assembler import AssemblyError, assemble
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, read_text, write_output
-from openmxu.cli.options import OutputOption, PresetOption, SizeOption, make_config
+from openmxu.cli.options import OutputOption, PresetOption, ProfileOption, SizeOption, make_config
 from openmxu.cli.programs import is_program
 from openmxu.disassembler import disassemble
 from openmxu.program import Program
@@ -25,12 +25,14 @@ def assemble_command(
     output: OutputOption,
     size: SizeOption = None,
     preset: PresetOption = None,
+    profile: ProfileOption = None,
 ) -> None:
     """Translate assembly to 16-byte instruction words.
 
-    With --size or --preset the program must also be legal on that machine.
+    With --size, --preset or --profile the program must also be legal on that machine.
     """
-    config = None if size is None and preset is None else make_config(size, preset)
+    is_chosen = any(option is not None for option in (size, preset, profile))
+    config = make_config(size, preset, profile) if is_chosen else None
     name = "<stdin>" if source == STANDARD_STREAM else str(source)
     try:
         program = assemble(read_text(source), config, name=name)

@@ -20,6 +20,7 @@ from openmxu.cli.options import (
     JsonOption,
     LatencyOption,
     PresetOption,
+    ProfileOption,
     SizeOption,
     make_config,
 )
@@ -143,6 +144,7 @@ def network_command(
     device: DeviceOption = DeviceName.VERILATOR,
     size: SizeOption = None,
     preset: PresetOption = None,
+    profile: ProfileOption = None,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
     stall_probability: StallOption = None,
@@ -154,7 +156,7 @@ def network_command(
     are part of them. Utilization is useful multiply-adds ÷ (S² × cycles). Mismatches are outputs that differ from a
     numpy model; there must be none.
     """
-    config = make_config(size, preset)
+    config = make_config(size, preset, profile)
     with working(f"Preparing {name}"):
         network = load_network(name)
         model, inputs = network.model(), network.inputs(batch, seed)

@@ -32,6 +32,7 @@ from openmxu.cli.options import (
     LatencyOption,
     PortOption,
     PresetOption,
+    ProfileOption,
     SizeOption,
     make_config,
 )
@@ -60,6 +61,7 @@ def run_command(
     device: DeviceOption = DeviceName.INTERPRETER,
     size: SizeOption = None,
     preset: PresetOption = None,
+    profile: ProfileOption = None,
     batch: BatchOption = None,
     waveform: Annotated[
         Path | None, typer.Option("--waveform", metavar="FILE", help="Write all signals: .vcd or .fst.")
@@ -73,7 +75,7 @@ def run_command(
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
     inputs = read_arrays(source)
-    program = load_program(model, size, preset, batch)
+    program = load_program(model, size, preset, profile, batch)
     # Check before opening the device, which may build a simulation model, and starts the waveform file.
     try:
         program.check_inputs(inputs)
@@ -109,6 +111,7 @@ def compile_command(
     ] = None,
     size: SizeOption = None,
     preset: PresetOption = None,
+    profile: ProfileOption = None,
     batch: BatchOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a model of which the host would compute anything.")
@@ -126,12 +129,12 @@ def compile_command(
     if memory_latency is not None and not report:
         raise InputError("--memory-latency needs --report")
     if output is None:
-        program = load_program(model, size, preset, batch, strict)
+        program = load_program(model, size, preset, profile, batch, strict)
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
         check_writable(output)
-        program = compile_model(model, make_config(size, preset), batch, strict)
+        program = compile_model(model, make_config(size, preset, profile), batch, strict)
         with saving(output) as path:
             program.save(path)
     layers = None

@@ -59,7 +59,14 @@ def compile_model(path: Path, config: Config, batch: int | None, strict: bool = 
             raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
 
 
-def load_program(path: Path, size: int | None, preset: str | None, batch: int | None, strict: bool = False) -> Program:
+def load_program(
+    path: Path,
+    size: int | None,
+    preset: str | None,
+    profile: str | None,
+    batch: int | None,
+    strict: bool = False,
+) -> Program:
     """Load a compiled program from a file, or compile the model in it.
 
     Raises
@@ -68,12 +75,13 @@ def load_program(path: Path, size: int | None, preset: str | None, batch: int | 
         The file cannot be read or compiled, or options contradict the configuration that it was compiled for.
     """
     if not is_program(path):
-        return compile_model(path, make_config(size, preset), batch, strict)
+        return compile_model(path, make_config(size, preset, profile), batch, strict)
     try:
         program = Program.load(path)
     except ProgramFileError as error:
         raise InputError(str(error)) from None
-    if (size is not None or preset is not None) and make_config(size, preset) != program.config:
+    is_chosen = any(option is not None for option in (size, preset, profile))
+    if is_chosen and make_config(size, preset, profile) != program.config:
         raise InputError(f"{path} is compiled already, for another configuration of size {program.config.size}")
     if batch is not None and batch != program.batch:
         raise InputError(f"{path} is compiled already, for a batch of {program.batch}")

@@ -58,7 +58,7 @@ def main() -> int:
     """The exit status: 0 if every model gives ONNX Runtime's results."""
     warnings.simplefilter("ignore")
     count = right = 0
-    with openmxu.open_device("interpreter", openmxu.Config.for_size(8)) as device:
+    with openmxu.open_device("interpreter", openmxu.Config.for_size(8, profile="full")) as device:
         for exporter in (scikit_learn, pytorch, keras_models):
             for exported in exporter.export():
                 count += 1

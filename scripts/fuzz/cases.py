@@ -20,7 +20,7 @@ from scripts.random_models import FAMILIES, Case
 
 __all__ = ["KINDS", "try_case"]
 
-_CONFIG = openmxu.Config.for_size(4)
+_CONFIG = openmxu.Config.for_size(4, profile="full")
 _MODELS = 40
 _BASE = ("QLinearConv", "QLinearMatMul", "MaxPool", "Concat", "Sigmoid", "Reshape", "Conv", "MatMul")
 _TYPED = (openmxu.CompileError, openmxu.ProgramFileError, openmxu.InputError, openmxu.DeviceError, FileError, OSError)

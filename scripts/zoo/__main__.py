@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"there is no network {unknown[0]}; known: {', '.join(known)}", file=sys.stderr)
         return 2
     sizes = {"unified_buffer_rows": 16 * 1024 // options.size, "accumulator_rows": 256} if options.tiny else {}
-    config = openmxu.Config.for_size(options.size, **sizes)
+    config = openmxu.Config.for_size(options.size, profile="full", **sizes)
     warnings.simplefilter("ignore")
     verdicts: list[Verdict] = []
     names = options.names or list(known)

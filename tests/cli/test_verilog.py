@@ -18,6 +18,14 @@ def test_writes_the_core(openmxu, tmp_path):
     assert text.rstrip().endswith("endmodule")
 
 
+def test_profile(openmxu, tmp_path):
+    assert openmxu("verilog", "--size", 2, "--profile", "full", "-o", "core.v").status == 0
+    assert "transposer" in (tmp_path / "core.v").read_text()
+    openmxu("verilog", "--profile", "none", "-o", "core.v").failed(
+        2, "unknown profile 'none'; known: standard, lite, full"
+    )
+
+
 def test_output_is_checked_first(openmxu, tmp_path):
     openmxu("verilog", "-o", "missing/core.v").failed(2, "cannot write missing/core.v: there is no directory")
     openmxu("verilog", "--preset", "none", "-o", "core.v").failed(2, "unknown preset 'none'")

@@ -17,9 +17,10 @@ import numpy as np
 from openmxu.compiler.errors import CapacityError, ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
-from openmxu.compiler.ir.operations import Pooling
+from openmxu.compiler.ir.operations import Combination, Pooling
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_graph import NoBatchError, host_segment
+from openmxu.compiler.onnx.host_sums import host_sums
 from openmxu.compiler.onnx.levels import Part, cut
 from openmxu.compiler.onnx.walk import Refusal, Walk
 from openmxu.compiler.operators.builder import node_name
@@ -137,7 +138,7 @@ class Partition:
                 if refusal.is_consequence or index != refusal.index:
                     self._consequences.add(index)
                 continue
-            left = self._idle(parts) or ({} if strict else self._with_ties(parts, segments))
+            left = self._idle(parts) or ({} if strict else self._inexact(parts, segments))
             if not left:
                 return segments
             self._reasons |= left
@@ -241,6 +242,28 @@ class Partition:
                     text = "the device would multiply nothing between two segments of the host"
                     idle[index] = UnsupportedOperatorError(node_name(node), node.op_type, text)
         return idle
+
+    def _inexact(self, parts: list[Part], segments: list[Network | HostSegment]) -> dict[int, UnsupportedOperatorError]:
+        """Nodes that ONNX Runtime may round another way, where that is not what the device is there for."""
+        return self._with_ties(parts, segments) or self._sums_of_the_host(segments)
+
+    def _sums_of_the_host(self, segments: list[Network | HostSegment]) -> dict[int, UnsupportedOperatorError]:
+        """Sums of tensors that only the host uses."""
+        view = self._view
+        names = {
+            operation.name
+            for segment in segments
+            for operation in (segment.operations if isinstance(segment, Network) else ())
+            if isinstance(operation, Combination) and not operation.multiplies
+        }
+        nodes = view.graph.node
+        adds = [index for index in view.working_nodes if nodes[index].op_type == "Add"]
+        sums = [index for index in adds if node_name(nodes[index]) in names]
+        text = "only the host uses the sum, and it adds as ONNX Runtime does"
+        return {
+            index: UnsupportedOperatorError(node_name(nodes[index]), nodes[index].op_type, text)
+            for index in host_sums(view, sums, self._reasons)
+        }
 
     def _with_ties(
         self, parts: list[Part], segments: list[Network | HostSegment]

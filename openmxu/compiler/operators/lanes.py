@@ -14,7 +14,17 @@ from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.builder import Builder, byte_limits
 from openmxu.compiler.operators.values import Integers, Moved, Quantized, Real
 
-__all__ = ["as_elements", "as_image", "as_rows", "borders", "element_numbers", "parts_of", "place_parts", "settled"]
+__all__ = [
+    "as_elements",
+    "as_image",
+    "as_rows",
+    "borders",
+    "element_numbers",
+    "has_rows",
+    "parts_of",
+    "place_parts",
+    "settled",
+]
 
 
 def as_image(here: Visit, value: Integers | Moved) -> Integers:
@@ -68,11 +78,19 @@ def as_elements(here: Visit, values: list[Integers | Moved]) -> tuple[list[Integ
         tensors = [builder.tensors[value.tensor] for value in simple]
         if len({(item.height, item.width, item.channels) for item in tensors}) == 1:
             return simple, layouts.pop()
-    if len(values[0].shape) in (2, 3) and (not simple or True in layouts):
+    moves_rows = not simple and all(has_rows(builder, value) for value in values)
+    if len(values[0].shape) in (2, 3) and (not simple or True in layouts) and not moves_rows:
         return [as_image(here, value) for value in values], True
     matrices = [element_numbers(builder, value).reshape(-1, 1, value.shape[-1]) for value in values]
     pairs = zip(values, matrices, strict=True)
     return [_arranged(here, value, numbers, channels_first=False) for value, numbers in pairs], False
+
+
+def has_rows(builder: Builder, value: Integers | Moved) -> bool:
+    """Whether what is in the last dimension are neighbouring channels of matrices."""
+    numbers = element_numbers(builder, value)
+    is_image = any(builder.channels_first[part.tensor] for part in parts_of(value))
+    return not is_image and numbers.shape[-1] > 1 and bool((np.diff(numbers, axis=-1) == 1).all())
 
 
 def settled(here: Visit, value: Moved) -> Integers | Real | Moved:

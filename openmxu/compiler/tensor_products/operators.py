@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +12,7 @@ from openmxu.compiler.errors import ModelError
 from openmxu.compiler.ir.network import Tensor
 from openmxu.compiler.ir.permutation import FILL
 from openmxu.compiler.onnx.visit import Visit
-from openmxu.compiler.operators.lanes import as_rows, element_numbers, parts_of
+from openmxu.compiler.operators.lanes import as_rows, element_numbers, has_rows, parts_of
 from openmxu.compiler.operators.values import Integers, Moved, Sums
 from openmxu.compiler.tensor_products.matrices import Matrices
 from openmxu.compiler.tensor_products.product import TensorProduct
@@ -43,11 +46,13 @@ def tensor_product(
             raise ValueError
     except ValueError:
         raise ModelError(f"node {here.name!r}: matrices of {left.shape} and {right.shape} do not fit") from None
+    for part in (*parts_of(left), *parts_of(right)):
+        if here.builder.is_open(part):
+            here.builder.as_matrix(part)
     left, left_matrices = _matrices(here, left, lead)
-    transposed, found = True, _found(here, right, lead, transposed=True)
-    if found is None:
-        transposed = False
-        right, found = _matrices(here, right, lead)
+    turned = _turned(here, right)
+    transposed = _found(here, turned, lead) is not None or has_rows(here.builder, turned)
+    right, found = _matrices(here, turned if transposed else right, lead)
     count = len(left_matrices.positions)
     operation = TensorProduct(
         name=here.name,
@@ -71,23 +76,26 @@ def tensor_product(
 
 def _matrices(here: Visit, value: Integers | Moved, lead: tuple[int, ...]) -> tuple[Integers | Moved, Matrices]:
     """The matrices of a value, which is put in order where they do not lie in one tensor row by row."""
-    found = _found(here, value, lead, transposed=False)
+    found = _found(here, value, lead)
     if found is None:
         value = as_rows(here, value)
-        found = _found(here, value, lead, transposed=False)
+        found = _found(here, value, lead)
         assert found is not None, "rows of a matrix are positions"
     return value, found
 
 
-def _found(here: Visit, value: Integers | Moved, lead: tuple[int, ...], *, transposed: bool) -> Matrices | None:
+def _turned(here: Visit, value: Integers | Moved) -> Moved:
+    """The value with its last two dimensions exchanged."""
+    if isinstance(value, Integers):
+        index = np.arange(math.prod(value.shape)).reshape(value.shape)
+        value = Moved((value,), index, 0, here.name)
+    return dataclasses.replace(value, index=np.swapaxes(value.index, -1, -2))
+
+
+def _found(here: Visit, value: Integers | Moved, lead: tuple[int, ...]) -> Matrices | None:
     builder, parts = here.builder, parts_of(value)
-    for part in parts:
-        if builder.is_open(part):
-            builder.as_matrix(part)
     numbers = element_numbers(builder, value)
     if len(parts) > 1 or (numbers == FILL).any():
         return None
     numbers = np.broadcast_to(numbers, (*lead, *value.shape[-2:])).reshape(-1, *value.shape[-2:])
-    if transposed:
-        numbers = numbers.transpose(0, 2, 1)
     return Matrices.find(numbers, builder.tensors[parts[0].tensor].channels)

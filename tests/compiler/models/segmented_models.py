@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import onnx
 
@@ -59,4 +61,30 @@ def idle() -> onnx.ModelProto:
     return model(nodes, VALUES, ("uint8", "float32"))
 
 
-MODELS = {"between layers": between_layers, "around": around, "real weights": real_weights, "idle": idle}
+def residual(other: str) -> onnx.ModelProto:
+    """What the host makes between two layers, or the first layer's result, added behind the second one for the host."""
+    nodes = [
+        *layer(output="h"),
+        dequantize("h"),
+        node("Softmax", "h_real", "soft"),
+        quantize("soft", "s", "h"),
+        node("DequantizeLinear", "s h_scale h_zero_point", "s_real"),
+        dequantize("v"),
+        node("MatMul", "s_real v_real", "again"),
+        quantize("again", "t", "y"),
+        node("DequantizeLinear", "t y_scale y_zero_point", "t_real"),
+        node("Add", f"t_real {other}_real", "sum"),
+        quantize("sum", "u", "y"),
+        node("DequantizeLinear", "u y_scale y_zero_point", "u_real"),
+        node("Softmax", "u_real", "y"),
+    ]
+    return model(nodes, VALUES, ("uint8", "float32"))
+
+
+MODELS = {
+    "between layers": between_layers,
+    "around": around,
+    "real weights": real_weights,
+    "idle": idle,
+    "residual": partial(residual, "s"),
+}

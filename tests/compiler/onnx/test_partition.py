@@ -22,7 +22,7 @@ from scripts.random_models import random_bytes
 from tests.compiler.models.graphs import INPUTS, dequantize, layer, model, node
 from tests.compiler.models.images import BATCH as IMAGES
 from tests.compiler.models.images import CHANNELS, HEIGHT, WIDTH, differing, image_model, parameters
-from tests.compiler.models.segmented_models import MODELS, VALUES
+from tests.compiler.models.segmented_models import MODELS, VALUES, residual
 from tests.driver.registers import CONFIG, InterpretedRegisters
 
 CONVERSIONS = ("QuantizeLinear", "DequantizeLinear")
@@ -47,6 +47,7 @@ def kinds(program: Program) -> list[str]:
         ("around", "device host device", 1),
         ("real weights", "device host device", (50 * 30 + 30 * 30) / (50 * 30 + 2 * 30 * 30)),
         ("idle", "device host", 1),
+        ("residual", "device host device host", 1),
     ],
 )
 def test_segments(name: str, segments: str, share: float) -> None:
@@ -204,6 +205,13 @@ def test_averages_in_the_middle(scale: str, segments: str) -> None:
     images = random_bytes(np.random.default_rng(5), "uint8", (IMAGES, CHANNELS, HEIGHT, WIDTH))
     assert differing(proto, images, CONFIG) == 0
     assert len(import_network(proto).operations) == 3
+
+
+@pytest.mark.parametrize(("other", "sums"), [("s", []), ("h", ["combination"])])
+def test_sums_for_the_host(other: str, sums: list[str]) -> None:
+    """The host adds what the device makes to what it has itself, but does not ask for two tensors in place of one."""
+    networks = import_model(residual(other)).networks
+    assert [item.kind for network in networks for item in network.operations] == ["product", "product", *sums]
 
 
 def test_a_tensor_that_nobody_wants() -> None:
