@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import signal
@@ -34,6 +35,7 @@ def crash(chance: random.Random) -> None:
 
 def die(chance: random.Random) -> None:
     if chance.random() < 0.5:
+        faulthandler.disable()
         os.kill(os.getpid(), signal.SIGSEGV)
 
 

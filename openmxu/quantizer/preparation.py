@@ -54,6 +54,7 @@ def prepare(
     replace_linear_models(model.graph)
     model = _optimized(_current(model))
     _flatten_biases(model.graph)
+    _separate_biases(model.graph)
     replace_normalizations(model.graph)
     split_directions(model.graph)
     _name_nodes(model.graph)
@@ -161,6 +162,29 @@ def _flatten_biases(graph: onnx.GraphProto) -> None:
         vector = np.broadcast_to(bias.reshape(-1), outputs).copy()
         graph.initializer.append(numpy_helper.from_array(vector, name))
         node.input[2] = name
+
+
+def _separate_biases(graph: onnx.GraphProto) -> None:
+    """Give every node a bias of its own: a name that ONNX Runtime's quantizer makes up for the second user of one may
+    be that of another tensor."""
+    constants = {item.name: item for item in graph.initializer}
+    names = {name for node in graph.node for name in (*node.input, *node.output)}
+    seen: set[str] = set()
+    for node in graph.node:
+        if (
+            len(node.input) < 3
+            or node.input[2] not in constants
+            or node.op_type not in ("Conv", "ConvTranspose", "Gemm")
+        ):
+            continue
+        name = node.input[2]
+        if name in seen:
+            own = next(new for number in itertools.count(1) if (new := f"{name} again {number}") not in names)
+            names.add(own)
+            copy = graph.initializer.add()
+            copy.CopyFrom(constants[name])
+            copy.name = node.input[2] = own
+        seen.add(name)
 
 
 def _name_nodes(graph: onnx.GraphProto) -> None:

@@ -74,6 +74,13 @@ def _version(nodes: Sequence[onnx.NodeProto], domain: str) -> int:
     return max(versions)
 
 
+_UNKNOWN = ("NOT_IMPLEMENTED", "registered", "opset")
+"""Words of ONNX Runtime's messages about operators or types that it does not know.
+
+ONNX's evaluator may know them; of a graph that is wrong it would make what it can, however long that takes.
+"""
+
+
 class GraphRunner:
     """Computes a model of :func:`make_graph_model`.
 
@@ -85,7 +92,7 @@ class GraphRunner:
     Raises
     ------
     GraphError
-        Neither evaluator knows the graph's operators.
+        Neither evaluator knows the graph's operators, or ONNX Runtime knows them and refuses the graph.
     """
 
     def __init__(self, model: bytes, optimize: bool = False) -> None:
@@ -105,6 +112,8 @@ class GraphRunner:
                 return
             except Exception as error:  # of many classes that have nothing in common
                 reason = _first_line(error)
+                if not any(word in reason for word in _UNKNOWN):
+                    raise GraphError(reason) from None
         from onnx.reference import ReferenceEvaluator
 
         try:

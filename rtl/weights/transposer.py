@@ -68,13 +68,14 @@ class Transposer(wiring.Component):
         with m.Elif(places == 0):
             m.d.sync += goes_on.eq(0)
 
-        # The row comes a cycle after it was read, and a register follows the rotation.
+        # The row comes a cycle after it was read, late in the cycle, and a register follows the rotation.
         before = self._latency - 2
-        turned = delayed(m, self.reads, 1, "turned")
-        row = Signal(weight_row_layout(self._config), name="row", reset_less=True)
+        turned = delayed(m, self.reads, before, "turned")
+        row = delayed(m, self.straight, before - 1, "row")
+        ordered = Signal(weight_row_layout(self._config), name="ordered", reset_less=True)
         for lane in range(size):
-            m.d.sync += row[lane].eq(Mux(turned, self.straight[size - 1 - lane], self.straight[lane]))
-        m.d.comb += skew.straight.eq(delayed(m, row, before - 1, "row_later"))
+            m.d.sync += ordered[lane].eq(Mux(turned, row[size - 1 - lane], row[lane]))
+        m.d.comb += skew.straight.eq(ordered)
 
         rotated = Signal(weight_row_layout(self._config), name="diagonal")
         m.d.comb += [rotated[column].eq(skew.skewed[size - 1 - column]) for column in range(size)]
@@ -84,7 +85,7 @@ class Transposer(wiring.Component):
                 rotated[column].eq(Mux(bit, before_it[(column + (1 << index)) % size], before_it[column]))
                 for column in range(size)
             ]
-        is_column = delayed(m, turned, before, "is_column")
+        is_column = delayed(m, turned, 1, "is_column")
         for column in range(size):
             output = Signal(signed(OPERAND_WIDTH), name=f"column_{column}", reset_less=True)
             m.d.sync += output.eq(Mux(is_column, rotated[column], skew.skewed[column]))

@@ -64,6 +64,24 @@ def test_types_and_scales(activations):
     assert types == {np.dtype(activations)}
 
 
+def test_shared_bias_beside_tensors_of_the_names_made_up_for_its_other_users():
+    """Convolutions share the bias ``b``, and outputs are called ``b0`` and ``b1``."""
+    network = FloatModel((3, 6, 6), seed=4)
+    kernels = [network.constant(network.random.normal(size=(3, 3, 1, 1))) for _ in range(3)]
+    bias = network.constant(10 * network.random.normal(size=3))
+    for kernel in kernels:
+        network.add("Conv", kernel, bias).add("Relu")
+    model = network.model()
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            names[:] = [{bias: "b", "t1": "b0", "t3": "b1"}.get(name, name) for name in names]
+    next(item for item in model.graph.initializer if item.name == bias).name = "b"
+    inputs = network.inputs(32)
+    quantized = openmxu.quantize(model, inputs)
+    expected, outputs = float_outputs(model, inputs), reference(quantized, inputs)
+    assert np.abs(outputs - expected).max() < 0.05 * np.abs(expected).max()
+
+
 def test_normalizations_fold_into_convolutions():
     model = openmxu.quantize(small_network().model(), small_network().inputs(32))
     assert computing(model) == ["BatchNormalization", "Conv", "MaxPool", "Conv", "Conv", "Flatten", "Gemm"]

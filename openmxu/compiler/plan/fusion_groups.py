@@ -194,14 +194,16 @@ class _Planner:
             whole = Region(range(1), range(target.height), range(target.width))
             raise self._too_small(index, slot_of(self.network, range(index, index + 1), [whole], self.config.size).rows)
         cuts = [(rows, columns, None) for rows, columns in _shrinking(target.height, target.width)]
-        is_convolution = isinstance(operation, Convolution)
-        if not is_convolution and not isinstance(operation, Permutation):
+        is_convolution, is_permuted = isinstance(operation, Convolution), isinstance(operation, Permutation)
+        if not is_convolution and not is_permuted:
             planes = -(-target.channels // self.config.size)
             counts = list(dict.fromkeys(-(-planes // count) for count in range(2, planes + 1)))
             cuts += [(target.height, target.width, count) for count in counts]
             cuts += [(rows, columns, 1) for rows, columns in _shrinking(target.height, target.width)]
         for slots in (2, 1):
             for cut in cuts:
+                if not is_permuted and self._samples_slot(index, target, cut).rows * slots > self.available:
+                    continue
                 group = self._of_parts(index, self._regions(target, *cut), slots)
                 if group is not None:
                     return self._fewer_weights(index, group) if is_convolution else group
@@ -234,6 +236,21 @@ class _Planner:
             for part in _parts(target.height, rows)
             for other in _parts(target.width, columns)
         )
+
+    def _samples_slot(self, index: int, target: Tensor, cut: tuple[int, int, int | None]) -> Slot:
+        """A slot for some of the parts that a cut makes: at both edges of the plane, and in its middle.
+
+        Of all parts there may be very many. What one of them needs is bounded at the edges only.
+        """
+        rows, columns, planes = cut
+        images = range(1)
+        some = None if planes is None else range(min(planes, -(-target.channels // self.config.size)))
+        samples = [
+            Region(images, part, other, some)
+            for part in _samples(target.height, rows)
+            for other in _samples(target.width, columns)
+        ]
+        return slot_of(self.network, range(index, index + 1), samples, self.config.size)
 
     def _of_parts(self, index: int, strips: tuple[Region, ...], slots: int) -> Group | None:
         operations = range(index, index + 1)
@@ -354,6 +371,13 @@ class _Planner:
 
 def _parts(length: int, part: int) -> list[range]:
     return [range(start, min(start + part, length)) for start in range(0, length, part)]
+
+
+def _samples(length: int, part: int) -> list[range]:
+    """The first, the second, one in the middle, and the last two of the parts of a length."""
+    starts = range(0, length, part)
+    places = sorted({0, min(1, len(starts) - 1), len(starts) // 2, max(0, len(starts) - 2), len(starts) - 1})
+    return [range(starts[place], min(starts[place] + part, length)) for place in places]
 
 
 def _shrinking(height: int, width: int) -> Iterator[tuple[int, int]]:

@@ -50,6 +50,9 @@ from openmxu.state import State
 
 __all__ = ["Base", "CompiledNetwork", "compile_planes"]
 
+_MOST_ROWS = 1 << 23
+"""Rows of S values of a tensor of one batch element, bytes of a value counted apart."""
+
 _OF_ARRAY = (Convolution, Permutation, TensorProduct)
 """Operations of the array; others are the activation unit's alone."""
 
@@ -95,6 +98,7 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
     ports = {port.tensor: network.tensors[port.tensor] for port in (*network.inputs, *network.outputs)}
     least = sum(tensor.channels * tensor.positions * tensor.item for tensor in ports.values())
     check_addresses(base.host_bytes + batch * least, 0, config)
+    _check_sizes(network, config)
     check_products(network, config)
     network, images = _rows_as_images(pack_inputs(network, config.size), batch)
     constants = Constants.of(network, config.size, base.host_bytes)
@@ -149,6 +153,19 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
         states=kept.states(network, layouts, config.size),
         base=end,
     )
+
+
+def _check_sizes(network: Network, config: Config) -> None:
+    """Refuse operations on tensors that would take a program of hundreds of thousands of instructions to pass by."""
+    for operation in network.operations:
+        for name in (*operation.sources, *operation.targets):
+            tensor = network.tensors[name]
+            rows = -(-tensor.channels // config.size) * tensor.positions * tensor.item
+            if rows > _MOST_ROWS:
+                raise CapacityError(
+                    f"node {operation.name!r}: a tensor of {rows:,} rows is too large; {_MOST_ROWS:,} are possible",
+                    operation.name,
+                )
 
 
 def _rows_as_images(network: Network, batch: int) -> tuple[Network, int]:

@@ -14,6 +14,7 @@ from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.network import Network, Port, Tensor
 from openmxu.compiler.ir.operations import Convolution, Pooling, Result
 from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.fusion_groups import _Planner
 from openmxu.devices import open_device
 from openmxu.segments.host_tensor import HostTensor
 from tests.compiler.models.plane_networks import differing_planes, random_planes
@@ -73,26 +74,32 @@ def test_few_planes_of_a_convolution_at_a_time(rows: int) -> None:
         assert (program.run(device, values)["y"] == evaluate(network, values)).all()
 
 
-@pytest.mark.parametrize("rows", [60, 100, 170, 300])
-@pytest.mark.parametrize("maximum", [True, False])
-def test_few_planes_of_a_pooling_at_a_time(rows: int, maximum: bool) -> None:
-    """The window is the plane, so that neither rows nor columns of it can be left for later."""
-    random = np.random.default_rng(rows)
-    source, target = Tensor(6, 7, 30, signed=False), Tensor(1, 1, 30, signed=False)
+def one_pooling(source: Tensor, window: Window, maximum: bool = True) -> Network:
+    """A network of one pooling with stride 1."""
+    height, width = source.height - window.height + 1, source.width - window.width + 1
+    target = Tensor(height, width, source.channels, signed=False)
     pooling = Pooling(
         name="pool",
         sources=("x",),
         target="y",
         result=Result(np.ones((), np.float32), 0, 0, 255),
-        window=Window(6, 7),
+        window=window,
         maximum=maximum,
         input_signed=False,
     )
     ports = [
-        Port(HostTensor(name, "uint8", (30, *shape), 30, "uint8", channels_first=True), name)
-        for name, shape in (("x", (6, 7)), ("y", (1, 1)))
+        Port(HostTensor(name, "uint8", (t.channels, t.height, t.width), t.channels, "uint8", channels_first=True), name)
+        for name, t in (("x", source), ("y", target))
     ]
-    network = Network((ports[0],), (ports[1],), {"x": source, "y": target}, (pooling,))
+    return Network((ports[0],), (ports[1],), {"x": source, "y": target}, (pooling,))
+
+
+@pytest.mark.parametrize("rows", [60, 100, 170, 300])
+@pytest.mark.parametrize("maximum", [True, False])
+def test_few_planes_of_a_pooling_at_a_time(rows: int, maximum: bool) -> None:
+    """The window is the plane, so that neither rows nor columns of it can be left for later."""
+    random = np.random.default_rng(rows)
+    network = one_pooling(Tensor(6, 7, 30, signed=False), Window(6, 7), maximum)
     config = Config(size=4, activation_lanes=1, unified_buffer_rows=rows)
     values = random.integers(0, 256, (3, 30, 6, 7)).astype(np.uint8)
     program = compile_network(network, config, 2)
@@ -118,6 +125,23 @@ def test_table_larger_than_the_unified_buffer() -> None:
     network = dataclasses.replace(network, operations=(dataclasses.replace(operation, result=result),))
     with pytest.raises(CapacityError, match="unified_buffer_rows is 64, but parameters and tables alone need 72"):
         compile_network(network, config)
+
+
+def test_tensor_of_too_many_rows() -> None:
+    """It is refused before a program of as many instructions is made."""
+    network = one_pooling(Tensor(4000, 2500, 3, signed=False), Window(2, 1))
+    with pytest.raises(CapacityError, match="node 'pool': a tensor of 10,000,000 rows is too large"):
+        compile_network(network, Config(size=4, activation_lanes=1))
+
+
+def test_cuts_that_do_not_fit_are_passed_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only some parts are made of a cut whose parts are too large, however many there are."""
+    made = []
+    of_parts = _Planner._of_parts
+    monkeypatch.setattr(_Planner, "_of_parts", lambda *given: made.append(len(given[2])) or of_parts(*given))
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=64)
+    compile_network(one_pooling(Tensor(40, 60, 30, signed=False), Window(2, 1)), config)
+    assert len(made) == 1
 
 
 def test_everything_is_transferred_once() -> None:
