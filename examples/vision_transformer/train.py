@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="archive or folder")
     parser.add_argument("--output", type=Path, default=WEIGHTS, help="file to write")
-    parser.add_argument("--epochs", type=int, default=60, help="default: %(default)s")
+    parser.add_argument("--epochs", type=int, default=70, help="default: %(default)s")
     arguments = parser.parse_args()
     images, labels = read(arguments.data)
     order = np.random.default_rng(SEED).permutation(len(images))[TEST_IMAGES:]

@@ -43,6 +43,13 @@ def test_digits(vision: openmxu.Program) -> None:
     assert (scores.argmax(axis=1) == labels).mean() > 0.9
 
 
+def test_accuracy() -> None:
+    """497 of the 500 digits that it was not trained on are read right."""
+    images, labels = VISION.unseen()
+    (scores,) = session(VISION).run(None, {"image": images})
+    assert (scores.argmax(axis=1) == labels).sum() == 497
+
+
 def test_attention_is_on_the_device(vision: openmxu.Program, writer: openmxu.Program) -> None:
     assert vision.device_share == writer.device_share == 1
     attention = sum(layer.multiply_adds for layer in vision.layers if layer.kind == "tensor product")
