@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from openmxu.cli.assembly import assemble_command, disassemble_command
-from openmxu.cli.bench import conv_command, gemm_command, network_command
-from openmxu.cli.demo import demo_command
-from openmxu.cli.doctor import doctor_command
+from openmxu.cli.commands.assembly import assemble_command, disassemble_command
+from openmxu.cli.commands.bench import conv_command, gemm_command, network_command
+from openmxu.cli.commands.demo import demo_command
+from openmxu.cli.commands.doctor import doctor_command
+from openmxu.cli.commands.models import compile_command, quantize_command, run_command
+from openmxu.cli.commands.verilog import verilog_command
 from openmxu.cli.errors import one_line
-from openmxu.cli.models import compile_command, quantize_command, run_command
-from openmxu.cli.verilog import verilog_command
 from openmxu.device import DeviceError
 
 __all__ = ["application", "main", "run"]

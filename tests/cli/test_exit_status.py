@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from openmxu.cli import bench, demo
 from openmxu.cli.application import TRACEBACK_VARIABLE, run
+from openmxu.cli.commands import bench, demo
 from openmxu.device import Device, DeviceHang
 
 BENCH = ["bench", "gemm", "3", "4", "5", "--device", "interpreter"]

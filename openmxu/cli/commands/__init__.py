@@ -1,0 +1,1 @@
+"""The subcommands of ``openmxu``; each function is one."""
