@@ -12,6 +12,7 @@ from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.plan.network_plan import Base, CompiledNetwork, compile_planes
+from openmxu.compiler.plan.planned_network import PlannedNetwork
 from openmxu.compiler.profile import check_profile
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.program import Program
@@ -65,11 +66,19 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
         raise CapacityError(
             f"a batch of {batch:,} is too large for one execution; at most {_MOST_ELEMENTS:,} are possible"
         )
+    # All of them are planned before the first is compiled, which takes long: one that does not fit is found at once.
+    plans = [
+        PlannedNetwork.of(
+            network,
+            config,
+            min(network.batch or 1, _default_batch([network])) if network.is_whole else batch,
+        )
+        for network in networks
+    ]
     parts: list[CompiledNetwork] = []
     base = Base()
-    for network in networks:
-        own = min(network.batch or 1, _default_batch([network])) if network.is_whole else batch
-        parts.append(compile_planes(network, config, own, base))
+    for plan in plans:
+        parts.append(compile_planes(plan, config, base))
         base = parts[-1].base
     is_whole = any(network.is_whole for network in networks)
     waiting = iter(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -43,10 +44,10 @@ class Constants:
     tensors: Mapping[str, int]
 
     @classmethod
-    def of(cls, network: Network, size: int, base: int) -> Constants:
-        """The constants of a network from address ``base`` on."""
+    def of(cls, network: Network, size: int) -> Constants:
+        """The constants of a network from address 0 on."""
         parts: list[NDArray[np.uint8]] = []
-        end = base
+        end = 0
 
         def place(part: NDArray[np.uint8]) -> int:
             nonlocal end
@@ -71,6 +72,15 @@ class Constants:
             for name, array in network.constants.items()
         }
         return cls(np.concatenate(parts), tuple(parameters), tuple(sets), tables, tensors)
+
+    def at(self, base: int) -> Constants:
+        """The same constants, ``base`` bytes later."""
+        return dataclasses.replace(
+            self,
+            parameters=tuple(base + address for address in self.parameters),
+            tables={key: base + address for key, address in self.tables.items()},
+            tensors={name: base + address for name, address in self.tensors.items()},
+        )
 
 
 def _operation_parameters(operation: Operation, network: Network, size: int) -> NDArray[np.uint8]:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import PARAMETER_ROWS, table_rows
 from openmxu.arch.isa import Instruction
 from openmxu.compiler.emit.activate import element_chunks, pooling_chunks
 from openmxu.compiler.emit.constants import Constants
@@ -25,33 +24,28 @@ from openmxu.compiler.emit.permute import permutation_tasks
 from openmxu.compiler.emit.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.emit.tasks import TaskList
 from openmxu.compiler.emit.tiles import KernelTiles, kernel_tiles
-from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.network import Network, Port
 from openmxu.compiler.ir.operations import Convolution, Pooling
 from openmxu.compiler.ir.permutation import Permutation, Selections
 from openmxu.compiler.plan.bands import Section, sections
 from openmxu.compiler.plan.buffers import HostPlace
-from openmxu.compiler.plan.fusion_groups import Group, plan_groups
-from openmxu.compiler.plan.packing import pack_inputs
+from openmxu.compiler.plan.fusion_groups import Group
+from openmxu.compiler.plan.planned_network import PlannedNetwork, Staging
 from openmxu.compiler.plan.ramp import Ramp, fastest
 from openmxu.compiler.plan.slots import strip_buffers
-from openmxu.compiler.plan.staging import plan_staging
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
 from openmxu.compiler.recurrent.kept import KeptRows
 from openmxu.compiler.tensor_products.emission import tensor_product_tasks
 from openmxu.compiler.tensor_products.product import TensorProduct
-from openmxu.compiler.tensor_products.support import check_products, filled_inputs
+from openmxu.compiler.tensor_products.support import filled_inputs
 from openmxu.layer import Layer
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_tensor import HostTensor
 from openmxu.state import State
 
 __all__ = ["Base", "CompiledNetwork", "compile_planes"]
-
-_MOST_ROWS = 1 << 23
-"""Rows of S values of a tensor of one batch element, bytes of a value counted apart."""
 
 _OF_ARRAY = (Convolution, Permutation, TensorProduct)
 """Operations of the array; others are the activation unit's alone."""
@@ -85,33 +79,24 @@ class CompiledNetwork:
     base: Base
 
 
-def compile_planes(network: Network, config: Config, batch: int, base: Base) -> CompiledNetwork:
+def compile_planes(plan: PlannedNetwork, config: Config, base: Base) -> CompiledNetwork:
     """Compile a network.
 
     Raises
     ------
     CapacityError
-        The configuration's memories are too small.
+        Host memory or weight memory is too small, together with the segments that come before.
     """
-    multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
-    # Before anything is planned: the largest tensors would take long.
-    ports = {port.tensor: network.tensors[port.tensor] for port in (*network.inputs, *network.outputs)}
-    least = sum(tensor.channels * tensor.positions * tensor.item for tensor in ports.values())
-    check_addresses(base.host_bytes + batch * least, 0, config)
-    _check_sizes(network, config)
-    check_products(network, config)
-    network, images = _rows_as_images(pack_inputs(network, config.size), batch)
-    constants = Constants.of(network, config.size, base.host_bytes)
-    staging = _Staging.of(constants, config)
-    kept = KeptRows.of(network, images, staging.rows, config)
-    groups = plan_groups(network, images, kept.end, config)
+    network, groups, batch, layers = plan.network, plan.groups, plan.batch, plan.layers
+    constants = plan.constants.at(base.host_bytes)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    places, host_bytes = _place_tensors(network, groups, constants, images, config.size, base.host_bytes)
-    weights_of = functools.cache(lambda together: _Weights.of(network, groups, together, config, base.tiles))
+    places, host_bytes = _place_tensors(network, groups, constants, plan.images, config.size, base.host_bytes)
+    check_addresses(host_bytes, 0, config)
+    weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
 
     def attempt(ramp: Ramp) -> _Attempt:
         weights = weights_of(ramp.together)
-        scheduler = _Scheduler(network, groups, weights, constants, staging, kept, places, config, ramp)
+        scheduler = _Scheduler(network, groups, weights, constants, plan.staging, plan.kept, places, config, ramp)
         return _Attempt(scheduler.code(), weights)
 
     first = network.operations[0]
@@ -147,41 +132,12 @@ def compile_planes(network: Network, config: Config, batch: int, base: Base) -> 
         instructions=code.instructions,
         weights=memory,
         constants=constants.data,
-        multiply_adds=multiply_adds,
+        multiply_adds=plan.multiply_adds,
         layers=layers,
         layer_numbers=np.where(code.layers < 0, -1, code.layers + base.layers).astype(np.int32),
-        states=kept.states(network, layouts, config.size),
+        states=plan.kept.states(network, layouts, config.size),
         base=end,
     )
-
-
-def _check_sizes(network: Network, config: Config) -> None:
-    """Refuse operations on tensors that would take a program of hundreds of thousands of instructions to pass by."""
-    for operation in network.operations:
-        for name in (*operation.sources, *operation.targets):
-            tensor = network.tensors[name]
-            rows = -(-tensor.channels // config.size) * tensor.positions * tensor.item
-            if rows > _MOST_ROWS:
-                raise CapacityError(
-                    f"node {operation.name!r}: a tensor of {rows:,} rows is too large; {_MOST_ROWS:,} are possible",
-                    operation.name,
-                )
-
-
-def _rows_as_images(network: Network, batch: int) -> tuple[Network, int]:
-    """A network of matrix products alone with each row as an image, and the number of images.
-
-    Images are what strips and bands are cut into.
-    """
-    positions = {tensor.positions for tensor in network.tensors.values()}
-    products = all(
-        isinstance(operation, Convolution) and operation.window.is_point and operation.pooling is None
-        for operation in network.operations
-    )
-    if not products or network.constants or len(positions) != 1:
-        return network, batch
-    tensors = {name: dataclasses.replace(tensor, height=1, width=1) for name, tensor in network.tensors.items()}
-    return dataclasses.replace(network, tensors=tensors), batch * positions.pop()
 
 
 @dataclass(frozen=True)
@@ -197,13 +153,13 @@ class _Weights:
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
-    def of(cls, network: Network, groups: Sequence[Group], together: int, config: Config, base: int) -> _Weights:
+    def of(cls, plan: PlannedNetwork, together: int, config: Config, base: int) -> _Weights:
         """The weights from tile ``base`` on, where the first convolution sums up ``together`` output tiles side by
         side."""
-        starts = {group.operations.start: group for group in groups}
-        tiles, first, selections = {}, {}, {}
+        starts = {group.operations.start: group for group in plan.groups}
+        tiles, first = {}, {}
         memory: list[NDArray[np.uint8]] = []
-        for index, operation in enumerate(network.operations):
+        for index, operation in enumerate(plan.network.operations):
             first[index] = base + len(memory)
             if isinstance(operation, Convolution):
                 following = starts[index].together if index in starts else 1
@@ -211,11 +167,10 @@ class _Weights:
                 tiles[index] = kernel_tiles(operation, config.size, together if is_ramp else following, following)
                 memory += tiles[index].bytes()
             if isinstance(operation, Permutation):
-                selections[index] = Selections(operation, network.tensors, config.size)
-                memory += selections[index].bytes()
+                memory += plan.selections[index].bytes()
             if isinstance(operation, Recurrent):
                 memory += weight_tiles(operation, starts[index].layout)
-        return cls(tiles, first, selections, tuple(memory))
+        return cls(tiles, first, plan.selections, tuple(memory))
 
     def bytes(self) -> NDArray[np.uint8]:
         """Weight memory."""
@@ -234,27 +189,6 @@ class _Attempt:
     def instructions(self) -> tuple[Instruction, ...]:
         """Of the program."""
         return self.code.instructions
-
-
-@dataclass(frozen=True)
-class _Staging:
-    """The unified buffer rows in front of all tensors: parameter sets, then a table, on their way into the hardware."""
-
-    load_sets: int
-    slots: int
-    table: int
-    rows: int
-
-    @classmethod
-    def of(cls, constants: Constants, config: Config) -> _Staging:
-        load_sets, slots = plan_staging(sum(constants.sets), config)
-        table = load_sets * slots * PARAMETER_ROWS
-        rows = table + (table_rows(config.size) if constants.tables else 0)
-        if rows >= config.unified_buffer_rows:
-            raise CapacityError(
-                f"unified_buffer_rows is {config.unified_buffer_rows}, but parameters and tables alone need {rows}"
-            )
-        return cls(load_sets, slots, table, rows)
 
 
 def _place_tensors(
@@ -279,7 +213,7 @@ class _Scheduler:
     groups: Sequence[Group]
     weights: _Weights
     constants: Constants
-    staging: _Staging
+    staging: Staging
     kept: KeptRows
     places: Mapping[str, HostPlace]
     config: Config

@@ -13,9 +13,13 @@ from onnx import helper
 
 import openmxu
 from openmxu import Program
-from openmxu.compiler import import_model, import_network
+from openmxu.compiler import import_model, import_network, translate
+from openmxu.compiler.ir.network import Network
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.levels import cut
+from openmxu.compiler.plan import network_plan
+from openmxu.compiler.plan.network_plan import CompiledNetwork
+from openmxu.compiler.plan.planned_network import PlannedNetwork
 from openmxu.driver import MappedDevice
 from openmxu.reporting import segment_reports
 from scripts.random_models import random_bytes
@@ -54,6 +58,28 @@ def test_segments(name: str, segments: str, share: float) -> None:
     program = openmxu.compile(MODELS[name](), CONFIG)
     assert " ".join(kinds(program)) == segments
     assert program.device_share == pytest.approx(share)
+
+
+def test_nothing_is_compiled_before_all_segments_are_known_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second segment that is too large costs no second compilation of the first one."""
+    compiled, plan = [], PlannedNetwork.of
+    proto = MODELS["between layers"]()
+    last = openmxu.compile(proto, CONFIG).layers[-1].name
+
+    def planned(network: Network, config: openmxu.Config, batch: int) -> PlannedNetwork:
+        if network.operations[-1].name == last:
+            raise openmxu.CapacityError(f"node {last!r}: too large", last)
+        return plan(network, config, batch)
+
+    def compile_planes(*given: object) -> CompiledNetwork:
+        compiled.append(given)
+        return network_plan.compile_planes(*given)
+
+    monkeypatch.setattr(PlannedNetwork, "of", planned)
+    monkeypatch.setattr(translate, "compile_planes", compile_planes)
+    program = openmxu.compile(proto, CONFIG)
+    assert kinds(program) == ["device", "host"]
+    assert len(compiled) == 1
 
 
 @pytest.mark.parametrize("name", MODELS)
