@@ -14,6 +14,7 @@ import typer
 
 from openmxu.cli.commands.assembly import assemble_command, disassemble_command
 from openmxu.cli.commands.bench import conv_command, gemm_command, network_command
+from openmxu.cli.commands.compare import compare_command
 from openmxu.cli.commands.demo import demo_command
 from openmxu.cli.commands.doctor import doctor_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
@@ -62,6 +63,13 @@ _COMMANDS = (
         quantize_command,
         "openmxu quantize float.onnx --calibration x.npy -o model.onnx",
         "openmxu quantize float.onnx --calibration x.npy -o model.onnx --activations int8 --json",
+    ),
+    (
+        application,
+        "compare",
+        compare_command,
+        "openmxu compare model.onnx --input x.npy --float float.onnx --labels labels.npy",
+        "openmxu compare model.onnx --input x.npy --device verilator --json",
     ),
     (
         _benches,

@@ -6,13 +6,16 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from openmxu.reporting import LayerReport, Report
 
-__all__ = ["print_json", "print_report", "print_rows", "working"]
+if TYPE_CHECKING:
+    from openmxu.comparison import Comparison
+
+__all__ = ["print_comparison", "print_json", "print_report", "print_rows", "working"]
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -96,3 +99,37 @@ def _cells(layer: LayerReport) -> list[str]:
         *(f"{number:,}" for number in numbers),
         layer.limit,
     ]
+
+
+_FORMS = {"float": "float", "onnxruntime": "ONNX Runtime", "device": "device"}
+
+
+def print_comparison(result: Comparison) -> None:
+    """Print what differs, the accuracies, and a line for each layer."""
+    from rich.console import Console
+    from rich.table import Table
+
+    equal = f"{result.outputs - result.differing:,} of {result.outputs:,} numbers are ONNX Runtime's"
+    rows = [("inputs", f"{result.elements:,}"), ("outputs", equal)]
+    if result.differing:
+        rows += [("largest difference", f"{result.largest:g}"), ("because", result.reason)]
+    if result.accuracy:
+        rows.append(("accuracy", ", ".join(f"{_FORMS[form]} {value:.4f}" for form, value in result.accuracy.items())))
+    if result.layers is None:
+        rows.append(("layers", "cannot be taken out of a model whose batch is folded into other dimensions"))
+    else:
+        rows.append(("first layer that differs", "none" if result.first is None else result.first.name))
+    print_rows(rows)
+    if not result.layers:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("layer", "operators"):
+        table.add_column(column, overflow="fold")
+    for column in ("outputs", "differ", "of two", "SQNR in dB"):
+        table.add_column(column, justify="right")
+    for layer in result.layers:
+        ratio = "" if layer.sqnr is None else f"{layer.sqnr:.1f}"
+        numbers = (f"{number:,}" for number in (layer.outputs, layer.differing, layer.ambiguous))
+        table.add_row(layer.name, layer.kind, *numbers, ratio)
+    typer.echo()
+    Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH).print(table)

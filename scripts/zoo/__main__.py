@@ -19,7 +19,7 @@ import openmxu
 from scripts.zoo.catalogue import CATALOGUE
 from scripts.zoo.fetch import FetchError
 from scripts.zoo.judge import Verdict, judge
-from scripts.zoo.layers import LayerCounts
+from scripts.zoo.layer_counts import LayerCounts
 
 _FAILURES = (FetchError, openmxu.CompileError, openmxu.InputError, openmxu.DeviceError, ValueError)
 _SHARE = 0.95

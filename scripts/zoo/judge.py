@@ -10,10 +10,11 @@ import onnx
 from numpy.typing import NDArray
 
 import openmxu
+from openmxu.comparison import compare_layers
 from openmxu.segments.graph_runner import GraphRunner
 from scripts.zoo.catalogue import Network
 from scripts.zoo.fetch import fetch
-from scripts.zoo.layers import LayerCounts, compare_layers
+from scripts.zoo.layer_counts import LayerCounts
 from scripts.zoo.samples import samples
 
 __all__ = ["Verdict", "judge"]
@@ -71,7 +72,9 @@ def judge(network: Network, config: openmxu.Config, *, by_layer: bool) -> Verdic
         results = program.run(device, inputs)
     times.append(time.perf_counter())
     wanted = GraphRunner(model.SerializeToString(), optimize=True).run(inputs)
-    layers = compare_layers(model, inputs) if by_layer and not program.inputs[0].is_whole else None
+    layers = None
+    if by_layer and not program.inputs[0].is_whole:
+        layers = LayerCounts.of(compare_layers(model, inputs))
     differing, largest = _difference(list(results.values()), wanted)
     return Verdict(
         outputs=sum(array.size for array in wanted),

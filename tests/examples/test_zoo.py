@@ -12,11 +12,12 @@ import pytest
 from onnx import helper, numpy_helper
 
 import openmxu
+from openmxu.comparison import compare_layers
 from openmxu.compiler.ir.operations import Combination
 from scripts.zoo import __main__ as zoo
 from scripts.zoo import fetch
 from scripts.zoo.catalogue import CATALOGUE, Input, Network
-from scripts.zoo.layers import compare_layers
+from scripts.zoo.layer_counts import LayerCounts
 from scripts.zoo.samples import samples
 
 CONFIG = openmxu.Config.for_size(8)
@@ -91,12 +92,12 @@ def test_package_without_the_network(monkeypatch: pytest.MonkeyPatch, package: l
 def test_a_wrong_layer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = samples(NETWORK, 2, seed=1)
     model = openmxu.quantize(residual(), inputs)
-    right = compare_layers(model, inputs)
+    right = LayerCounts.of(compare_layers(model, inputs))
     assert set(right.outputs) == {"Conv", "Add"}
     assert sum(right.differing.values()) == 0
     compute = Combination.compute
     monkeypatch.setattr(Combination, "compute", lambda *given: compute(*given) ^ 1)
-    wrong = compare_layers(model, inputs)
+    wrong = LayerCounts.of(compare_layers(model, inputs))
     assert (wrong.differing["Conv"], wrong.outputs["Add"]) == (0, 2 * np.prod(SHAPE))
     assert wrong.differing["Add"] > 0.9 * wrong.outputs["Add"]
 

@@ -6,15 +6,15 @@ without: where its own two results differ, no third one can be equal to both.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
+from openmxu.comparison.noise import quantization_noise
 from openmxu.compiler import CompileError, import_model
 from openmxu.compiler.ir.operations import Pooling
 from openmxu.compiler.onnx.graph_view import GraphView
@@ -22,42 +22,65 @@ from openmxu.compiler.onnx.model_file import opset_of
 from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
 from openmxu.segments.graph_runner import GraphRunner
 
-__all__ = ["LayerCounts", "compare_layers"]
+__all__ = ["LayerResult", "compare_layers"]
 
 _CONVERSIONS = ("DequantizeLinear", "QuantizeLinear")
+_CELLS = ("GRU", "LSTM")
 
 
-@dataclass
-class LayerCounts:
-    """Outputs of layers by the operators in them.
+@dataclass(frozen=True)
+class LayerResult:
+    """What a layer makes, compared with ONNX Runtime.
 
     Attributes
     ----------
+    name, kind
+        Its last operator that computes, and all operators in it.
     outputs
-        All of them.
+        The number of its integers.
     differing
         Those that differ from both results of ONNX Runtime.
     ambiguous
         Those that are equal to one of ONNX Runtime's results, which differ.
+    sqnr
+        Signal to quantization noise of ONNX Runtime's own integers in dB: 10 log10(Σ x² ÷ Σ (x - q)²), with the float
+        model's x. It has the errors of all layers before in it. ``None`` where the float model has no such tensor.
     """
 
-    outputs: Counter[str] = field(default_factory=Counter)
-    differing: Counter[str] = field(default_factory=Counter)
-    ambiguous: Counter[str] = field(default_factory=Counter)
+    name: str
+    kind: str
+    outputs: int
+    differing: int
+    ambiguous: int
+    sqnr: float | None = None
 
-    def add(self, other: LayerCounts) -> None:
-        """Add up the counts of another network."""
-        self.outputs += other.outputs
-        self.differing += other.differing
-        self.ambiguous += other.ambiguous
+    @property
+    def reason(self) -> str:
+        """Why numbers differ; empty if none do."""
+        if self.differing and any(cell in self.kind.split() for cell in _CELLS):
+            return "ONNX has no integer form of recurrent cells, and the device's is its own"
+        if self.differing:
+            return "this is a defect of openmxu: please report it with the model"
+        return "ONNX Runtime's results with and without its optimizer differ here" if self.ambiguous else ""
 
 
-def compare_layers(model: onnx.ModelProto, inputs: dict[str, NDArray[np.generic]]) -> LayerCounts:
-    """Compute every layer that the device computes alone."""
+def compare_layers(
+    model: onnx.ModelProto, inputs: Mapping[str, NDArray[np.generic]], float_model: onnx.ModelProto | None = None
+) -> list[LayerResult]:
+    """Compute every layer that the device computes alone.
+
+    Raises
+    ------
+    CompileError
+        The model's batch is no dimension of its own, so that layers cannot be taken out.
+    GraphError
+        ONNX Runtime cannot compute a model.
+    """
     resolved = resolve_shapes(model)
     view = GraphView.of(resolved.graph, opset_of(resolved))
     values = _intermediates(resolved, view, inputs)
-    counts = LayerCounts()
+    noise = {} if float_model is None else quantization_noise(view, values, float_model, inputs)
+    results = []
     for nodes, output in _layers(view):
         layer = _layer_model(resolved, view, nodes, output, values)
         try:
@@ -71,17 +94,23 @@ def compare_layers(model: onnx.ModelProto, inputs: dict[str, NDArray[np.generic]
         optimized, plain = (
             GraphRunner(layer.SerializeToString(), optimize=optimize).run(given)[0] for optimize in (True, False)
         )
-        operators = [view.graph.node[index].op_type for index in nodes]
-        kind = " ".join(item for item in operators if item not in _CONVERSIONS) or "other scale"
+        computing = [view.graph.node[index] for index in nodes if view.graph.node[index].op_type not in _CONVERSIONS]
         same = optimized == plain
-        counts.outputs[kind] += ours.size
-        counts.differing[kind] += int(((ours != optimized) & (same | (ours != plain))).sum())
-        counts.ambiguous[kind] += int(((ours != optimized) & ~same & (ours == plain)).sum())
-    return counts
+        results.append(
+            LayerResult(
+                name=computing[-1].name or computing[-1].output[0] if computing else output,
+                kind=" ".join(node.op_type for node in computing) or "other scale",
+                outputs=ours.size,
+                differing=int(((ours != optimized) & (same | (ours != plain))).sum()),
+                ambiguous=int(((ours != optimized) & ~same & (ours == plain)).sum()),
+                sqnr=noise.get(output),
+            )
+        )
+    return results
 
 
 def _intermediates(
-    model: onnx.ModelProto, view: GraphView, inputs: dict[str, NDArray[np.generic]]
+    model: onnx.ModelProto, view: GraphView, inputs: Mapping[str, NDArray[np.generic]]
 ) -> dict[str, NDArray[np.generic]]:
     """All integers between layers, as ONNX Runtime computes them."""
     names = [
