@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import REGISTERS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register, Unit
@@ -268,8 +268,7 @@ _UNITS = {
 }
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """Rows ``first`` up to, but not including, ``end`` of a memory; bytes of host memory, sets of parameters.
 
     ``rows_each`` is the number of rows of an element, an input or a result.
@@ -357,10 +356,12 @@ def accesses(instruction: Instruction, registers: Mapping[Register, int], config
         Sizes of the core.
     """
     effects = _effects_of(instruction)
+    found: list[Access] = []
+    if not effects:
+        return found
     view = _Single(instruction, registers, config)
-    found = []
     for effect in effects:
-        if effect.when(view):
+        if effect.when is _ALWAYS or effect.when(view):
             first, each = effect.first(view), effect.each(view)
             unit = _UNITS.get(effect.role, Unit.ACTIVATION)
             end = first + effect.count(view) * each

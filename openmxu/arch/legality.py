@@ -6,16 +6,29 @@ instructions before it. The RTL's dispatcher makes the same checks in the same o
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import Access, Memory, accesses
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import REGISTERS, UNITS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register
+from openmxu.arch.isa import (
+    REGISTERS,
+    UNITS,
+    Field,
+    Format,
+    Instruction,
+    Opcode,
+    Operand,
+    OutputFormat,
+    Pooling,
+    Register,
+)
 
-__all__ = ["LegalityChecker", "Window"]
+__all__ = ["LegalityChecker", "LegalityState", "Window"]
 
 _RANGE_FAULTS = {
     Memory.UNIFIED_BUFFER: FaultCode.UNIFIED_BUFFER_RANGE,
@@ -37,6 +50,15 @@ class Window:
     def contains(self, address: int, length: int) -> bool:
         """Whether all of ``length`` bytes at ``address`` lie inside."""
         return self.base <= address and address + length <= self.limit
+
+
+LegalityState = tuple[Window | None, Window | None, tuple[int, ...], tuple[tuple[int, ...], bool, bool]]
+"""A hashable state of a :class:`LegalityChecker`."""
+
+
+@functools.lru_cache(1 << 12)
+def _fields(register: Register, value: int) -> Mapping[str, int]:
+    return MappingProxyType(REGISTERS[register].unpack(value))
 
 
 def _fits(zero_point: int, signed: bool, wide: bool) -> bool:
@@ -73,20 +95,27 @@ class LegalityChecker:
         self.outstanding.clear()
         self.reads_outstanding = self.tile_in_array = False
 
-    def register(self, register: Register) -> dict[str, int]:
+    @property
+    def state(self) -> LegalityState:
+        """All that decides, together with the configuration, which fault a program raises."""
+        queue = tuple(self.outstanding), self.reads_outstanding, self.tile_in_array
+        return self.host, self.weights, tuple(self.registers.values()), queue
+
+    def register(self, register: Register) -> Mapping[str, int]:
         """The fields of a configuration register as the program has set it."""
-        return REGISTERS[register].unpack(self.registers[register])
+        return _fields(register, self.registers[register])
 
     def fault(self, instruction: Instruction) -> FaultCode:
         """The fault that the next instruction would raise; the state does not change."""
-        format = self.config.features.format(instruction.word & 0xFF)
+        format = self._formats.get(instruction.word & 0xFF)
         if format is None:
             return FaultCode.UNKNOWN_OPCODE
         if instruction.word & ~format.defined_mask:
             return FaultCode.RESERVED_BITS
         values = instruction.values
-        for item in format.fields:
-            if item.implemented is not None and values[item.name] not in item.implemented:
+        for item in self._partial[format.opcode]:
+            assert item.implemented is not None
+            if values[item.name] not in item.implemented:
                 return FaultCode.UNIMPLEMENTED
         if not self._has_legal_values(format.opcode, values):
             return FaultCode.ILLEGAL_VALUE
@@ -101,9 +130,23 @@ class LegalityChecker:
         if format.opcode is Opcode.LOAD_WEIGHTS and not self.may_load:
             return FaultCode.WEIGHT_QUEUE_FULL
         rows = [access for access in touched if access.memory is Memory.UNIFIED_BUFFER]
-        if any(one.writes and not other.writes and one.overlaps(other) for one in rows for other in rows):
+        if len(rows) > 1 and any(
+            one.writes and not other.writes and one.overlaps(other) for one in rows for other in rows
+        ):
             return FaultCode.UNIFIED_BUFFER_OVERLAP
         return FaultCode.NONE
+
+    @functools.cached_property
+    def _formats(self) -> dict[int, Format]:
+        return {int(format.opcode): format for format in self.config.features.formats}
+
+    @functools.cached_property
+    def _partial(self) -> dict[Opcode, list[Field]]:
+        """The fields of each instruction that do not have all values."""
+        return {
+            format.opcode: [item for item in format.fields if item.implemented is not None]
+            for format in self.config.features.formats
+        }
 
     @property
     def may_load(self) -> bool:
@@ -168,24 +211,28 @@ class LegalityChecker:
 
     def _range_fault(self, touched: list[Access]) -> FaultCode:
         """The fault of the first range that does not fit, in the order of :data:`_RANGE_FAULTS`."""
-        outside = {access.memory for access in touched if not self._contains(access)}
-        return next((fault for memory, fault in _RANGE_FAULTS.items() if memory in outside), FaultCode.NONE)
+        outside = [access.memory for access in touched if not self._contains(access)]
+        if not outside:
+            return FaultCode.NONE
+        return next(fault for memory, fault in _RANGE_FAULTS.items() if memory in outside)
 
     def _contains(self, access: Access) -> bool:
         """Whether a range lies in its memory."""
-        match access.memory:
-            case Memory.HOST | Memory.WEIGHTS:
-                window = self.host if access.memory is Memory.HOST else self.weights
-                return window is None or window.contains(access.first, access.end - access.first)
-            case Memory.UNIFIED_BUFFER:
-                limit = self.config.unified_buffer_rows
-            case Memory.ACCUMULATORS:
-                limit = self.config.accumulator_rows
-            case Memory.PARAMETERS:
-                limit = self.config.parameter_sets
-            case Memory.TABLE:
-                return True  # its range is always the whole table
-        return access.first >= 0 and access.end <= limit
+        memory = access.memory
+        if memory is Memory.HOST or memory is Memory.WEIGHTS:
+            window = self.host if memory is Memory.HOST else self.weights
+            return window is None or window.contains(access.first, access.end - access.first)
+        limit = self._limits.get(memory)
+        return limit is None or (access.first >= 0 and access.end <= limit)
+
+    @functools.cached_property
+    def _limits(self) -> dict[Memory, int]:
+        """The rows of the memories; an access to the table is always to all of it."""
+        return {
+            Memory.UNIFIED_BUFFER: self.config.unified_buffer_rows,
+            Memory.ACCUMULATORS: self.config.accumulator_rows,
+            Memory.PARAMETERS: self.config.parameter_sets,
+        }
 
     def _has_tiles(self, values: Mapping[str, int]) -> bool:
         if values["next_tile"]:

@@ -17,7 +17,7 @@ from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, tabl
 from openmxu.arch.events import Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Operand, OutputFormat, Pooling, Register
-from openmxu.arch.legality import LegalityChecker, Window
+from openmxu.arch.legality import LegalityChecker, LegalityState, Window
 from openmxu.arch.numerics import add_scaled, elements, operand, requantize
 from openmxu.device import Device, DeviceFault, Snapshot
 from openmxu.disassembler import format_instruction
@@ -28,6 +28,9 @@ __all__ = ["Interpreter"]
 
 _QueuedTile = tuple[NDArray[np.uint8], int, bool]
 """The bytes of a tile, (S, S), their zero point, and whether they are signed."""
+
+_KEPT_PROGRAMS = 64
+"""Programs that are known to be legal, each from one state: they are not checked again."""
 
 _TAGGED_EVENTS = {
     Opcode.HOST_SYNCHRONIZE: EventKind.HOST_SYNCHRONIZE,
@@ -66,6 +69,7 @@ class Interpreter(Device):
         self._weights = np.zeros(0, np.uint8)
         self._queued: deque[_QueuedTile] = deque()
         self._tile = np.zeros((config.size, config.size), np.int32)
+        self._legal: dict[tuple[tuple[Instruction, ...], LegalityState], None] = {}
 
     def execute(
         self,
@@ -88,12 +92,15 @@ class Interpreter(Device):
         self._checker.weights = Window(0, weight_memory.size)
         events: list[Event] = []
         index = 0
+        state = instructions, self._checker.state
+        is_legal = state in self._legal
         for instruction in instructions:
-            fault = self._checker.check(instruction)
+            fault = FaultCode.NONE if is_legal else self._checker.fault(instruction)
             if fault is not FaultCode.NONE:
                 self._forget_weights()
                 events.append(Event(EventKind.FAULT, index, fault=fault))
                 raise _device_fault(fault, index, instruction, events)
+            self._checker.advance(instruction)
             opcode = instruction.opcode
             self._execute(opcode, instruction.values)
             if opcode in _TAGGED_EVENTS:
@@ -101,6 +108,9 @@ class Interpreter(Device):
             elif opcode is Opcode.HALT:
                 events.append(Event(EventKind.HALT, index))
             index = 0 if opcode is Opcode.HALT else index + 1
+        self._legal[state] = None
+        if len(self._legal) > _KEPT_PROGRAMS:
+            del self._legal[next(iter(self._legal))]
         return events
 
     @property
@@ -207,19 +217,22 @@ class Interpreter(Device):
 
     def _convolve(self, values: Mapping[str, int]) -> None:
         plane = self._checker.register(Register.CONVOLUTION_PLANE)
-        shape = (values[name] for name in ("height", "width", "dy", "dx"))
-        positions, inside = convolved_positions(plane, *shape)
-        inputs = self._inputs(values, plane["height"] * plane["width"])
-        self._multiply(values, np.where(inside[:, np.newaxis], inputs[positions], np.int32(0)))
+        positions, outside = convolved_positions(plane, values["height"], values["width"], values["dy"], values["dx"])
+        inputs = self._inputs(values, plane["height"] * plane["width"], positions)
+        if outside.size:
+            inputs[outside] = 0
+        self._multiply(values, inputs)
 
-    def _inputs(self, values: Mapping[str, int], rows: int) -> NDArray[np.int32]:
-        """Operands of the array, (rows, S)."""
+    def _inputs(
+        self, values: Mapping[str, int], rows: int, positions: NDArray[np.int64] | slice = slice(None)
+    ) -> NDArray[np.int32]:
+        """Operands of the array at some positions of ``rows`` inputs, (positions, S); a copy."""
         wide = bool(values["wide_input"])
         bytes_ = self._unified_buffer_rows(values["unified_buffer"], rows << wide)
         if wide:
-            return elements(bytes_, 0, signed=True, wide=True)
+            return elements(bytes_, 0, signed=True, wide=True)[positions]
         format = self._checker.register(Register.INPUT_FORMAT)
-        return operand(bytes_, format["zero_point"], bool(format["signed"]))
+        return operand(bytes_[positions], format["zero_point"], bool(format["signed"]))
 
     def _multiply(self, values: Mapping[str, int], inputs: NDArray[np.int32]) -> None:
         """Inputs times one tile, or two, into as many accumulator rows as there are inputs."""
@@ -229,13 +242,19 @@ class Interpreter(Device):
         if values["wide_weights"]:
             self._tile = self._take_tile()
             weights = weights + (self._tile << 8)
-        # float64 is exact here, less than S · 2**15 · 2**17 <= 2**40, and numpy multiplies integer matrices slowly.
-        products = inputs.astype(np.float64) @ weights.astype(np.float64)
+        # Floats are exact here, and numpy multiplies integer matrices slowly: sums of 8-bit operands are at most
+        # 256 · 255 · 255 < 2**24, those of 16-bit operands less than 256 · 2**15 · 2**17 = 2**40.
+        wide = values["wide_input"] or values["wide_weights"]
+        real = np.float64 if wide else np.float32
+        products = inputs.astype(real) @ weights.astype(real)
         # From int64 to int32 wraps, and so do additions of int32 arrays.
-        sums = products.astype(np.int64).astype(np.int32)
+        sums = (products.astype(np.int64) if wide else products).astype(np.int32)
         first = values["accumulator"]
         accumulators = self.accumulators[first : first + len(sums)]
-        accumulators[:] = accumulators + sums if values["accumulate"] else sums
+        if values["accumulate"]:
+            accumulators += sums
+        else:
+            accumulators[:] = sums
 
     def _activate(self, values: Mapping[str, int]) -> None:
         # int32 arrays wrap where they are added and multiplied, as the hardware does.
@@ -265,7 +284,7 @@ class Interpreter(Device):
         first = self._checker.register(Register.OPERAND_ADDRESS)["unified_buffer"]
         return self._elements(first, rows, self._checker.register(Register.OPERAND_FORMAT))
 
-    def _elements(self, first: int, count: int, format: dict[str, int]) -> NDArray[np.int32]:
+    def _elements(self, first: int, count: int, format: Mapping[str, int]) -> NDArray[np.int32]:
         wide = bool(format["wide"])
         bytes_ = self._unified_buffer_rows(first, count << wide)
         return elements(bytes_, format["zero_point"], bool(format["signed"]), wide)
