@@ -25,8 +25,10 @@ __all__ = [
     "PortOption",
     "PresetOption",
     "ProfileOption",
+    "ShapeOption",
     "SizeOption",
     "make_config",
+    "read_shapes",
 ]
 
 
@@ -79,6 +81,15 @@ ProfileOption = Annotated[
 BatchOption = Annotated[
     int | None, typer.Option("--batch", metavar="N", min=1, help="Batch elements that one execution computes.")
 ]
+ShapeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape",
+        metavar="NAME=N",
+        help="Fix a dimension that the model leaves open, as height=48, or all those of an input, as x=0,3,48,320, "
+        "where 0 leaves one open. May be repeated.",
+    ),
+]
 LatencyOption = Annotated[
     int | None,
     typer.Option(
@@ -106,3 +117,24 @@ def make_config(size: int | None, preset: str | None, profile: str | None = None
         return Config(**changes) if size is None else Config.for_size(size, **changes)
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+def read_shapes(given: list[str] | None) -> dict[str, int | list[int]]:
+    """What ``--shape`` says: a number for a dimension, a list for an input.
+
+    Raises
+    ------
+    InputError
+        It is not in the form NAME=N or NAME=N,N.
+    """
+    shapes: dict[str, int | list[int]] = {}
+    for item in given or ():
+        name, _, text = item.rpartition("=")
+        try:
+            numbers = [int(part) for part in text.split(",")]
+        except ValueError:
+            numbers = []
+        if not name or not numbers:
+            raise InputError(f"--shape must be NAME=N or NAME=N,N, as in height=48 or x=0,3,48,320, not {item!r}")
+        shapes[name] = numbers if "," in text else numbers[0]
+    return shapes

@@ -18,6 +18,7 @@ from openmxu.cli.files import check_readable
 from openmxu.cli.options import DeviceName, make_config
 from openmxu.cli.report import working
 from openmxu.compiler import CompileError
+from openmxu.compiler.onnx.input_shapes import Shapes
 from openmxu.device import Device
 from openmxu.program import Program
 from openmxu.program_file import ProgramFileError
@@ -42,7 +43,9 @@ def is_program(path: Path) -> bool:
         return stream.read(len(_ARCHIVE)) == _ARCHIVE
 
 
-def compile_model(path: Path, config: Config, batch: int | None, strict: bool = False) -> Program:
+def compile_model(
+    path: Path, config: Config, batch: int | None, strict: bool = False, shapes: Shapes | None = None
+) -> Program:
     """Compile an ONNX file.
 
     Raises
@@ -53,7 +56,7 @@ def compile_model(path: Path, config: Config, batch: int | None, strict: bool = 
     check_readable(path)
     with working(f"Compiling {path.name}"):
         try:
-            return openmxu.compile(path, config, batch=batch, strict=strict)
+            return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes)
         except CompileError as error:
             message = str(error)
             raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
@@ -66,6 +69,7 @@ def load_program(
     profile: str | None,
     batch: int | None,
     strict: bool = False,
+    shapes: Shapes | None = None,
 ) -> Program:
     """Load a compiled program from a file, or compile the model in it.
 
@@ -75,7 +79,7 @@ def load_program(
         The file cannot be read or compiled, or options contradict the configuration that it was compiled for.
     """
     if not is_program(path):
-        return compile_model(path, make_config(size, preset, profile), batch, strict)
+        return compile_model(path, make_config(size, preset, profile), batch, strict, shapes)
     try:
         program = Program.load(path)
     except ProgramFileError as error:
@@ -85,6 +89,8 @@ def load_program(
         raise InputError(f"{path} is compiled already, for another configuration of size {program.config.size}")
     if batch is not None and batch != program.batch:
         raise InputError(f"{path} is compiled already, for a batch of {program.batch}")
+    if shapes:
+        raise InputError(f"{path} is compiled already: all of its dimensions are fixed")
     if strict and program.host_segments:
         raise InputError(f"{path} is compiled already, and the host computes {program.host_segments[0].nodes[0]}")
     return program

@@ -11,6 +11,7 @@ from openmxu.compiler.benchmark import conv_input, conv_network, gemm, gemm_inpu
 from openmxu.compiler.errors import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError
 from openmxu.compiler.ir.network import evaluate
 from openmxu.compiler.onnx.importer import import_model, import_network, read_model
+from openmxu.compiler.onnx.input_shapes import Shapes
 from openmxu.compiler.recurrent.states import keep_states
 from openmxu.compiler.translate import compile_model, compile_network
 from openmxu.program import Program
@@ -43,6 +44,7 @@ def compile(
     *,
     batch: int | None = None,
     states: Mapping[str, str] | None = None,
+    shapes: Shapes | None = None,
     strict: bool = False,
 ) -> Program:
     """Compile a quantized network.
@@ -73,13 +75,16 @@ def compile(
         Inputs that begin a recurrent node (``initial_h``, ``initial_c``), each with the output that the same node makes
         of it (``Y_h``, ``Y_c``). They are no inputs and outputs of the program; they stay in the unified buffer from
         one execution to the next, and :meth:`Program.session` makes use of them.
+    shapes
+        Values for dimensions beside the batch that the model leaves open: the dimension's name and its value, or an
+        input's name and all its dimensions, of which 0 leaves one as it is.
     strict
         Refuse a model of which the host would compute anything.
 
     Raises
     ------
     ModelError
-        The model is damaged or invalid, or has no such states.
+        The model is damaged or invalid, or has no such states or dimensions.
     UnsupportedOperatorError
         Neither device nor host can compute an operator, or the device cannot and must; the message names node and
         operator and says what is supported.
@@ -90,7 +95,7 @@ def compile(
     OSError
         The file cannot be read.
     """
-    partition = read_model(model)
+    partition = read_model(model, shapes)
     while True:
         imported = partition.model(strict=strict)
         try:

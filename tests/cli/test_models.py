@@ -16,6 +16,7 @@ import pytest
 from openmxu import Program
 from tests.cli.small_models import K, N, write_dense_model
 from tests.compiler.models.host_models import embedding, random_inputs
+from tests.compiler.models.open_models import open_model
 
 
 @pytest.fixture
@@ -272,3 +273,18 @@ def test_output_to_a_pipe_by_name(openmxu, folder):
 def test_model_in_a_pipe_is_refused(openmxu, folder):
     os.mkfifo(folder / "pipe")
     openmxu("run", "pipe", "--input", "x.npy", "--output", "y.npy").failed(2, "cannot read pipe: not a regular file")
+
+
+def test_open_dimensions(openmxu, folder):
+    model, inputs = open_model()
+    onnx.save(model, folder / "open.onnx")
+    np.save(folder / "image.npy", inputs)
+    command = ("run", "open.onnx", "--input", "image.npy", "--output", "y.npy", "--size", 4)
+    openmxu(*command).failed(2, "open.onnx: input 'x' must have fixed dimensions", "--shape height=N fixes it")
+    for shapes in (("--shape", "height=7", "--shape", "width=9"), ("--shape", "x=0,3,7,9")):
+        assert openmxu(*command, *shapes).status == 0
+        assert openmxu("compare", "open.onnx", "-i", "image.npy", "--size", 4, *shapes).status == 0
+    openmxu(*command, "--shape", "height").failed(2, "--shape must be NAME=N or NAME=N,N")
+    openmxu(*command, "--shape", "depth=3").failed(2, "open.onnx: the model has no open dimension 'depth'")
+    assert openmxu("compile", "open.onnx", "-o", "x.mxu", "--size", 4, *shapes).status == 0
+    openmxu("run", "x.mxu", "-i", "image.npy", "-o", "y.npy", *shapes).failed(2, "x.mxu is compiled already")

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 from openmxu import quantize
+from openmxu.cli.commands.models import host_nodes
 from tests.quantizer.float_models import FloatModel
 
 
@@ -19,6 +20,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+NOTHING = {"host": [], "problem": None}
 COMMAND = ("quantize", "float.onnx", "--calibration", "x.npy")
 
 
@@ -32,8 +34,16 @@ def test_model_equals_that_of_the_function(openmxu, folder):
 
 def test_activations_and_report(openmxu, folder):
     report = openmxu(*COMMAND, "-o", "model.onnx", "--activations", "int8", "--json").json
-    assert report == {"activations": "int8", "calibration_inputs": 16, "operators": {"Gemm": 2}}
-    assert openmxu(*COMMAND, "-o", "model.onnx").stdout.splitlines()[-1].split() == ["operators", "2", "Gemm"]
+    assert report == {"activations": "int8", "calibration_inputs": 16, "operators": {"Gemm": 2}, **NOTHING}
+    lines = [line.split() for line in openmxu(*COMMAND, "-o", "model.onnx").stdout.splitlines()]
+    assert lines[-2:] == [["operators", "2", "Gemm"], ["on", "the", "host", "nothing"]]
+
+
+def test_nodes_of_the_host_are_named(openmxu, folder):
+    network = FloatModel((5,)).dense(5, 4).add("Softmax").add("Hardmax")
+    onnx.save(network.model(), folder / "float.onnx")
+    assert len(openmxu(*COMMAND, "-o", "model.onnx", "--json").json["host"]) == 2
+    assert "(Softmax)" in openmxu(*COMMAND, "-o", "model.onnx").stdout.splitlines()[-1]
 
 
 def test_errors_name_the_file(openmxu, folder):
@@ -44,3 +54,11 @@ def test_errors_name_the_file(openmxu, folder):
     openmxu(*COMMAND, "-o", "model.onnx").failed(2, "float.onnx", "is no ONNX model")
     openmxu("quantize", "missing.onnx", "-c", "x.npy", "-o", "y.onnx").failed(2, "cannot read missing.onnx")
     assert sorted(path.name for path in folder.iterdir()) == ["float.onnx", "x.npy"]
+
+
+def test_reason_why_a_model_cannot_be_compiled(folder):
+    proto = quantize(folder / "float.onnx", np.load(folder / "x.npy"))
+    proto.graph.node[-1].domain = "somewhere"
+    hosts, problem = host_nodes(proto)
+    assert hosts == []
+    assert "somewhere" in problem

@@ -20,8 +20,10 @@ from openmxu.cli.options import (
     JsonOption,
     PresetOption,
     ProfileOption,
+    ShapeOption,
     SizeOption,
     make_config,
+    read_shapes,
 )
 from openmxu.cli.programs import compile_model, is_program, open_device
 from openmxu.cli.report import print_comparison, print_json, working
@@ -45,6 +47,7 @@ def compare_command(
     preset: PresetOption = None,
     profile: ProfileOption = None,
     batch: BatchOption = None,
+    shape: ShapeOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare the device with ONNX Runtime and the float model: outputs, accuracy, and every layer alone.
@@ -54,6 +57,7 @@ def compare_command(
     """
     from openmxu.comparison import compare
     from openmxu.compiler.errors import ModelError
+    from openmxu.compiler.onnx.input_shapes import with_shapes
     from openmxu.compiler.onnx.model_file import load_model
     from openmxu.program import InputError as ProgramInputError
     from openmxu.segments.graph_runner import GraphError
@@ -63,9 +67,10 @@ def compare_command(
     if float_model is not None:
         check_readable(float_model)
     inputs, classes = read_arrays(source), None if labels is None else _read_labels(labels)
-    program = compile_model(model, make_config(size, preset, profile), batch)
+    shapes = read_shapes(shape)
+    program = compile_model(model, make_config(size, preset, profile), batch, shapes=shapes)
     try:
-        protos = [load_model(path) for path in (model, float_model) if path is not None]
+        protos = [with_shapes(load_model(path), shapes) for path in (model, float_model) if path is not None]
     except ModelError as error:
         raise InputError(str(error)) from None
     with open_device(device, program.config) as opened, working(f"Comparing {model.name}"):

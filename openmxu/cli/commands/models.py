@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import openmxu
-from openmxu.cli.errors import InputError, RunError
+from openmxu.cli.errors import InputError, RunError, one_line
 from openmxu.cli.files import (
     STANDARD_STREAM,
     archive_bytes,
@@ -33,18 +34,24 @@ from openmxu.cli.options import (
     PortOption,
     PresetOption,
     ProfileOption,
+    ShapeOption,
     SizeOption,
     make_config,
+    read_shapes,
 )
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
 from openmxu.cli.report import print_json, print_report, print_rows, working
-from openmxu.compiler import CompileError
+from openmxu.compiler import CompileError, import_model
 from openmxu.program import InputError as CalibrationError
 from openmxu.program import InputError as ProgramInputError
 from openmxu.quantizer import ACTIVATIONS
 from openmxu.reporting import SegmentReport, segment_reports
+from openmxu.segments.host_segment import HostSegment
 
-__all__ = ["compile_command", "quantize_command", "run_command"]
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["compile_command", "host_nodes", "quantize_command", "run_command"]
 
 _NAMED = 4
 """Nodes of a segment that its line names."""
@@ -63,6 +70,7 @@ def run_command(
     preset: PresetOption = None,
     profile: ProfileOption = None,
     batch: BatchOption = None,
+    shape: ShapeOption = None,
     waveform: Annotated[
         Path | None, typer.Option("--waveform", metavar="FILE", help="Write all signals: .vcd or .fst.")
     ] = None,
@@ -75,7 +83,7 @@ def run_command(
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
     inputs = read_arrays(source)
-    program = load_program(model, size, preset, profile, batch)
+    program = load_program(model, size, preset, profile, batch, shapes=read_shapes(shape))
     # Check before opening the device, which may build a simulation model, and starts the waveform file.
     try:
         program.check_inputs(inputs)
@@ -113,6 +121,7 @@ def compile_command(
     preset: PresetOption = None,
     profile: ProfileOption = None,
     batch: BatchOption = None,
+    shape: ShapeOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a model of which the host would compute anything.")
     ] = False,
@@ -129,12 +138,12 @@ def compile_command(
     if memory_latency is not None and not report:
         raise InputError("--memory-latency needs --report")
     if output is None:
-        program = load_program(model, size, preset, profile, batch, strict)
+        program = load_program(model, size, preset, profile, batch, strict, read_shapes(shape))
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
         check_writable(output)
-        program = compile_model(model, make_config(size, preset, profile), batch, strict)
+        program = compile_model(model, make_config(size, preset, profile), batch, strict, read_shapes(shape))
         with saving(output) as path:
             program.save(path)
     layers = None
@@ -168,8 +177,13 @@ def _described(segment: SegmentReport) -> str:
     work = f"{segment.multiply_adds:,} multiply-adds"
     if segment.where == "device":
         return f"device: {len(segment.nodes)} layers, {work}"
-    named, rest = segment.nodes[:_NAMED], segment.nodes[_NAMED:]
-    return f"host: {', '.join(named)}{f' and {len(rest)} more' if rest else ''}, {work}"
+    return f"host: {_listed(segment.nodes)}, {work}"
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    """The first nodes by name, and the number of the others."""
+    named, rest = nodes[:_NAMED], nodes[_NAMED:]
+    return f"{', '.join(named)}{f' and {len(rest)} more' if rest else ''}"
 
 
 _Activations = StrEnum("_Activations", [(name.upper(), name) for name in ACTIVATIONS])  # type: ignore[misc]  # its members are data
@@ -189,7 +203,8 @@ def quantize_command(
 ) -> None:
     """Quantize a float model with ONNX Runtime, for openmxu run and openmxu compile.
 
-    Activations get the ranges that they have on the calibration data; weights become int8.
+    Activations get the ranges that they have on the calibration data; weights become int8. What no core can compute is
+    listed as the host's; a configuration with small memories may leave more to it.
     """
     if json and output == STANDARD_STREAM:
         raise InputError("--json and --output - exclude each other: both print on stdout")
@@ -209,9 +224,21 @@ def quantize_command(
     operators = Counter(node.op_type for node in quantized.graph.node)
     for name in ("QuantizeLinear", "DequantizeLinear"):
         del operators[name]
+    host, problem = host_nodes(quantized)
     if json:
         count = len(next(iter(inputs.values())) if isinstance(inputs, dict) else inputs)
-        print_json({"activations": activations.value, "calibration_inputs": count, "operators": operators})
+        facts = {"activations": activations.value, "calibration_inputs": count, "operators": operators}
+        print_json({**facts, "host": host, "problem": problem})
     elif output != STANDARD_STREAM:
         computing = ", ".join(f"{count} {name}" for name, count in operators.items())
-        print_rows([("model", str(output)), ("activations", activations.value), ("operators", computing)])
+        rows = [("model", str(output)), ("activations", activations.value), ("operators", computing)]
+        print_rows([*rows, ("on the host", problem or _listed(host) or "nothing")])
+
+
+def host_nodes(model: onnx.ModelProto) -> tuple[list[str], str | None]:
+    """The nodes that no device computes, and why the model cannot be compiled if it cannot."""
+    try:
+        segments = import_model(model).segments
+    except CompileError as error:
+        return [], one_line(error)
+    return [node for segment in segments if isinstance(segment, HostSegment) for node in segment.nodes], None

@@ -205,9 +205,11 @@ def _input_shape(item: onnx.ValueInfoProto, axis: int) -> tuple[int | None, tupl
     shape = tuple(dim.dim_value for dim in dims)
     for dim in dims:
         if dim.dim_value < 1:
+            given = [dim.dim_value for dim in item.type.tensor_type.shape.dim]
+            remedy = f"{dim.dim_param}=N" if dim.dim_param else f"{item.name}={','.join(map(str, given))} without zeros"
             raise ModelError(
                 f"input {item.name!r} must have fixed dimensions {'beside' if axis else 'after'} the batch, not "
-                f"{dim.dim_param or dim.dim_value!r}; python -m onnxruntime.tools.make_dynamic_shape_fixed can fix them"
+                f"{dim.dim_param or dim.dim_value!r}; --shape {remedy} fixes it, in Python the argument shapes"
             )
     return batch.dim_value if batch.dim_value > 0 else None, shape
 

@@ -9,6 +9,7 @@ from openmxu.compiler.errors import UnsupportedOperatorError
 from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.onnx.division import Division
+from openmxu.compiler.onnx.input_shapes import Shapes, with_shapes
 from openmxu.compiler.onnx.model_file import check_model, load_model
 from openmxu.compiler.onnx.structure import check_structure
 from openmxu.compiler.operators.builder import node_name
@@ -20,18 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["import_model", "import_network", "read_model"]
 
 
-def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Division:
+def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto, shapes: Shapes | None = None) -> Division:
     """An ONNX model that is checked, to be divided between device and host.
 
     Parameters
     ----------
     model
         Path of a file, the file's bytes, or the model itself.
+    shapes
+        Values for dimensions that the model leaves open.
 
     Raises
     ------
     ModelError
-        The model is damaged or invalid.
+        The model is damaged or invalid, or has no such dimensions.
     UnsupportedOperatorError
         The model is valid, but neither device nor host can compute an operator in it.
     OSError
@@ -39,6 +42,8 @@ def read_model(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> Divis
     """
     proto = load_model(model)
     check_structure(proto)
+    if shapes:
+        proto = with_shapes(proto, shapes)
     _check_operators(proto.graph)
     check_model(proto)
     return Division(proto)

@@ -1,6 +1,7 @@
 """Dispatcher: random programs become the commands, events and faults that the instruction set specifies."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import cocotb
@@ -164,7 +165,7 @@ def assert_equal(layout, payload, command, path):
 
     def compare(got, expected, path):
         for name, value in expected.items():
-            if isinstance(value, dict):
+            if isinstance(value, Mapping):
                 compare(getattr(got, name), value, f"{path}.{name}")
             else:
                 assert getattr(got, name) == value, f"{path}.{name} is {getattr(got, name)}, not {value}"
