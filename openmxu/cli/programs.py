@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from openmxu.device import Device
 from openmxu.program import Program
 from openmxu.program_file import ProgramFileError
 
-__all__ = ["Measurement", "compile_model", "is_program", "load_program", "measured_run", "open_device"]
+__all__ = ["Measurement", "compile_model", "is_program", "load_program", "measured_run", "naming", "open_device"]
 
 _SERIAL_OPTIONS = ("port", "baud")
 
@@ -54,12 +55,24 @@ def compile_model(
         The file cannot be read or compiled.
     """
     check_readable(path)
-    with working(f"Compiling {path.name}"):
-        try:
-            return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes)
-        except CompileError as error:
-            message = str(error)
-            raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
+    with working(f"Compiling {path.name}"), naming(path):
+        return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A block whose errors about a model become those of this module, with the name of the model's file.
+
+    Raises
+    ------
+    InputError
+        For each :class:`~openmxu.compiler.CompileError`.
+    """
+    try:
+        yield
+    except CompileError as error:
+        message = str(error)
+        raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
 
 
 def load_program(

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from openmxu.comparison.difference import Difference
 from openmxu.comparison.layers import LayerResult, compare_layers
 from openmxu.compiler import CompileError
 from openmxu.device import Device
@@ -104,12 +105,12 @@ def compare(
     results = {"onnxruntime": wanted, "device": ours}
     if float_model is not None:
         results = {"float": _outputs(float_model, program, given), **results}
-    distances = [np.abs(a.astype(np.float64) - b.astype(np.float64)) for a, b in zip(ours, wanted, strict=True)]
+    difference = Difference.of(ours, wanted)
     return Comparison(
         elements=program.elements(dict(zip((spec.name for spec in program.outputs), ours, strict=True))),
-        outputs=sum(array.size for array in ours),
-        differing=sum(int((a != b).sum()) for a, b in zip(ours, wanted, strict=True)),
-        largest=max(float(distance.max(initial=0)) for distance in distances),
+        outputs=difference.outputs,
+        differing=difference.differing,
+        largest=difference.largest,
         accuracy={}
         if labels is None
         else {name: float((arrays[0].argmax(axis=-1) == labels).mean()) for name, arrays in results.items()},

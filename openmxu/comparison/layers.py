@@ -20,7 +20,7 @@ from openmxu.compiler.ir.operations import Pooling
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.model_file import opset_of
 from openmxu.compiler.onnx.shape_arithmetic import resolve_shapes
-from openmxu.segments.graph_runner import GraphRunner
+from openmxu.segments.graph_runner import GraphRunner, with_outputs
 
 __all__ = ["LayerResult", "compare_layers"]
 
@@ -119,11 +119,7 @@ def _intermediates(
         for name in view.graph.node[index].output
         if name and view.makes_integers(index)
     ]
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.output[:]
-    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    results = GraphRunner(copy.SerializeToString(), optimize=True).run(inputs)
+    results = GraphRunner(with_outputs(model, names).SerializeToString(), optimize=True).run(inputs)
     return {**inputs, **dict(zip(names, results, strict=True))}
 
 

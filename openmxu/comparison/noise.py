@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from openmxu.compiler.onnx.graph_view import GraphView
-from openmxu.segments.graph_runner import GraphRunner
+from openmxu.segments.graph_runner import GraphRunner, with_outputs
 
 __all__ = ["quantization_noise"]
 
@@ -45,21 +45,14 @@ def quantization_noise(
         if node.op_type == "QuantizeLinear" and view.converts(index, "QuantizeLinear") and name in made:
             sources[node.output[0]] = (name, node)
     names = sorted({name for name, _ in sources.values()})
-    reals = dict(zip(names, _tensors(float_model, names, inputs), strict=True))
+    if not names:
+        return {}
+    runner = GraphRunner(with_outputs(float_model, names).SerializeToString(), optimize=True)
+    reals = dict(zip(names, runner.run(inputs), strict=True))
     return {
         output: _decibels(reals[name], _dequantized(view, node, values[output]))
         for output, (name, node) in sources.items()
     }
-
-
-def _tensors(
-    model: onnx.ModelProto, names: list[str], inputs: Mapping[str, NDArray[np.generic]]
-) -> list[NDArray[np.generic]]:
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.output[:]
-    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    return GraphRunner(copy.SerializeToString(), optimize=True).run(inputs) if names else []
 
 
 def _dequantized(view: GraphView, node: onnx.NodeProto, integers: NDArray[np.generic]) -> NDArray[np.float64]:

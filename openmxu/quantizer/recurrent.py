@@ -19,7 +19,7 @@ from openmxu.compiler.errors import ModelError
 from openmxu.compiler.recurrent.scales import METADATA, REACHES, TABLE_STEPS
 from openmxu.compiler.recurrent.support import GATES, attributes_of, unsupported_feature
 from openmxu.quantizer.float_cells import CellWeights, Statistics, observe_gru, observe_lstm
-from openmxu.segments.graph_runner import GraphError, GraphRunner
+from openmxu.segments.graph_runner import GraphError, GraphRunner, with_outputs
 
 __all__ = ["CellQuantization", "calibrate_cells", "output_overrides", "quantize_cells"]
 
@@ -87,7 +87,7 @@ def calibrate_cells(
     if not cells:
         return {}
     names = list(dict.fromkeys(name for cell in cells for name in (cell.x, *cell.initial) if name))
-    runner = _runner(model, names)
+    runner = GraphRunner(with_outputs(model, names).SerializeToString())
     for batch in batches:
         try:
             values = dict(zip(names, runner.run(batch), strict=True))
@@ -96,19 +96,6 @@ def calibrate_cells(
         for cell in cells:
             cell.observe(values)
     return {cell.node.name: cell.quantization() for cell in cells}
-
-
-def _runner(model: onnx.ModelProto, names: Sequence[str]) -> GraphRunner:
-    """A runner of the model with these outputs, which may be inputs of the model."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.output[:]
-    given = {item.name for item in copy.graph.input}
-    for name in names:
-        if name in given:
-            copy.graph.node.append(helper.make_node("Identity", [name], [f"{name} seen"]))
-        copy.graph.output.append(onnx.ValueInfoProto(name=f"{name} seen" if name in given else name))
-    return GraphRunner(copy.SerializeToString())
 
 
 def _is_supported(node: onnx.NodeProto, constants: Collection[str]) -> bool:

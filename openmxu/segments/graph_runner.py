@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DOMAINS", "GraphError", "GraphRunner", "make_graph_model"]
+__all__ = ["DOMAINS", "GraphError", "GraphRunner", "make_graph_model", "with_outputs"]
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
 """Of operators that the host computes; the first two are ONNX's own."""
@@ -58,6 +58,22 @@ def make_graph_model(
         list(nodes), "host", list(inputs), [onnx.ValueInfoProto(name=name) for name in outputs], list(constants)
     )
     return helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+
+
+def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    """A copy of a model with other tensors as outputs, in this order; inputs may be among them."""
+    import onnx
+    from onnx import helper
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    given = {item.name for item in copy.graph.input}
+    for name in names:
+        if name in given:
+            copy.graph.node.append(helper.make_node("Identity", [name], [f"{name} seen"]))
+        copy.graph.output.append(onnx.ValueInfoProto(name=f"{name} seen" if name in given else name))
+    return copy
 
 
 def _version(nodes: Sequence[onnx.NodeProto], domain: str) -> int:

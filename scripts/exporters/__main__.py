@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 import warnings
 
-import numpy as np
 import onnx
 
 import openmxu
+from openmxu.comparison import Difference
 from openmxu.segments.graph_runner import GraphRunner
 from scripts.exporters import keras_models, pytorch, scikit_learn
 from scripts.exporters.exported import Exported
@@ -41,11 +41,7 @@ def check(exported: Exported, device: openmxu.Device) -> str:
     results = list(program.run(device, {name: exported.values}).values())
     wanted = GraphRunner(quantized.SerializeToString(), optimize=True).run({name: exported.values})
     has_cells = any(node.op_type in ("GRU", "LSTM") for node in quantized.graph.node)
-    largest = 0.0
-    for array, other in zip(results, wanted, strict=True):
-        if (array.dtype, array.shape) != (other.dtype, other.shape):
-            raise ValueError(f"the output is {array.dtype} {array.shape}, not {other.dtype} {other.shape}")
-        largest = max(largest, float(np.abs(array.astype(np.float64) - other.astype(np.float64)).max()))
+    largest = Difference.of(results, wanted).largest
     if largest > (_STEPS if has_cells else 0):
         raise ValueError(f"the results are {largest} apart")
     result = (

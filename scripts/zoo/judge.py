@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 import openmxu
-from openmxu.comparison import compare_layers
+from openmxu.comparison import Difference, compare_layers
 from openmxu.segments.graph_runner import GraphRunner
 from scripts.zoo.catalogue import Network
 from scripts.zoo.fetch import fetch
@@ -75,29 +73,18 @@ def judge(network: Network, config: openmxu.Config, *, by_layer: bool) -> Verdic
     layers = None
     if by_layer and not program.inputs[0].is_whole:
         layers = LayerCounts.of(compare_layers(model, inputs))
-    differing, largest = _difference(list(results.values()), wanted)
+    difference = Difference.of(list(results.values()), wanted)
     return Verdict(
-        outputs=sum(array.size for array in wanted),
-        differing=differing,
-        largest=largest,
-        why=_why(model, layers) if differing else "",
+        outputs=difference.outputs,
+        differing=difference.differing,
+        largest=difference.relative,
+        why=_why(model, layers) if difference.differing else "",
         share=program.device_share,
         segments=len(program.segments),
         cycles=openmxu.report(program).total.cycles,
         seconds=(times[1] - times[0], times[2] - times[1], times[3] - times[2]),
         layers=layers,
     )
-
-
-def _difference(ours: list[NDArray[np.generic]], wanted: list[NDArray[np.generic]]) -> tuple[int, float]:
-    count, largest = 0, 0.0
-    for array, other in zip(ours, wanted, strict=True):
-        if array.shape != other.shape or array.dtype != other.dtype:
-            raise ValueError(f"the output is {array.dtype} {array.shape}, not {other.dtype} {other.shape}")
-        count += int((array != other).sum())
-        distance = np.abs(array.astype(np.float64) - other.astype(np.float64)).max(initial=0)
-        largest = max(largest, float(distance / max(np.abs(other.astype(np.float64)).max(initial=0), 1e-30)))
-    return count, largest
 
 
 def _why(model: onnx.ModelProto, layers: LayerCounts | None) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+import openmxu
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable, read_arrays
 from openmxu.cli.options import (
@@ -25,7 +26,7 @@ from openmxu.cli.options import (
     make_config,
     read_shapes,
 )
-from openmxu.cli.programs import compile_model, is_program, open_device
+from openmxu.cli.programs import is_program, naming, open_device
 from openmxu.cli.report import print_comparison, print_json, working
 
 __all__ = ["compare_command"]
@@ -56,7 +57,6 @@ def compare_command(
     quantized form, in decibels.
     """
     from openmxu.comparison import compare
-    from openmxu.compiler.errors import ModelError
     from openmxu.compiler.onnx.input_shapes import with_shapes
     from openmxu.compiler.onnx.model_file import load_model
     from openmxu.program import InputError as ProgramInputError
@@ -64,25 +64,19 @@ def compare_command(
 
     if is_program(model):
         raise InputError(f"{model} is compiled already; compare needs the ONNX model")
+    inputs, classes = read_arrays(source), None if labels is None else _read_labels(labels)
+    config, shapes, real = make_config(size, preset, profile), read_shapes(shape), None
     if float_model is not None:
         check_readable(float_model)
-    inputs, classes = read_arrays(source), None if labels is None else _read_labels(labels)
-    shapes = read_shapes(shape)
-    program = compile_model(model, make_config(size, preset, profile), batch, shapes=shapes)
-    try:
-        protos = [with_shapes(load_model(path), shapes) for path in (model, float_model) if path is not None]
-    except ModelError as error:
-        raise InputError(str(error)) from None
-    with open_device(device, program.config) as opened, working(f"Comparing {model.name}"):
+        with naming(float_model):
+            real = with_shapes(load_model(float_model), shapes)
+    with working(f"Compiling {model.name}"), naming(model):
+        quantized = load_model(model)
+        program = openmxu.compile(quantized, config, batch=batch, shapes=shapes)
+        quantized = with_shapes(quantized, shapes)
+    with open_device(device, config) as opened, working(f"Comparing {model.name}"):
         try:
-            result = compare(
-                protos[0],
-                program,
-                opened,
-                inputs,
-                labels=classes,
-                float_model=protos[1] if float_model else None,
-            )
+            result = compare(quantized, program, opened, inputs, labels=classes, float_model=real)
         except ProgramInputError as error:
             raise InputError(f"{labels if str(error).startswith('labels') else source}: {error}") from None
         except GraphError as error:
