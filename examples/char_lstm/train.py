@@ -8,10 +8,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a script, Python finds only its own folder
 
 import torch
-from torch import nn
 
-from examples.char_lstm.characters import ALPHABET, encode, learned_text
+from examples.char_lstm.characters import ALPHABET
 from examples.recurrent_training import LstmNetwork
+from examples.text_training import learn_text
 
 EMBEDDING, UNITS, LAYERS = 64, 128, 2
 ITERATIONS, SEQUENCES, STEPS = 2_000, 32, 80
@@ -39,26 +39,17 @@ class Writer(LstmNetwork):
 
 def main() -> None:
     torch.manual_seed(0)
-    text = torch.from_numpy(encode(learned_text()))
     model = Writer()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=ITERATIONS)
-    total = 0.0
-    for iteration in range(ITERATIONS):
-        starts = torch.randint(0, len(text) - STEPS - 1, (SEQUENCES,))
-        windows = torch.stack([text[start : start + STEPS + 1] for start in starts])
-        optimizer.zero_grad()
-        with model.rounded():
-            logits = model(windows[:, :-1]).reshape(-1, len(ALPHABET))
-            loss = nn.functional.cross_entropy(logits, windows[:, 1:].reshape(-1), label_smoothing=SMOOTHING)
-            loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        total += loss.item()
-        if iteration % 100 == 99:
-            print(f"iteration {iteration + 1}: loss {total / 100:.3f}", flush=True)
-            total = 0.0
+    learn_text(
+        model,
+        iterations=ITERATIONS,
+        sequences=SEQUENCES,
+        steps=STEPS,
+        rate=RATE,
+        decay=DECAY,
+        smoothing=SMOOTHING,
+        computing=model.rounded,
+    )
     model.save(Path(__file__).parent / "weights.npz")
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from examples.char_lstm.characters import ALPHABET, encode, learned_text
+from examples.char_lstm.characters import ALPHABET
 from examples.char_transformer.network import BLOCKS, CHANNELS, HEADS, WEIGHTS, WIDE, WINDOW
+from examples.text_training import learn_text
 from examples.transformer_layers import half_precision
 from examples.transformer_training import Block
 
 ITERATIONS, SEQUENCES, STEPS = 1_500, 24, 128
-RATE, DECAY, NOISE, DROPOUT = 3e-3, 0.1, 0.03, 0.1
+RATE, DECAY, SMOOTHING, NOISE, DROPOUT = 3e-3, 0.1, 0.05, 0.03, 0.1
 
 
 class Writer(nn.Module):
@@ -44,25 +45,16 @@ class Writer(nn.Module):
 
 def main() -> None:
     torch.manual_seed(0)
-    text = torch.from_numpy(encode(learned_text()))
     model = Writer()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=ITERATIONS)
-    total = 0.0
-    for iteration in range(ITERATIONS):
-        starts = torch.randint(0, len(text) - STEPS - 1, (SEQUENCES,))
-        windows = torch.stack([text[start : start + STEPS + 1] for start in starts])
-        optimizer.zero_grad()
-        logits = model(windows[:, :-1]).reshape(-1, len(ALPHABET))
-        loss = nn.functional.cross_entropy(logits, windows[:, 1:].reshape(-1), label_smoothing=0.05)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        total += loss.item()
-        if iteration % 100 == 99:
-            print(f"iteration {iteration + 1}: loss {total / 100:.3f}", flush=True)
-            total = 0.0
+    learn_text(
+        model,
+        iterations=ITERATIONS,
+        sequences=SEQUENCES,
+        steps=STEPS,
+        rate=RATE,
+        decay=DECAY,
+        smoothing=SMOOTHING,
+    )
     np.savez_compressed(WEIGHTS, **half_precision({n: v.numpy() for n, v in model.state_dict().items()}))
 
 
