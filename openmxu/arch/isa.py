@@ -234,6 +234,11 @@ class Format(_Fields):
         """Opcode and fields; every other bit is reserved and 0."""
         return 0xFF | self.used_mask
 
+    @cached_property
+    def implemented(self) -> dict[str, tuple[int, ...]]:
+        """The values that the hardware executes, of the fields where these are not all."""
+        return {field.name: field.implemented for field in self.fields if field.implemented is not None}
+
     def __call__(self, **values: int) -> Instruction:
         """An instruction of this format; fields not given are 0.
 

@@ -18,8 +18,6 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import (
     REGISTERS,
     UNITS,
-    Field,
-    Format,
     Instruction,
     Opcode,
     Operand,
@@ -107,16 +105,14 @@ class LegalityChecker:
 
     def fault(self, instruction: Instruction) -> FaultCode:
         """The fault that the next instruction would raise; the state does not change."""
-        format = self._formats.get(instruction.word & 0xFF)
+        format = self.config.features.format(instruction.word & 0xFF)
         if format is None:
             return FaultCode.UNKNOWN_OPCODE
         if instruction.word & ~format.defined_mask:
             return FaultCode.RESERVED_BITS
         values = instruction.values
-        for item in self._partial[format.opcode]:
-            assert item.implemented is not None
-            if values[item.name] not in item.implemented:
-                return FaultCode.UNIMPLEMENTED
+        if any(values[name] not in known for name, known in format.implemented.items()):
+            return FaultCode.UNIMPLEMENTED
         if not self._has_legal_values(format.opcode, values):
             return FaultCode.ILLEGAL_VALUE
         touched = accesses(instruction, self.registers, self.config)
@@ -135,18 +131,6 @@ class LegalityChecker:
         ):
             return FaultCode.UNIFIED_BUFFER_OVERLAP
         return FaultCode.NONE
-
-    @functools.cached_property
-    def _formats(self) -> dict[int, Format]:
-        return {int(format.opcode): format for format in self.config.features.formats}
-
-    @functools.cached_property
-    def _partial(self) -> dict[Opcode, list[Field]]:
-        """The fields of each instruction that do not have all values."""
-        return {
-            format.opcode: [item for item in format.fields if item.implemented is not None]
-            for format in self.config.features.formats
-        }
 
     @property
     def may_load(self) -> bool:

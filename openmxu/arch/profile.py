@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeVar
 
 from openmxu.arch.events import Counter
@@ -48,7 +48,11 @@ class Profile:
 
     def format(self, opcode: int) -> Format | None:
         """The instruction with this opcode, ``None`` when there is none."""
-        return next((format for format in self.formats if format.opcode == opcode), None)
+        return self._by_opcode.get(opcode)
+
+    @cached_property
+    def _by_opcode(self) -> dict[int, Format]:
+        return {int(format.opcode): format for format in self.formats}
 
     def has(self, opcode: Opcode, field: str | None = None) -> bool:
         """Whether the profile has an instruction with this opcode and, if given, this field."""

@@ -19,10 +19,10 @@ from openmxu.program import Program
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
 
+__all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
+
 _MOST_ELEMENTS = 1 << 20
 """Batch elements of one execution."""
-
-__all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
 
 DEFAULT_ROWS = 64
 """Rows of one execution where neither the model nor the caller says how many batch elements it computes."""

@@ -24,7 +24,7 @@ from openmxu.rtl.dispatch.commands import (
 )
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
 from openmxu.rtl.dispatch.instruction_decoder import InstructionDecoder
-from openmxu.rtl.dispatch.instruction_fields import field_of
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.dispatch.tile_ledger import TileLedger
 
@@ -148,9 +148,7 @@ class Dispatcher(wiring.Component):
         m.submodules.queues = self._queues = CommandQueues(self.config)
         m.submodules.tiles = self._tiles = TileLedger(self.config)
         m.submodules.weight_commands = self._weights = RegisterSlice(weight_command(self.config), half_rate=True)
-        is_ = {
-            format.opcode: self._check.opcode_is[index] for index, format in enumerate(self._config.features.formats)
-        }
+        is_ = by_opcode(self._check.opcode_is, self.config)
         self._connect(m)
         self._sequence(m, is_)
         return m

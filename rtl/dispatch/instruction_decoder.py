@@ -18,7 +18,7 @@ from openmxu.rtl.dispatch.commands import (
     write_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of, register_field
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit, access_layout
 
 __all__ = ["InstructionDecoder"]
@@ -81,7 +81,7 @@ class InstructionDecoder(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        is_ = {format.opcode: self.opcode_is[index] for index, format in enumerate(self._config.features.formats)}
+        is_ = by_opcode(self.opcode_is, self._config)
         is_load = self.loads_parameters | self.loads_table
         m.d.sync += self.is_queued.eq(is_load | Cat(is_[opcode] for opcode in _QUEUED if opcode in is_).any())
         self._describe_access(m, is_, is_load)

@@ -3,11 +3,17 @@
 from amaranth.hdl import Shape, Value
 
 from openmxu.arch import isa
+from openmxu.arch.config import Config
 from openmxu.arch.isa import FORMATS, REGISTERS, Opcode, Register
 
-__all__ = ["field_of", "field_shape", "register_field", "slice_field"]
+__all__ = ["by_opcode", "field_of", "field_shape", "register_field", "slice_field"]
 
 _FORMATS = {format.opcode: format for format in FORMATS}
+
+
+def by_opcode(bits: Value, config: Config) -> dict[Opcode, Value]:
+    """``bits``, one for each of the profile's instructions, by opcode."""
+    return {format.opcode: bits[index] for index, format in enumerate(config.features.formats)}
 
 
 def field_shape(field: isa.Field) -> Shape:

@@ -21,7 +21,7 @@ from openmxu.rtl.dispatch.commands import (
     weight_command,
 )
 from openmxu.rtl.dispatch.configuration_registers import ConfigurationRegisters
-from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of, register_field
 from openmxu.rtl.dispatch.scoreboard import QueuedUnit
 from openmxu.rtl.lite.instruction_check import LiteInstructionCheck
 
@@ -113,8 +113,7 @@ class LiteDispatcher(wiring.Component):
         m.submodules.check = self._check = LiteInstructionCheck(self.config)
         m.submodules.configuration = self._configuration = ConfigurationRegisters()
         word = self.instructions.payload
-        formats = self.config.features.formats
-        self._is = {format.opcode: self._check.opcode_is[index] for index, format in enumerate(formats)}
+        self._is = by_opcode(self._check.opcode_is, self.config)
         m.d.comb += [
             self._check.word.eq(word),
             self._check.windows.eq(self.windows),

@@ -15,7 +15,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Format, Opcode, Register
 from openmxu.rtl.common.comparison import is_less
 from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
-from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of, register_field
 
 __all__ = ["LiteInstructionCheck"]
 
@@ -65,7 +65,7 @@ class LiteInstructionCheck(wiring.Component):
         m = Module()
         formats = self.config.features.formats
         m.d.sync += [self.opcode_is[index].eq(self.word[:8] == f.opcode) for index, f in enumerate(formats)]
-        is_ = {format.opcode: self.opcode_is[index] for index, format in enumerate(formats)}
+        is_ = by_opcode(self.opcode_is, self.config)
 
         # Bytes with a bit that is set: what is reserved, and what counts something, is made of bytes.
         is_set = Signal(isa.WORD_BYTES)

@@ -108,9 +108,10 @@ class Interpreter(Device):
             elif opcode is Opcode.HALT:
                 events.append(Event(EventKind.HALT, index))
             index = 0 if opcode is Opcode.HALT else index + 1
-        self._legal[state] = None
-        if len(self._legal) > _KEPT_PROGRAMS:
-            del self._legal[next(iter(self._legal))]
+        if not is_legal:
+            self._legal[state] = None
+            if len(self._legal) > _KEPT_PROGRAMS:
+                del self._legal[next(iter(self._legal))]
         return events
 
     @property

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.arch.isa import Opcode
 from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
-from openmxu.rtl.dispatch.instruction_fields import field_of
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of
 from openmxu.rtl.host.burst_generator import BurstGenerator
 from openmxu.rtl.weights.weight_fetcher import WeightFetcher, tile_layout
 from tb.formal.proof import Proof
@@ -56,7 +56,7 @@ class LegalAccesses(Proof):
     def state(self, m: Module) -> None:
         unit = self.unit
         word, windows = unit.word, unit.windows
-        is_ = {format.opcode: unit.opcode_is[index] for index, format in enumerate(CONFIG.features.formats)}
+        is_ = by_opcode(unit.opcode_is, CONFIG)
         opcode = unit.new_word[:8]
         accesses = (*_TRANSFERS, Opcode.READ_WEIGHTS, Opcode.LOAD_WEIGHTS)
         self.assume(m, ~unit.start | Cat(opcode == code for code in accesses).any())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,19 +24,18 @@ from openmxu.compiler.emit.permute import permutation_tasks
 from openmxu.compiler.emit.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.emit.tasks import TaskList
 from openmxu.compiler.emit.tiles import KernelTiles, kernel_tiles
-from openmxu.compiler.ir.network import Network, Port
+from openmxu.compiler.ir.network import Port
 from openmxu.compiler.ir.operations import Convolution, Pooling
-from openmxu.compiler.ir.permutation import Permutation, Selections
+from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.plan.bands import Section, sections
 from openmxu.compiler.plan.buffers import HostPlace
 from openmxu.compiler.plan.fusion_groups import Group
-from openmxu.compiler.plan.planned_network import PlannedNetwork, Staging
+from openmxu.compiler.plan.planned_network import PlannedNetwork
 from openmxu.compiler.plan.ramp import Ramp, fastest
 from openmxu.compiler.plan.slots import strip_buffers
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
-from openmxu.compiler.recurrent.kept import KeptRows
 from openmxu.compiler.tensor_products.emission import tensor_product_tasks
 from openmxu.compiler.tensor_products.product import TensorProduct
 from openmxu.compiler.tensor_products.support import filled_inputs
@@ -90,13 +89,13 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base) -> Compiled
     network, groups, batch, layers = plan.network, plan.groups, plan.batch, plan.layers
     constants = plan.constants.at(base.host_bytes)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    places, host_bytes = _place_tensors(network, groups, constants, plan.images, config.size, base.host_bytes)
+    places, host_bytes = _place_tensors(plan, constants, config.size, base.host_bytes)
     check_addresses(host_bytes, 0, config)
     weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
 
     def attempt(ramp: Ramp) -> _Attempt:
         weights = weights_of(ramp.together)
-        scheduler = _Scheduler(network, groups, weights, constants, plan.staging, plan.kept, places, config, ramp)
+        scheduler = _Scheduler(plan, weights, constants, places, config, ramp)
         return _Attempt(scheduler.code(), weights)
 
     first = network.operations[0]
@@ -144,12 +143,11 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base) -> Compiled
 class _Weights:
     """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
 
-    ``selections`` are the tiles of permutations; ``memory`` those of all operations.
+    ``memory`` are the tiles of all operations.
     """
 
     tiles: Mapping[int, KernelTiles]
     first: Mapping[int, int]
-    selections: Mapping[int, Selections]
     memory: tuple[NDArray[np.uint8], ...]
 
     @classmethod
@@ -170,7 +168,7 @@ class _Weights:
                 memory += plan.selections[index].bytes()
             if isinstance(operation, Recurrent):
                 memory += weight_tiles(operation, starts[index].layout)
-        return cls(tiles, first, plan.selections, tuple(memory))
+        return cls(tiles, first, tuple(memory))
 
     def bytes(self) -> NDArray[np.uint8]:
         """Weight memory."""
@@ -192,13 +190,14 @@ class _Attempt:
 
 
 def _place_tensors(
-    network: Network, groups: Sequence[Group], constants: Constants, batch: int, size: int, base: int
+    plan: PlannedNetwork, constants: Constants, size: int, base: int
 ) -> tuple[dict[str, HostPlace], int]:
     """The tensors in host memory, from ``base`` on: constants, inputs, outputs, and what goes from one group to
     another."""
+    network, batch = plan.network, plan.images
     places = {name: HostPlace(address, 1) for name, address in constants.tensors.items()}
     end = base + constants.data.size
-    for name in dict.fromkeys(name for group in groups for name in (*group.sources, *group.targets)):
+    for name in dict.fromkeys(name for group in plan.groups for name in (*group.sources, *group.targets)):
         if name not in places:
             places[name] = HostPlace(end, batch)
             tensor = network.tensors[name]
@@ -209,26 +208,23 @@ def _place_tensors(
 
 @dataclass(frozen=True)
 class _Scheduler:
-    network: Network
-    groups: Sequence[Group]
+    plan: PlannedNetwork
     weights: _Weights
     constants: Constants
-    staging: Staging
-    kept: KeptRows
     places: Mapping[str, HostPlace]
     config: Config
     ramp: Ramp
 
     def code(self) -> Code:
         """The program, ended by Halt."""
-        constants, staging, config = self.constants, self.staging, self.config
+        constants, staging, config = self.constants, self.plan.staging, self.config
         tasks = TaskList(config)
         parameters = ParameterSets(
             tasks, config, constants.parameters, constants.sets, staging.load_sets, staging.slots
         )
         tables = Tables(tasks, staging.table, constants.tables, config.size)
         machine = Machine(config, tasks, parameters, tables)
-        for group in self.groups:
+        for group in self.plan.groups:
             if group.layout is not None:
                 self._recur(machine, group)
                 continue
@@ -240,31 +236,33 @@ class _Scheduler:
     def _recur(self, machine: Machine, group: Group) -> None:
         """The tasks of a recurrent cell."""
         index = group.operations.start
-        operation = self.network.operations[index]
+        operation = self.plan.network.operations[index]
         machine.tasks.layer = index
         for strip in group.strips:
             CellTasks(
                 index=index,
                 operation=operation,
                 layout=group.layout,
-                base=self.kept.end,
-                kept=self.kept.places[index],
+                base=self.plan.kept.end,
+                kept=self.plan.kept.places[index],
                 machine=machine,
                 first_tile=self.weights.first[index],
                 tables=tuple(self.constants.tables[index, number] for number in range(len(operation.tables))),
                 places=self.places,
-                length=self.network.tensors[operation.sources[0]].positions,
+                length=self.plan.network.tensors[operation.sources[0]].positions,
                 first_image=strip.images.start,
                 images=len(strip.images),
             ).run()
 
     def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
-        base = self.kept.end + number % group.slots * group.slot_rows
+        base = self.plan.kept.end + number % group.slots * group.slot_rows
         addresses = {name: base + address for name, address in group.addresses.items()}
         region = group.strips[number]
         return Strip(
             machine=machine,
-            buffers=strip_buffers(self.network, group.operations, region, addresses, self.config.size, group.rings),
+            buffers=strip_buffers(
+                self.plan.network, group.operations, region, addresses, self.config.size, group.rings
+            ),
             sources={name: self.places[name] for name in group.sources},
             targets={name: self.places[name] for name in group.targets},
         )
@@ -284,13 +282,13 @@ class _Scheduler:
 
     def _runs(self, operations: range) -> list[range]:
         """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
-        starts = [index for index in operations if isinstance(self.network.operations[index], _OF_ARRAY)]
+        starts = [index for index in operations if isinstance(self.plan.network.operations[index], _OF_ARRAY)]
         edges = [operations.start, *(index for index in starts if index > operations.start), operations.stop]
         return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
     def _operate(self, run: range, strip: Strip, is_first: bool, is_last: bool) -> None:
         """The tasks of an operation of the array and what follows it, for one strip."""
-        index, operation = run.start, self.network.operations[run.start]
+        index, operation = run.start, self.plan.network.operations[run.start]
         is_alone = not isinstance(operation, _OF_ARRAY)
         deferred = DeferredActivations(
             (chunk for other in (run if is_alone else run[1:]) for chunk in self._chunks(other, strip)),
@@ -298,7 +296,7 @@ class _Scheduler:
         )
         if isinstance(operation, Permutation):
             strip.machine.tasks.layer = index
-            permutation_tasks(index, operation, self.weights.selections[index], self.weights.first[index], strip)
+            permutation_tasks(index, operation, self.plan.selections[index], self.weights.first[index], strip)
         elif isinstance(operation, TensorProduct):
             strip.machine.tasks.layer = index
             tensor_product_tasks(index, operation, strip)
@@ -316,7 +314,7 @@ class _Scheduler:
         self, index: int, strip: Strip, is_first: bool, is_last: bool
     ) -> tuple[ConvolutionTasks, list[Section]]:
         """What makes the tasks of a convolution, and its sections."""
-        operation = self.network.operations[index]
+        operation = self.plan.network.operations[index]
         source = strip.buffers[operation.sources[0]].tensor
         numbers = list(self.weights.tiles)
         tiles, first_tile = self.weights.tiles[index], self.weights.first[index]
@@ -335,13 +333,13 @@ class _Scheduler:
 
     def _chunks(self, index: int, strip: Strip) -> Iterator[Chunk]:
         """What the activation unit does for an operation alone."""
-        operation = self.network.operations[index]
+        operation = self.plan.network.operations[index]
         if isinstance(operation, Pooling):
             return pooling_chunks(index, operation, strip)
         return element_chunks(index, operation, strip)
 
     def _may_alternate(self, run: range) -> bool:
         """Whether the activation unit can go from one operation to another and back without loading anything again."""
-        loads = sum(-(-self.constants.sets[index] // self.staging.load_sets) for index in run)
-        tables = sum(has_table(self.network.operations[index].result) for index in run)
-        return loads <= self.config.parameter_sets // self.staging.load_sets and tables <= 1
+        loads = sum(-(-self.constants.sets[index] // self.plan.staging.load_sets) for index in run)
+        tables = sum(has_table(self.plan.network.operations[index].result) for index in run)
+        return loads <= self.config.parameter_sets // self.plan.staging.load_sets and tables <= 1

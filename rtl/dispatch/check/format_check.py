@@ -23,7 +23,7 @@ from openmxu.arch.isa import (
 )
 from openmxu.rtl.common.delayed import delayed
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.instruction_fields import field_of, register_field, slice_field
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of, register_field, slice_field
 
 __all__ = ["FormatCheck"]
 
@@ -80,7 +80,7 @@ class FormatCheck(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         formats = self._config.features.formats
-        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(formats)}
+        opcode_is = by_opcode(self.opcode_is, self._config)
         # Bits of a word that belong to a field of some instruction.
         self._in_fields = reduce(or_, (format.defined_mask for format in formats))
         self._nibbles: dict[int, Signal] = {}

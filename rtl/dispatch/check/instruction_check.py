@@ -15,7 +15,7 @@ from openmxu.rtl.dispatch.check.instruction_ranges import InstructionRanges, ran
 from openmxu.rtl.dispatch.check.memory_range import MemoryRange, MemoryWindows
 from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of, register_field
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["InstructionCheck"]
@@ -101,7 +101,7 @@ class InstructionCheck(wiring.Component):
         m.submodules.ranges = ranges = InstructionRanges(self.config)
         m.submodules.memory = memory = MemoryRange(self.config)
         self._inside, self._memory = ranges, memory
-        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(self._config.features.formats)}
+        opcode_is = by_opcode(self.opcode_is, self.config)
         number = field_of(self.new_word, Opcode.SET_CONFIGURATION, "register")
         names_parameters, names_table = Signal(reset_less=True), Signal(reset_less=True)
         with m.If(self.load):

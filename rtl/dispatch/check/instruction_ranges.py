@@ -12,7 +12,7 @@ from openmxu.rtl.common.comparison import exceeds
 from openmxu.rtl.dispatch.check.plane_products import PlaneProducts
 from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.dispatch.configuration_registers import configuration_layout
-from openmxu.rtl.dispatch.instruction_fields import field_of, register_field
+from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of, register_field
 from openmxu.rtl.fpga.carry_chain import chained_sum
 
 __all__ = ["InstructionRanges", "ranges_layout", "source_width"]
@@ -136,7 +136,7 @@ class InstructionRanges(wiring.Component):
         config, ranges = self.config, self.ranges
         width = source_width(config)
         m.submodules.products = self._products = PlaneProducts(width)
-        opcode_is = {format.opcode: self.opcode_is[index] for index, format in enumerate(self._config.features.formats)}
+        opcode_is = by_opcode(self.opcode_is, self.config)
         self._activates, self._convolves = opcode_is[Opcode.ACTIVATE], opcode_is[Opcode.CONVOLVE]
         buffer, source, operand = (_Rows(m, platform, name, width) for name in ("buffer", "source", "operand"))
         m.d.comb += [
