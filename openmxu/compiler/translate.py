@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from openmxu.arch.config import Config
+from openmxu.compiler.collection import paused_collection
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.model import Model
@@ -53,6 +54,7 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     return compile_model(Model.of(network), config, batch)
 
 
+@paused_collection()
 def compile_model(model: Model, config: Config, batch: int | None = None) -> Program:
     """Compile a model; parameters and errors as those of :func:`compile_network`."""
     networks = [fuse(network, config) for network in model.networks]

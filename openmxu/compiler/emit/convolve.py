@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmxu.arch.isa import Pooling as PoolingMode
 from openmxu.arch.isa import Register
@@ -25,17 +25,23 @@ _LONGEST_ROW = (1 << 15) - 1
 
 @dataclass(frozen=True)
 class _View:
-    """Rows of a buffer as the plane of a Convolve, from row ``first_row`` of an image on.
+    """Rows of a buffer as the plane of some Convolve, which differ by the input plane alone.
 
-    Output (y, x) reads position (y · ``stride_y`` + ``dy``, x · stride_x + ``dx``) of its ``height`` × ``width``.
+    Output (y, x) reads position (y · stride_y + dy, x · stride_x + dx) of the plane.
+
+    Attributes
+    ----------
+    first, count
+        Elements of the first input plane.
+    sums
+        Accumulator rows.
     """
 
-    first_row: int
-    height: int
-    width: int
-    stride_y: int
-    dy: int
-    dx: int
+    first: int
+    count: int
+    sums: int
+    registers: Mapping[Register, Mapping[str, int]]
+    geometry: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,15 @@ class _Places:
         not contiguous.
     stacks
         As in :meth:`ConvolutionTasks._stacks`, where there are no points.
+    views
+        Of the stacks, by the kernel position; they are found once for all input planes and output tiles.
     """
 
     pieces: tuple[Piece, ...]
     inputs: tuple[tuple[int, int], ...]
     points: tuple[tuple[int, int, int], ...]
     stacks: tuple[tuple[Piece, int], ...]
+    views: dict[tuple[int, int], tuple[_View, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,10 @@ class ConvolutionTasks:
     @property
     def _target(self) -> Buffer:
         return self.strip.buffers[self.operation.target]
+
+    @property
+    def _input_format(self) -> Mapping[str, int]:
+        return {"signed": self.operation.input_signed, "zero_point": self.operation.zero_point}
 
     def section(self, section: Section) -> None:
         """Sum up some output tiles of some pieces side by side, then activate and write them."""
@@ -188,67 +201,83 @@ class ConvolutionTasks:
         accumulate: bool,
     ) -> None:
         """One kernel position and tile; the tile is taken by the first instruction and used again by the others."""
-        tasks, operation = self.strip.machine.tasks, self.operation
-        format = {"signed": operation.input_signed, "zero_point": operation.zero_point}
+        tasks = self.strip.machine.tasks
         for start, count, row in places.points:
             tasks.multiply(
                 source=self._source.rows(step.plane * self._source.plane_elements + start, count),
                 accumulators=Rows(sums + row, count),
                 accumulate=accumulate,
                 tile=next_tile,
-                registers={Register.INPUT_FORMAT: format},
+                registers={Register.INPUT_FORMAT: self._input_format},
             )
             next_tile = None
-        for piece, images in places.stacks:
-            view = self._stack_view(piece, images, step) if images > 1 else self._view(piece, step)
-            first = self._source.element(step.plane, piece.image, view.first_row, self._source.region.columns.start)
+        for view in self._views(places, step):
             tasks.convolve(
-                source=self._source.rows(first, view.height * view.width),
-                accumulators=Rows(sums, images * piece.positions),
+                source=self._source.rows(step.plane * self._source.plane_elements + view.first, view.count),
+                accumulators=Rows(sums, view.sums),
                 accumulate=accumulate,
                 tile=next_tile,
-                registers={
-                    Register.INPUT_FORMAT: format,
-                    Register.CONVOLUTION_PLANE: {
-                        "height": view.height,
-                        "width": view.width,
-                        "stride_y": view.stride_y,
-                        "stride_x": operation.window.stride_x,
-                    },
-                },
-                height=images * len(piece.rows),
-                width=len(piece.columns),
-                dy=view.dy,
-                dx=view.dx,
+                registers=view.registers,
+                **view.geometry,
             )
-            sums += images * piece.positions
+            sums += view.sums
             next_tile = None
+
+    def _views(self, places: _Places, step: Step) -> tuple[_View, ...]:
+        position = step.ky, step.kx
+        if position not in places.views:
+            places.views[position] = tuple(
+                self._stack_view(piece, images, step) if images > 1 else self._view(piece, step)
+                for piece, images in places.stacks
+            )
+        return places.views[position]
 
     def _view(self, piece: Piece, step: Step) -> _View:
         """The rows that a piece's windows touch as a plane."""
         window, source = self.operation.window, self._source
-        rows, _ = self._input_rows(piece, 0)
+        rows, first = self._input_rows(piece, 0)
+        dy = piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - rows.start
         return _View(
-            first_row=rows.start,
-            height=len(rows),
-            width=source.width,
-            stride_y=window.stride_y,
-            dy=piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - rows.start,
-            dx=self._first_column(piece) + step.kx * window.dilation_x,
+            first=first,
+            count=len(rows) * source.width,
+            sums=piece.positions,
+            registers=self._plane(len(rows), source.width, window.stride_y),
+            geometry={
+                "height": len(piece.rows),
+                "width": len(piece.columns),
+                "dy": dy,
+                "dx": self._first_column(piece) + step.kx * window.dilation_x,
+            },
         )
 
     def _stack_view(self, piece: Piece, images: int, step: Step) -> _View:
         """The planes of some images as one plane that has an image in each row."""
-        window, source = self.operation.window, self._source
-        row = piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - source.region.rows.start
+        window, source, region = self.operation.window, self._source, self._source.region
+        width = len(region.rows) * source.width
+        row = piece.rows.start * window.stride_y + step.ky * window.dilation_y - window.top - region.rows.start
         return _View(
-            first_row=source.region.rows.start,
-            height=images,
-            width=len(source.region.rows) * source.width,
-            stride_y=1,
-            dy=0,
-            dx=row * source.width + self._first_column(piece) + step.kx * window.dilation_x,
+            first=source.element(0, piece.image, region.rows.start, region.columns.start),
+            count=images * width,
+            sums=images * piece.positions,
+            registers=self._plane(images, width, stride_y=1),
+            geometry={
+                "height": images,
+                "width": len(piece.columns),
+                "dy": 0,
+                "dx": row * source.width + self._first_column(piece) + step.kx * window.dilation_x,
+            },
         )
+
+    def _plane(self, height: int, width: int, stride_y: int) -> Mapping[Register, Mapping[str, int]]:
+        return {
+            Register.INPUT_FORMAT: self._input_format,
+            Register.CONVOLUTION_PLANE: {
+                "height": height,
+                "width": width,
+                "stride_y": stride_y,
+                "stride_x": self.operation.window.stride_x,
+            },
+        }
 
     def _first_column(self, piece: Piece) -> int:
         """The column, counted in the strip's buffer, in which the window of a piece's first output begins."""

@@ -46,11 +46,14 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
     reads = deque(index for index, task in enumerate(tasks) if task.unit is Unit.HOST_READ)
 
     def emit(task: Task) -> None:
+        nonlocal configured
         emitter.layer = task.layer
         if task.tile is not None:
             weights.take(task.tile)
-        for register, values in task.registers.items():
-            emitter.configure(register, **values)
+        if task.registers is not configured:
+            for register, values in task.registers.items():
+                emitter.configure(register, **values)
+            configured = task.registers
         emitter.append(task.instruction)
         machine.dispatch(task)
 
@@ -59,6 +62,7 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
         while deferred and (deferred[0] < until or machine.has_room(tasks[deferred[0]].unit)):
             emit(tasks[deferred.popleft()])
 
+    configured: object = None
     deferred: deque[int] = deque()
     if reads and reads[0] == 0:
         # The first input, then its weights, then the rest of the input.

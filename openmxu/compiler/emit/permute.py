@@ -211,6 +211,8 @@ def _sources(
         selection[:, place], source[:, place] = pick.selections[inside], pick.sources[inside]
         for index, buffer in enumerate(buffers):
             own = inside & (pick.sources == index)
+            if not own.any():
+                continue
             place = ((y - region.rows.start) * len(region.columns) + x - region.columns.start)[own]
             for image in range(images):
                 element[image, place] = _elements(buffer, pick.planes[own], image, pick.positions[own])
@@ -223,10 +225,8 @@ def _elements(buffer: Buffer, planes: NDArray[np.int64], image: int, positions: 
     region = buffer.region
     y, x = np.divmod(positions, buffer.tensor.width)
     # What an empty target takes its place from may lie outside of the region.
-    y, x = (
-        np.clip(y, region.rows.start, region.rows.stop - 1),
-        np.clip(x, region.columns.start, region.columns.stop - 1),
-    )
+    y = np.minimum(np.maximum(y, region.rows.start), region.rows.stop - 1)
+    x = np.minimum(np.maximum(x, region.columns.start), region.columns.stop - 1)
     row = (planes * len(region.images) + image) * len(region.rows) + y - region.rows.start
     return row * buffer.width + x - region.columns.start
 

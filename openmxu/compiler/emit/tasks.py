@@ -24,7 +24,7 @@ _ACTIVATE = format_named("Activate")
 _SET = format_named("Set_Configuration")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rows:
     """``count`` rows of a memory from ``first`` on; of host memory, bytes."""
 
@@ -41,7 +41,7 @@ class Rows:
         return self.first < other.first + other.count and other.first < self.first + self.count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WeightTile:
     """Number of a tile in weight memory, and how its bytes are read."""
 
@@ -49,7 +49,7 @@ class WeightTile:
     format: ByteFormat
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LoadedTile:
     """Rows of the unified buffer as a weight tile, and how their bytes are read."""
 
@@ -58,7 +58,7 @@ class LoadedTile:
     format: ByteFormat
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
     """One instruction for a unit.
 

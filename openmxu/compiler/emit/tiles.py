@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +60,7 @@ class KernelTiles:
         """Output tiles."""
         return -(-self.operation.outputs // self.size)
 
-    @property
+    @cached_property
     def groups(self) -> list[range]:
         """Output tiles that are summed up side by side."""
         starts = range(self.together, self.tiles, self.following)
@@ -80,7 +82,13 @@ class KernelTiles:
 
     def first(self, group: range) -> int:
         """The number of the first weight tile of a group."""
-        return sum(self._count(other) for other in self.groups if other.start < group.start)
+        return self._firsts[group.start]
+
+    @cached_property
+    def _firsts(self) -> dict[int, int]:
+        """By the first output tile of a group."""
+        counts = itertools.accumulate((self._count(group) for group in self.groups), initial=0)
+        return {group.start: first for group, first in zip(self.groups, counts, strict=False)}
 
     def _count(self, group: range) -> int:
         _, _, height, width = self.operation.weights.shape
