@@ -28,6 +28,19 @@ STALLS = cocotb.parametrize(idle=[0.0, 0.6], backpressure=[0.0, 0.6])
 Port = LogicObject | LogicArrayObject
 
 
+class AbsentPort:
+    """Stands for a port that the configuration does without."""
+
+    @property
+    def value(self) -> int:
+        """Always 0."""
+        return 0
+
+    @value.setter
+    def value(self, value: int) -> None:
+        """There is nothing to drive."""
+
+
 def random_generator() -> np.random.Generator:
     """A numpy generator seeded by cocotb's seed."""
     return np.random.default_rng(random.getrandbits(64))
@@ -79,6 +92,11 @@ class Bench:
     def port(self, name: str) -> Port:
         """Port ``name`` of the unit, members joined by two underscores."""
         return getattr(self._dut, f"{self._unit}__{name}")
+
+    def optional_port(self, name: str) -> Port | AbsentPort:
+        """Like :meth:`port`, and where the configuration does without that port, one that is 0 whatever is written."""
+        found = self.find(name)
+        return AbsentPort() if found is None else found
 
     def find(self, name: str) -> Port | None:
         """Like :meth:`port`, but ``None`` if there is none: streams that are always valid or ready lack that port."""

@@ -83,6 +83,7 @@ from openmxu.rtl.shell.register_file import RegisterFile
 from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
 from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
+from openmxu.rtl.weights.transposer import Transposer
 from openmxu.rtl.weights.weight_fetcher import WeightFetcher
 from openmxu.rtl.weights.weight_fifo import WeightFIFO
 from openmxu.rtl.weights.weight_shifter import WeightShifter
@@ -214,6 +215,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "weight_fetcher": WeightFetcher(config),
         "weight_fifo": WeightFIFO(config),
         "weight_shifter": WeightShifter(config),
+        "transposer": Transposer(config, WeightShifter.latency - 1),
         "address_generator": AddressGenerator(matrix_walk(config)),
         "address_generator_windows": AddressGenerator(activation_walk(config)),
         **{name: AddressGenerator(layout) for name, layout in FAR_WALKS.items()},

@@ -11,7 +11,8 @@ from tb.run import run
 
 TB = Path(__file__).parents[2] / "tb"
 
-# Together they cover all ratios of row, tile and beat, of size and lanes, one or several banks, and all queue depths.
+# Together they cover both profiles, all ratios of row, tile and beat, of size and lanes, one or several banks, and all
+# queue depths.
 CONFIGS = {
     "S2": Config(
         profile="full",
@@ -29,6 +30,7 @@ CONFIGS = {
         weight_address_width=18,
     ),
     "S4": Config(
+        profile="full",
         size=4,
         activation_lanes=4,
         unified_buffer_rows=64,
@@ -41,7 +43,6 @@ CONFIGS = {
         weight_data_bytes=4,
     ),
     "S8": Config(
-        profile="full",
         size=8,
         activation_lanes=1,
         unified_buffer_rows=100,
@@ -77,7 +78,7 @@ DATA = {
         "row_unpacker",
     ),
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
-    "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "lite_weights"),
+    "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "transposer", "lite_weights"),
     "matrix": ("matrix_sequencer", "accumulators", "lite_accumulators"),
 }
 

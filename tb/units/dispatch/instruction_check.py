@@ -60,9 +60,10 @@ async def faults_and_ranges(dut, form):
         name: bench.port(name)
         for name in (
             *("load", "start", "new_word", "configuration", "windows"),
-            *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full", "may_load"),
+            *("has_tile", "has_queued_tile", "has_two_queued_tiles", "weight_queue_full"),
         )
     }
+    inputs["may_load"] = bench.optional_port("may_load")
     names = ("word", "opcode_is", "done", "legal", "fault", "ranges", "host", "host_end")
     outputs = {name: bench.port(name) for name in names}
 

@@ -17,7 +17,7 @@ class Writer(Agent):
 
     def __init__(self, bench, idle):
         self.source = bench.source("rows", idle)
-        self.transposed = bench.port("transposed")
+        self.transposed = bench.optional_port("transposed")
         self.started = 0
         self.whole = deque()
         self.arrived = 0
@@ -47,7 +47,7 @@ class Reader(Agent):
         self.writer, self.pause = writer, pause
         self.enable, self.row, self.drop = (bench.port(name) for name in ("read_enable", "read_row", "drop"))
         self.data, self.tiles = bench.port("read_data"), bench.port("tiles")
-        self.transposed = bench.port("read_transposed")
+        self.transposed = bench.optional_port("read_transposed")
         self.held, self.order, self.asked, self.expected = deque(), [], None, None
         self.dropped = self.most = 0
         bench.add(self)

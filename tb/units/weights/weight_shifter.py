@@ -24,8 +24,9 @@ class FIFO(Agent):
         stored = [tile.T if turned else tile for tile, turned in zip(tiles, self.transposed, strict=True)]
         self.bench, self.tiles = bench, [pack_lanes(tile, OPERAND_WIDTH) for tile in stored]
         self.scarcity, self.laziness = scarcity, laziness
-        names = ("tiles", "read_data", "take", "discard", "read_enable", "read_row", "drop", "loaded", "transposed")
+        names = ("tiles", "read_data", "take", "discard", "read_enable", "read_row", "drop", "loaded")
         self.ports = {name: bench.port(name) for name in names}
+        self.ports["transposed"] = bench.optional_port("transposed")
         self.shifting = bench.port("shifting")
         self.weights, self.shift = [], []
         self.weights_port, self.shift_port = bench.port("weights"), bench.port("shift")
