@@ -31,7 +31,7 @@ class Verdict:
     largest
         The largest difference, as a share of the largest number of its output.
     why
-        Where the results differ: the kinds of layers that can.
+        Where the results differ: the kinds of layers that can, and how often ONNX Runtime differs from itself.
     share, segments, cycles
         The device's share of the multiplications, the number of segments, and the cycles predicted for one execution.
     seconds
@@ -69,16 +69,21 @@ def judge(network: Network, config: openmxu.Config, *, by_layer: bool) -> Verdic
     with openmxu.open_device("interpreter", config) as device:
         results = program.run(device, inputs)
     times.append(time.perf_counter())
-    wanted = GraphRunner(model.SerializeToString(), optimize=True).run(inputs)
+    serialized = model.SerializeToString()
+    wanted = GraphRunner(serialized, optimize=True).run(inputs)
     layers = None
     if by_layer and not program.inputs[0].is_whole:
         layers = LayerCounts.of(compare_layers(model, inputs))
     difference = Difference.of(list(results.values()), wanted)
+    why = ""
+    if difference.differing:
+        unoptimized = Difference.of(GraphRunner(serialized, optimize=False).run(inputs), wanted)
+        why = _why(model, unoptimized, layers)
     return Verdict(
         outputs=difference.outputs,
         differing=difference.differing,
         largest=difference.relative,
-        why=_why(model, layers) if difference.differing else "",
+        why=why,
         share=program.device_share,
         segments=len(program.segments),
         cycles=openmxu.report(program).total.cycles,
@@ -87,9 +92,12 @@ def judge(network: Network, config: openmxu.Config, *, by_layer: bool) -> Verdic
     )
 
 
-def _why(model: onnx.ModelProto, layers: LayerCounts | None) -> str:
+def _why(model: onnx.ModelProto, unoptimized: Difference, layers: LayerCounts | None) -> str:
+    """``unoptimized``: ONNX Runtime's results without its optimizations against those with them."""
     cells = {node.op_type for node in model.graph.node if node.op_type in _CELLS}
     reasons = [f"{name}: numbers of its own" for name in sorted(cells)]
+    if unoptimized.differing:
+        reasons.append(f"ONNX Runtime without its optimizations: {unoptimized.differing:,} differ")
     if layers is not None:
         for kind, count in layers.differing.items():
             if count:
