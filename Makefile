@@ -53,9 +53,8 @@ format: $(INSTALLED) ## Apply the format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(INSTALLED) ## Measure matrix products on the simulated RTL
-	$(BIN)/openmxu bench gemm 64 64 64 --size 8
-	$(BIN)/openmxu bench gemm 512 512 512 --size 16
+bench: $(INSTALLED) ## Measure products and networks on the simulated RTL against their roofline
+	$(BIN)/python -m scripts.performance
 
 cycles: $(INSTALLED) ## Compare the cycle model with the simulated RTL
 	$(BIN)/python scripts/cycle_model.py

@@ -53,6 +53,8 @@ def _format_field(field: Field, value: int) -> list[str]:
     """``[text]``, or an empty list if the field has its default and can be left out."""
     if field.is_flag:
         return [field.name] if value else []
+    if field.is_optional and value == 0:
+        return []
     if field.choices is not None and value in set(field.choices):
         choice = field.choices(value).name
         return [] if choice == "NONE" and value == 0 else [f"{field.name}={choice}"]

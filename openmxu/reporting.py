@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LayerReport", "Report", "SegmentReport", "report", "segment_reports"]
 
-_LATENCY = "latency"
+_LATENCY, _DISPATCH = "latency", "dispatch"
 _BUSY_PART = 0.5
 
 
@@ -50,8 +50,11 @@ class LayerReport:
     busy
         Cycles for which it occupies the array, the weight path from memory to the array, the busier direction of the
         host port, the activation unit and the dispatcher.
+    bound, bound_ratio
+        The roofline: cycles of the busiest of these apart from the dispatcher, of which a better schedule can spare
+        none; and their share of the cycles, 1 on the roofline.
     limit
-        The busiest of these; ``latency`` if even that is busy for less than half of the cycles, because instructions
+        The busiest of them; ``latency`` if even that is busy for less than half of the cycles, because instructions
         wait for each other's results.
     """
 
@@ -66,6 +69,8 @@ class LayerReport:
     weight_bytes: int
     unified_buffer_rows: int
     busy: Mapping[str, int]
+    bound: int
+    bound_ratio: float
     limit: str
 
 
@@ -203,6 +208,8 @@ def _total(parts: Sequence[LayerReport]) -> LayerReport:
         **changes,
         busy=busy,
         utilization=weights / cycles if cycles else 0.0,
+        bound=sum(part.bound for part in parts),
+        bound_ratio=sum(part.bound for part in parts) / cycles if cycles else 0.0,
         unified_buffer_rows=max(part.unified_buffer_rows for part in parts),
         limit=_limit(busy, cycles),
     )
@@ -228,7 +235,7 @@ def _layer(
         "weights": total(demand.weights),
         "host": max(total(demand.host_read), total(demand.host_write)),
         "activation": total(demand.activation),
-        "dispatch": total(demand.dispatch),
+        _DISPATCH: total(demand.dispatch),
     }
     return LayerReport(
         name=name,
@@ -242,8 +249,14 @@ def _layer(
         weight_bytes=total(demand.weight_bytes),
         unified_buffer_rows=int(demand.unified_buffer_rows[own].max(initial=0)),
         busy=busy,
+        bound=_bound(busy),
+        bound_ratio=_bound(busy) / cycles if cycles else 0.0,
         limit=_limit(busy, cycles),
     )
+
+
+def _bound(busy: Mapping[str, int]) -> int:
+    return max(cycles for part, cycles in busy.items() if part != _DISPATCH)
 
 
 def _limit(busy: Mapping[str, int], cycles: int) -> str:

@@ -63,11 +63,11 @@ class Config:
     unified_buffer_rows: int = 8192
     unified_buffer_banks: int = 2
     accumulator_rows: int = 1024
-    weight_fifo_tiles: int = 4
+    weight_fifo_tiles: int = 16
     activation_lanes: int = 2
     parameter_sets: int = 64
     command_queue_depth: int = 4
-    weight_queue_depth: int = 8
+    weight_queue_depth: int = 4
     host_data_bytes: int = 8
     weight_data_bytes: int = 8
     host_address_width: int = 32
@@ -143,10 +143,14 @@ class Config:
 
     @classmethod
     def for_size(cls, size: int, **changes: int | str) -> Config:
-        """The default configuration at array size ``size``: a quarter of the columns as activation lanes."""
+        """The default configuration at array size ``size``: a quarter of the columns as activation lanes. Block RAMs
+        of 512 rows are filled: by 4 to 16 tiles of the weight FIFO, and from S = 16 on by 128 parameter sets.
+        """
         values: dict[str, Any] = {"size": size}
         if isinstance(size, int) and size > 0:
             values["activation_lanes"] = max(1, size // 4)
+            values["weight_fifo_tiles"] = max(4, min(16, 512 // size))
+            values["parameter_sets"] = 128 if size >= 16 else 64
         return cls(**{**values, **changes})
 
     def replace(self, **changes: int | str) -> Config:
@@ -218,8 +222,10 @@ PRESETS: dict[str, dict[str, int | str]] = {
         "size": 4,
         "unified_buffer_rows": 512,
         "accumulator_rows": 128,
+        "weight_fifo_tiles": 4,
         "activation_lanes": 1,
         "parameter_sets": 16,
+        "weight_queue_depth": 8,
     },
     "icebreaker": {
         "size": 4,

@@ -19,6 +19,7 @@ __all__ = [
     "EFFECTS",
     "OUTPUT_BYTES",
     "PARAMETER_ROWS",
+    "TABLES",
     "TABLE_BYTES",
     "Access",
     "Effect",
@@ -35,8 +36,11 @@ __all__ = [
 PARAMETER_ROWS = 8
 """Unified buffer rows of one parameter set."""
 
+TABLES = 8
+"""Tables that the activation unit holds."""
+
 TABLE_BYTES = 256
-"""Entries of the activation unit's table."""
+"""Entries of a table."""
 
 OUTPUT_BYTES = {output: 1 << output for output in OutputFormat}
 """Unified buffer rows of one result of Activate."""
@@ -60,7 +64,7 @@ class Memory(Enum):
     HOST = "host memory"
     WEIGHTS = "weight memory"
     PARAMETERS = "parameters"
-    TABLE = "table"
+    TABLES = "tables"
 
 
 class Role(Enum):
@@ -201,7 +205,7 @@ def _activation() -> tuple[Effect, ...]:
             each=lambda view: 1 << view["output"],
         ),
         Effect(Role.ACTIVATE, Memory.PARAMETERS, _field("parameters"), _constant(1)),
-        Effect(Role.ACTIVATE, Memory.TABLE, _constant(0), _constant(1), when=lambda view: view["table"] != 0),
+        Effect(Role.ACTIVATE, Memory.TABLES, _field("table_number"), _ONE, when=lambda view: view["table"] != 0),
     )
 
 
@@ -218,7 +222,7 @@ def _load_table() -> tuple[Effect, ...]:
     first = _register(Register.LOAD_TABLE, "unified_buffer")
     return (
         Effect(Role.LOAD_TABLE, Memory.UNIFIED_BUFFER, first, lambda view: table_rows(view.config.size)),
-        Effect(Role.LOAD_TABLE, Memory.TABLE, _constant(0), _constant(1), writes=True),
+        Effect(Role.LOAD_TABLE, Memory.TABLES, _register(Register.LOAD_TABLE, "number"), _ONE, writes=True),
     )
 
 

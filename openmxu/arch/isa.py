@@ -109,7 +109,8 @@ class IllegalWordError(ValueError):
 class Field:
     """A bit field of a word or of a register value.
 
-    ``implemented`` lists the values that the hardware executes, ``None`` for all; ``choices`` names values.
+    ``implemented`` lists the values that the hardware executes, ``None`` for all; ``choices`` names values. Assembly
+    leaves a field of value 0 out if it ``is_optional``.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Field:
     signed: bool = False
     choices: type[IntEnum] | None = None
     implemented: tuple[int, ...] | None = None
+    is_optional: bool = False
 
     @cached_property
     def mask(self) -> int:
@@ -430,7 +432,7 @@ FORMATS: tuple[Format, ...] = (
         "no row that is written may also be read.",
         (
             Field("from_unified_buffer", 8, 1, "the source is the unified buffer"),
-            Field("table", 9, 1, "look the result up in the table; `BYTE` output only"),
+            Field("table", 9, 1, "look the result up in table `table_number`; `BYTE` output only"),
             _UNIFIED_BUFFER,
             Field("source", 40, 24, "first accumulator row, or first unified buffer row of the source"),
             Field("rows", 64, 24, "results; at least 1"),
@@ -460,6 +462,7 @@ FORMATS: tuple[Format, ...] = (
                 choices=Operand,
                 implemented=tuple(Operand),
             ),
+            Field("table_number", 120, 3, "the table, if `table`", is_optional=True),
         ),
     ),
 )
@@ -534,9 +537,12 @@ REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.LOAD_TABLE,
         "LOAD_TABLE",
-        "Loads the activation unit's table of 256 bytes: entry i is byte i mod S of unified buffer row i ÷ S. The "
-        "low byte of the clamped result, taken as unsigned, is the index.",
-        (Field("unified_buffer", 0, 24, "first unified buffer row"),),
+        "Loads one of the activation unit's eight tables of 256 bytes: entry i is byte i mod S of unified buffer row "
+        "i ÷ S. The low byte of the clamped result, taken as unsigned, is the index.",
+        (
+            Field("unified_buffer", 0, 24, "first unified buffer row"),
+            Field("number", 56, 3, "the table", is_optional=True),
+        ),
         is_action=True,
     ),
     RegisterFormat(

@@ -211,7 +211,7 @@ class LegalityChecker:
 
     @functools.cached_property
     def _limits(self) -> dict[Memory, int]:
-        """The rows of the memories; an access to the table is always to all of it."""
+        """The rows of the memories; every number of a table that fits its field is one."""
         return {
             Memory.UNIFIED_BUFFER: self.config.unified_buffer_rows,
             Memory.ACCUMULATORS: self.config.accumulator_rows,

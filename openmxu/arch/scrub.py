@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, TABLES, table_rows
 from openmxu.arch.isa import REGISTERS, Instruction, Register, format_named
 
 __all__ = ["scrub_program"]
@@ -15,10 +15,10 @@ _MOST_SETS = (1 << 16) - 1
 
 
 def scrub_program(config: Config) -> tuple[Instruction, ...]:
-    """Instructions that leave zeros in the unified buffer, the accumulators, the parameter sets and the table.
+    """Instructions that leave zeros in the unified buffer, the accumulators, the parameter sets and the tables.
 
     Activate clamps every value to 0, because configuration registers are 0, and the products of the unified buffer's
-    zeros are 0 for any weights in the array. Parameter sets or a table that the unified buffer is too small to load are
+    zeros are 0 for any weights in the array. Parameter sets or tables that the unified buffer is too small to load are
     left out, as no other program can have loaded them.
 
     Where the core has a scrubber, this is its program: it has cleared the configuration registers before, and the
@@ -31,7 +31,7 @@ def scrub_program(config: Config) -> tuple[Instruction, ...]:
         *_unified_buffer(config),
         *_accumulators(config),
         *_parameters(config),
-        *_table(config),
+        *_tables(config),
         format_named("Halt")(),
     )
 
@@ -69,9 +69,9 @@ def _parameters(config: Config) -> Iterator[Instruction]:
             yield _set_configuration(Register.LOAD_PARAMETERS, first=first, count=count)
 
 
-def _table(config: Config) -> Iterator[Instruction]:
+def _tables(config: Config) -> Iterator[Instruction]:
     if config.features.register(Register.LOAD_TABLE) and table_rows(config.size) <= config.unified_buffer_rows:
-        yield _set_configuration(Register.LOAD_TABLE)
+        yield from (_set_configuration(Register.LOAD_TABLE, number=number) for number in range(TABLES))
 
 
 def _set_configuration(register: Register, **fields: int) -> Instruction:

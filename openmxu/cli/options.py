@@ -1,15 +1,13 @@
-"""Options that several commands share, and the configuration that they select."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from openmxu.arch import PRESETS, Config
-from openmxu.arch.profile import PROFILES
 from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.cli.errors import InputError
 
@@ -23,11 +21,7 @@ __all__ = [
     "LatencyOption",
     "OutputOption",
     "PortOption",
-    "PresetOption",
-    "ProfileOption",
     "ShapeOption",
-    "SizeOption",
-    "make_config",
     "read_shapes",
 ]
 
@@ -62,22 +56,6 @@ BaudOption = Annotated[
     int | None,
     typer.Option("--baud", metavar="RATE", min=1, help=f"Bits per second of --port; {DEFAULT_BAUD} if left out."),
 ]
-SizeOption = Annotated[
-    int | None,
-    typer.Option("--size", metavar="S", help="The array is S × S: a power of two from 2 to 256."),
-]
-PresetOption = Annotated[
-    str | None, typer.Option("--preset", metavar="NAME", help=f"A named configuration: {', '.join(PRESETS)}.")
-]
-ProfileOption = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        metavar="NAME",
-        help=f"Instructions of the core: {', '.join(profile.name for profile in PROFILES)}. Products of two "
-        "activations, as in transformers, need full.",
-    ),
-]
 BatchOption = Annotated[
     int | None, typer.Option("--batch", metavar="N", min=1, help="Batch elements that one execution computes.")
 ]
@@ -98,25 +76,6 @@ LatencyOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")]
-
-
-def make_config(size: int | None, preset: str | None, profile: str | None = None) -> Config:
-    """The configuration that ``--size`` or ``--preset``, and ``--profile``, select.
-
-    Raises
-    ------
-    InputError
-        Both are given, the preset or the profile is unknown, or the size is not legal.
-    """
-    if size is not None and preset is not None:
-        raise InputError("--size and --preset exclude each other: a preset has its own size")
-    try:
-        changes: dict[str, Any] = {} if profile is None else {"profile": profile}
-        if preset is not None:
-            return Config.preset(preset, **changes)
-        return Config(**changes) if size is None else Config.for_size(size, **changes)
-    except ValueError as error:
-        raise InputError(str(error)) from None
 
 
 def read_shapes(given: list[str] | None) -> dict[str, int | list[int]]:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 import openmxu
 from openmxu.arch import Config
 from openmxu.arch.events import Counter
+from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable
-from openmxu.cli.options import DeviceName, make_config
+from openmxu.cli.options import DeviceName
 from openmxu.cli.report import working
 from openmxu.compiler import CompileError
 from openmxu.compiler.onnx.input_shapes import Shapes
@@ -45,7 +46,12 @@ def is_program(path: Path) -> bool:
 
 
 def compile_model(
-    path: Path, config: Config, batch: int | None, strict: bool = False, shapes: Shapes | None = None
+    path: Path,
+    config: Config,
+    batch: int | None,
+    strict: bool = False,
+    shapes: Shapes | None = None,
+    effort: int = 1,
 ) -> Program:
     """Compile an ONNX file.
 
@@ -56,7 +62,7 @@ def compile_model(
     """
     check_readable(path)
     with working(f"Compiling {path.name}"), naming(path):
-        return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes)
+        return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes, effort=effort)
 
 
 @contextmanager
@@ -77,9 +83,7 @@ def naming(path: Path) -> Iterator[None]:
 
 def load_program(
     path: Path,
-    size: int | None,
-    preset: str | None,
-    profile: str | None,
+    choice: ConfigChoice,
     batch: int | None,
     strict: bool = False,
     shapes: Shapes | None = None,
@@ -92,13 +96,12 @@ def load_program(
         The file cannot be read or compiled, or options contradict the configuration that it was compiled for.
     """
     if not is_program(path):
-        return compile_model(path, make_config(size, preset, profile), batch, strict, shapes)
+        return compile_model(path, choice.config(), batch, strict, shapes)
     try:
         program = Program.load(path)
     except ProgramFileError as error:
         raise InputError(str(error)) from None
-    is_chosen = any(option is not None for option in (size, preset, profile))
-    if is_chosen and make_config(size, preset, profile) != program.config:
+    if choice.is_given and choice.config() != program.config:
         raise InputError(f"{path} is compiled already, for another configuration of size {program.config.size}")
     if batch is not None and batch != program.batch:
         raise InputError(f"{path} is compiled already, for a batch of {program.batch}")

@@ -48,6 +48,8 @@ def working(what: str) -> Iterator[None]:
 _COLUMNS = (
     "instructions",
     "cycles",
+    "bound",
+    "÷ cycles",
     "multiply-adds",
     "utilization",
     "host read bytes",
@@ -94,7 +96,9 @@ def _cells(layer: LayerReport) -> list[str]:
     return [
         layer.name,
         layer.kind,
-        *(f"{number:,}" for number in (layer.instructions, layer.cycles, layer.multiply_adds)),
+        *(f"{number:,}" for number in (layer.instructions, layer.cycles, layer.bound)),
+        f"{layer.bound_ratio:.3f}",
+        f"{layer.multiply_adds:,}",
         f"{layer.utilization:.3f}",
         *(f"{number:,}" for number in numbers),
         layer.limit,

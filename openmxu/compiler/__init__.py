@@ -46,6 +46,7 @@ def compile(
     states: Mapping[str, str] | None = None,
     shapes: Shapes | None = None,
     strict: bool = False,
+    effort: int = 1,
 ) -> Program:
     """Compile a quantized network.
 
@@ -80,6 +81,8 @@ def compile(
         input's name and all its dimensions, of which 0 leaves one as it is.
     strict
         Refuse a model of which the host would compute anything.
+    effort
+        How long to search for a fast schedule: with 1 some seconds, with n up to n times as long, with 0 not at all.
 
     Raises
     ------
@@ -99,7 +102,7 @@ def compile(
     while True:
         imported = partition.model(strict=strict)
         try:
-            return compile_model(keep_states(imported, states) if states else imported, config, batch)
+            return compile_model(keep_states(imported, states) if states else imported, config, batch, effort)
         except CapacityError as error:
             if strict or not partition.refuse(error):
                 raise

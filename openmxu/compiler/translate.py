@@ -29,7 +29,7 @@ DEFAULT_ROWS = 64
 """Rows of one execution where neither the model nor the caller says how many batch elements it computes."""
 
 
-def compile_network(network: Network, config: Config, batch: int | None = None) -> Program:
+def compile_network(network: Network, config: Config, batch: int | None = None, effort: int = 1) -> Program:
     """Compile a network.
 
     Parameters
@@ -41,6 +41,8 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     batch
         Batch elements of one execution; where it is ``None`` the network's own, or else as many as together have
         :data:`DEFAULT_ROWS` rows: one image, or 64 elements of a row or a sequence.
+    effort
+        As of :func:`openmxu.compiler.compile`.
 
     Raises
     ------
@@ -49,13 +51,13 @@ def compile_network(network: Network, config: Config, batch: int | None = None) 
     ProfileError
         The network needs what cores of the configuration's profile do not have.
     TypeError, ValueError
-        The batch is no positive int.
+        The batch is no positive int, or the effort no int from 0 on.
     """
-    return compile_model(Model.of(network), config, batch)
+    return compile_model(Model.of(network), config, batch, effort)
 
 
 @paused_collection()
-def compile_model(model: Model, config: Config, batch: int | None = None) -> Program:
+def compile_model(model: Model, config: Config, batch: int | None = None, effort: int = 1) -> Program:
     """Compile a model; parameters and errors as those of :func:`compile_network`."""
     networks = [fuse(network, config) for network in model.networks]
     if batch is None:
@@ -64,6 +66,10 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
         raise TypeError(f"batch must be an int, not {batch!r}")
     if batch < 1:
         raise ValueError(f"batch must be at least 1, not {batch}")
+    if not isinstance(effort, int) or isinstance(effort, bool):
+        raise TypeError(f"effort must be an int, not {effort!r}")
+    if effort < 0:
+        raise ValueError(f"effort must be at least 0, not {effort}")
     if batch > _MOST_ELEMENTS:
         raise CapacityError(
             f"a batch of {batch:,} is too large for one execution; at most {_MOST_ELEMENTS:,} are possible"
@@ -80,7 +86,7 @@ def compile_model(model: Model, config: Config, batch: int | None = None) -> Pro
     parts: list[CompiledNetwork] = []
     base = Base()
     for plan in plans:
-        parts.append(compile_planes(plan, config, base))
+        parts.append(compile_planes(plan, config, base, effort))
         base = parts[-1].base
     is_whole = any(network.is_whole for network in networks)
     waiting = iter(parts)

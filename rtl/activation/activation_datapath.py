@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import TABLES
 from openmxu.rtl.activation.activation_sequencer import beat_layout
 from openmxu.rtl.activation.operand_multiplier import ELEMENT_WIDTH, OperandMultiplier
 from openmxu.rtl.activation.parameter_memory import ParameterMemory, parameter_write_layout
@@ -24,11 +25,12 @@ _ENTRY, _TOTAL, _SELECTED, _SCALE = 1, 1, 1, 1
 
 
 class Finish(data.Struct):
-    """Post-processing of scaled totals: zero point and clamp; 16-bit results (``is_word``); lookup in the table."""
+    """Post-processing of scaled totals: zero point and clamp; 16-bit results (``is_word``); lookup in a table."""
 
     output: OutputLayout
     is_word: 1
     table: 1
+    table_number: range(TABLES)
 
 
 def result_beat_layout(config: Config) -> data.StructLayout:
@@ -137,6 +139,7 @@ class ActivationDatapath(wiring.Component):
         has_bias = beats[at_bias].operand != Operand.ADD
         is_word = delayed(m, finishes.p.is_word, at_value - at_finish, "is_word")
         is_odd_byte = delayed(m, beats[at_product].repeat[0], at_value - at_product, "is_odd_byte")
+        table_number = delayed(m, finishes.p.table_number, at_value - at_finish, "table_number")
         looks_up = delayed(m, finishes.p.table, at_byte - at_finish, "looks_up")
         m.d.comb += [
             parameters.write.eq(self.parameters),
@@ -204,6 +207,7 @@ class ActivationDatapath(wiring.Component):
             plain = delayed(m, result, TableMemory.read_latency, f"result_{lane}")
             m.d.comb += [
                 table.write.eq(self.table),
+                table.table.eq(table_number),
                 table.index.eq(result),
                 self.results.bytes[lane].eq(Mux(looks_up, table.value, plain)),
             ]

@@ -132,6 +132,7 @@ class ActivationUnit(wiring.Component):
             loader.loads.p.unified_buffer.eq(address),
             loader.loads.p.is_table.eq(command.kind == ActivationKind.LOAD_TABLE),
             loader.loads.p.first.eq(first),
+            loader.loads.p.table_number.eq(datapath.finishes.p.table_number),
             loader.loads.p.count.eq(command.walk.rows),
             datapath.parameters.eq(loader.parameters),
             datapath.table.eq(loader.table),
@@ -173,6 +174,7 @@ class ActivationUnit(wiring.Component):
             scale.eq(work.operand_scale),
             finishes.is_word.eq(work.output_format == OutputFormat.WORD),
             finishes.table.eq(work.table),
+            finishes.table_number.eq(work.table_number),
             finishes.output.eq(work.output),
         ]
         with m.If(is_int32):

@@ -1,11 +1,11 @@
-"""Row loader: copies unified buffer rows to the parameter memory or to the table."""
+"""Row loader: copies unified buffer rows to the parameter memory or to a table."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, TABLES, table_rows
 from openmxu.rtl.activation.parameter_memory import parameter_write_layout
 from openmxu.rtl.activation.table_memory import table_word_bytes, table_write_layout
 from openmxu.rtl.buffer import unified_buffer
@@ -15,11 +15,13 @@ __all__ = ["RowLoader", "load_layout"]
 
 
 def load_layout(config: Config) -> data.StructLayout:
-    """Rows from ``unified_buffer`` on: the table if ``is_table``, else ``count`` parameter sets from ``first`` on."""
+    """Rows from ``unified_buffer`` on: table ``table_number`` if ``is_table``, else ``count`` parameter sets from
+    ``first`` on."""
     return data.StructLayout(
         {
             "unified_buffer": config.unified_buffer_address_width,
             "is_table": 1,
+            "table_number": range(TABLES),
             "first": config.parameter_set_width,
             "count": range(config.parameter_sets + 1),
         }
@@ -30,7 +32,7 @@ class RowLoader(wiring.Component):
     """Reads row after row and writes it byte by byte, or word by word.
 
     Row i of a parameter set's eight rows holds byte i of every column's parameters and is written in S/L cycles. A row
-    of the table holds S entries and is written in words of
+    of a table holds S entries and is written in words of
     :func:`openmxu.rtl.activation.table_memory.table_word_bytes`.
 
     Members
@@ -40,7 +42,7 @@ class RowLoader(wiring.Component):
     rows
         Read port of the unified buffer.
     parameters, table
-        Writes to the parameter memory and to the table.
+        Writes to the parameter memory and to the tables.
     """
 
     def __init__(self, config: Config) -> None:
@@ -60,12 +62,14 @@ class RowLoader(wiring.Component):
         groups = config.column_groups
         word_bytes = table_word_bytes(config)
         words = config.size // word_bytes
+        row_bits = ceil_log2(table_rows(config.size))
         load = self.loads.p
 
         address = Signal(config.unified_buffer_address_width, reset_less=True)
         set_number = Signal(config.parameter_set_width, reset_less=True)
         sets_left = Signal.like(load.count, reset_less=True)
         is_table = Signal(reset_less=True)
+        table_number = Signal(range(TABLES), reset_less=True)
         row = Signal(range(max(PARAMETER_ROWS, table_rows(config.size))))
         beat = Signal(range(max(2, groups, words)))
         held = Signal(row_layout(config), reset_less=True)
@@ -82,7 +86,7 @@ class RowLoader(wiring.Component):
             self.parameters.address.eq((set_number << ceil_log2(groups)) | beat),
             self.parameters.byte.eq(row),
             self.table.enable.eq(writes & is_table),
-            self.table.address.eq((row << ceil_log2(words)) | beat),
+            self.table.address.eq(Cat(beat[: ceil_log2(words)], row[:row_bits], table_number)),
         ]
         for lane in range(config.activation_lanes):
             own = Value.cast(held)[8 * lane * groups : 8 * (lane + 1) * groups]
@@ -97,6 +101,7 @@ class RowLoader(wiring.Component):
                     set_number.eq(load.first),
                     sets_left.eq(load.count),
                     is_table.eq(load.is_table),
+                    table_number.eq(load.table_number),
                 ]
                 with m.If(self.loads.valid):
                     m.next = "REQUEST"

@@ -1,12 +1,12 @@
-"""Table memory: the lookup table of 256 bytes for results."""
+"""Table memory: the lookup tables of 256 bytes for results."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.arch.effects import TABLE_BYTES
+from openmxu.arch.effects import TABLE_BYTES, TABLES
 
 __all__ = ["TableMemory", "table_word_bytes", "table_write_layout"]
 
@@ -17,20 +17,22 @@ def table_word_bytes(config: Config) -> int:
 
 
 def table_write_layout(config: Config) -> data.StructLayout:
-    """A write of one word of the table."""
+    """A write of one word of a table; table after table."""
     word = table_word_bytes(config)
-    return data.StructLayout({"enable": 1, "address": range(TABLE_BYTES // word), "data": data.ArrayLayout(8, word)})
+    return data.StructLayout(
+        {"enable": 1, "address": range(TABLES * TABLE_BYTES // word), "data": data.ArrayLayout(8, word)}
+    )
 
 
 class TableMemory(wiring.Component):
-    """The table of one lane, in block RAM; zero after power-on.
+    """The tables of one lane, in block RAM, of which a single one would fill little; zero after power-on.
 
     A word read while it is written gives either value; the activation unit does not compute while it loads.
 
     Members
     -------
-    index
-        Number of the entry to read.
+    table, index
+        Numbers of the table and of its entry to read.
     value
         The entry, ``read_latency`` cycles later.
     write
@@ -42,13 +44,15 @@ class TableMemory(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._word_bytes = table_word_bytes(config)
-        super().__init__({"index": In(8), "value": Out(8), "write": In(table_write_layout(config))})
+        super().__init__(
+            {"table": In(range(TABLES)), "index": In(8), "value": Out(8), "write": In(table_write_layout(config))}
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         word = self._word_bytes
         select_width = ceil_log2(word)
-        m.submodules.memory = memory = Memory(shape=8 * word, depth=TABLE_BYTES // word, init=[])
+        m.submodules.memory = memory = Memory(shape=8 * word, depth=TABLES * TABLE_BYTES // word, init=[])
         read = memory.read_port()
         write = memory.write_port()
         word_read = Signal(8 * word, reset_less=True)
@@ -58,7 +62,7 @@ class TableMemory(wiring.Component):
             m.d.sync += selects[-1].eq(selects[-2])
         m.d.comb += [
             read.en.eq(1),
-            read.addr.eq(self.index[select_width:]),
+            read.addr.eq(Cat(self.index[select_width:], self.table)),
             write.en.eq(self.write.enable),
             write.addr.eq(self.write.address),
             write.data.eq(self.write.data),

@@ -5,6 +5,7 @@ from amaranth.lib import data, enum
 
 from openmxu.arch import isa
 from openmxu.arch.config import Config
+from openmxu.arch.effects import TABLES
 from openmxu.rtl.common.address_generator import walk_layout
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat
 
@@ -158,13 +159,13 @@ def activation_walk(config: Config) -> data.StructLayout:
 
 
 def activation_command(config: Config) -> data.StructLayout:
-    """Activate, or unified buffer rows to parameter sets or to the table.
+    """Activate, or unified buffer rows to parameter sets or to a table.
 
     Members
     -------
     kind
         What to do. A load uses ``unified_buffer``, and for parameters ``parameters`` (the first set) and ``walk.rows``
-        (the number of sets).
+        (the number of sets), for a table ``table_number``.
     unified_buffer
         First row written, or first row to load from.
     walk
@@ -176,8 +177,8 @@ def activation_command(config: Config) -> data.StructLayout:
         What becomes of a window.
     operand, operand_address, operand_format, operand_scale
         The second operand; the scale is that of ``ADD``.
-    parameters, output, output_format, table
-        Parameter set; zero point and clamp; size of the result; whether it is looked up in the table.
+    parameters, output, output_format, table, table_number
+        Parameter set; zero point and clamp; size of the result; whether it is looked up in a table, and in which one.
     """
     return data.StructLayout(
         {
@@ -195,6 +196,7 @@ def activation_command(config: Config) -> data.StructLayout:
             "output": OutputLayout,
             "output_format": OutputFormat,
             "table": 1,
+            "table_number": range(TABLES),
         }
     )
 

@@ -47,7 +47,7 @@ class InstructionDecoder(wiring.Component):
         The instruction, one bit for each of the profile's instructions, the configuration registers, and what the
         instruction touches: rows, and bytes of host memory.
     loads_parameters, loads_table
-        It loads parameters, or the table.
+        It loads parameters, or a table.
     is_queued, unit
         Whether a unit with a queue executes the instruction, and which one; a cycle later.
     access
@@ -193,6 +193,8 @@ class InstructionDecoder(wiring.Component):
             work.output.eq(configuration.output_format),
             work.output_format.eq(output),
             work.table.eq(field_of(word, Opcode.ACTIVATE, "table")),
+            # LOAD_TABLE has its number at the same bits.
+            work.table_number.eq(field_of(word, Opcode.ACTIVATE, "table_number")),
         ]
         for format, register in (
             (work.source_format, configuration.source_format),

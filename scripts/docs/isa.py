@@ -143,8 +143,8 @@ An example for S = 8:
 ```text
 {example}```
 
-The same program as the disassembler writes it. Flags that are 0 and choices `NONE` are left out; a word that no
-instruction encodes becomes `.word`.
+The same program as the disassembler writes it. Flags that are 0, choices `NONE` and the number of table 0 are left
+out; a word that no instruction encodes becomes `.word`.
 
 ```text
 {canonical}```"""

@@ -37,10 +37,11 @@ class HostReader(_Transfers):
         self._activation = activation
         self._read_latency = latencies.read
         self._first = work.unified_buffer.first.tolist()
-        # For each burst that may still be outstanding the cycle of its last row: queued ones, two in a register slice,
-        # the one in progress, and two whose rows have their places.
-        ahead = ReaderHardware.runs_ahead + 5
+        # Queued bursts, two in a register slice and the one in progress may be outstanding. The last row of a burst has
+        # its place, and the next one is in progress, when two rows before it have come: for each burst this cycle.
+        ahead = ReaderHardware.runs_ahead + 3
         self._ahead: deque[int] = deque([-1] * ahead, maxlen=ahead)
+        self._came: deque[int] = deque([-1] * 3, maxlen=3)  # the cycles of the last three rows
         self._asked = 0
         self._written = -1  # the cycle in which the last row of earlier transfers is written
 
@@ -56,7 +57,8 @@ class HostReader(_Transfers):
                 self._free = max(asked + self._read_latency, self._free) + rows * self._row
                 # The next burst is requested when this one has an entry among the outstanding bursts.
                 asked = max(asked, self._ahead[0] + 3)
-                self._ahead.append(self._free - 1)
+                self._came.extend(self._free - 1 - left * self._row for left in reversed(range(min(rows, 3))))
+                self._ahead.append(self._came[0])
                 self._write(self._first[number] + burst, rows)
         self._asked = asked
         return self._taken, self._written

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, table_rows
+from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, TABLES, table_rows
 from openmxu.arch.events import Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Operand, OutputFormat, Pooling, Register
@@ -53,7 +53,7 @@ class Interpreter(Device):
     accumulators : int32 array, (accumulator_rows, S)
     biases : int32 array, (parameter_sets, S)
     scales : float32 array, (parameter_sets, S)
-    table : uint8 array, (256,)
+    tables : uint8 array, (8, 256)
         The memories; all start as zeros.
     """
 
@@ -63,7 +63,7 @@ class Interpreter(Device):
         self.accumulators = np.zeros((config.accumulator_rows, config.size), np.int32)
         self.biases = np.zeros((config.parameter_sets, config.size), np.int32)
         self.scales = np.zeros((config.parameter_sets, config.size), np.float32)
-        self.table = np.zeros(TABLE_BYTES, np.uint8)
+        self.tables = np.zeros((TABLES, TABLE_BYTES), np.uint8)
         self._checker = LegalityChecker(config)
         self._host = np.zeros(0, np.uint8)
         self._weights = np.zeros(0, np.uint8)
@@ -129,7 +129,7 @@ class Interpreter(Device):
 
     def scrub(self) -> None:
         """Clear memories, configuration registers and queued weights."""
-        for memory in (self.unified_buffer, self.accumulators, self.biases, self.scales, self.table):
+        for memory in (self.unified_buffer, self.accumulators, self.biases, self.scales, self.tables):
             memory[...] = 0
         self.reset()
 
@@ -264,7 +264,7 @@ class Interpreter(Device):
             total = total * self._second_operand(values["rows"])
         result = total if values["output"] == OutputFormat.INT32 else self._scaled(values, total)
         if values["table"]:
-            result = self.table[result & 0xFF]
+            result = self.tables[values["table_number"]][result & 0xFF]
         self._write_results(values, result)
 
     def _activation_source(self, values: Mapping[str, int]) -> NDArray[np.int32]:
@@ -315,8 +315,9 @@ class Interpreter(Device):
         self.scales[first : first + count] = columns[:, :, 4:].copy().view("<f4")[:, :, 0]
 
     def _load_table(self) -> None:
-        first = self._checker.register(Register.LOAD_TABLE)["unified_buffer"]
-        self.table[:] = self._unified_buffer_rows(first, table_rows(self.config.size)).reshape(-1)
+        load = self._checker.register(Register.LOAD_TABLE)
+        rows = self._unified_buffer_rows(load["unified_buffer"], table_rows(self.config.size))
+        self.tables[load["number"]] = rows.reshape(-1)
 
 
 def _device_fault(code: FaultCode, index: int, instruction: Instruction, events: list[Event]) -> DeviceFault:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch import isa
-from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, table_rows
+from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, TABLES, table_rows
 from openmxu.arch.numerics import add_scaled, elements, pool, requantize
 from openmxu.rtl.dispatch.commands import ActivationKind, activation_command, activation_start
 from tb.bench import CONFIG
@@ -48,6 +48,7 @@ class Load:
     unified_buffer: int
     first: int = 0
     count: int = 0
+    table_number: int = 0
 
     output_rows = 0
 
@@ -62,7 +63,12 @@ class Load:
         """The command as a payload."""
         return pack(
             activation_command(CONFIG),
-            {**self._start, "unified_buffer": self.unified_buffer, "parameters": self.first},
+            {
+                **self._start,
+                "unified_buffer": self.unified_buffer,
+                "parameters": self.first,
+                "table_number": self.table_number,
+            },
         )
 
     @property
@@ -95,6 +101,7 @@ class Activation:
     output: dict[str, int] = field(default_factory=lambda: {"zero_point": 0, "minimum": -128, "maximum": 127})
     output_format: isa.OutputFormat = isa.OutputFormat.BYTE
     table: bool = False
+    table_number: int = 0
 
     @property
     def is_wide(self) -> bool:
@@ -183,7 +190,7 @@ class ActivationModel:
         self.accumulators = accumulators
         self._biases = np.zeros((CONFIG.parameter_sets, CONFIG.size), np.int32)
         self._scales = np.zeros((CONFIG.parameter_sets, CONFIG.size), np.float32)
-        self._table = np.zeros(TABLE_BYTES, np.uint8)
+        self._tables = np.zeros((TABLES, TABLE_BYTES), np.uint8)
 
     def execute(self, item: Activation | Load) -> list[tuple[int, bytes]]:
         """Execute an instruction; returns addresses and contents of the rows that it writes, in order."""
@@ -194,14 +201,15 @@ class ActivationModel:
         shape = (item.rows, CONFIG.size, OUTPUT_BYTES[item.output_format])
         bytes_ = results.astype("<i4").view(np.uint8).reshape(item.rows, CONFIG.size, 4)[:, :, : shape[2]]
         if item.table:
-            bytes_ = self._table[bytes_]
+            bytes_ = self._tables[item.table_number][bytes_]
         written = bytes_.transpose(0, 2, 1).reshape(-1, CONFIG.size)
         self.rows[item.unified_buffer : item.unified_buffer + len(written)] = written
         return [(item.unified_buffer + index, row.tobytes()) for index, row in enumerate(written)]
 
     def _load(self, item: Load) -> None:
         if not item.count:
-            self._table[:] = self.rows[item.unified_buffer : item.unified_buffer + table_rows(CONFIG.size)].reshape(-1)
+            table = self.rows[item.unified_buffer : item.unified_buffer + table_rows(CONFIG.size)]
+            self._tables[item.table_number] = table.reshape(-1)
         for number in range(item.count):
             start = item.unified_buffer + PARAMETER_ROWS * number
             columns = np.ascontiguousarray(self.rows[start : start + PARAMETER_ROWS].T)
@@ -249,9 +257,10 @@ class ActivationModel:
 
 
 def random_load(rng: np.random.Generator) -> Load:
-    """A load of parameters or of the table, at a random address."""
+    """A load of parameters or of a table, at a random address."""
     if rng.random() < 0.4:
-        return Load(int(rng.integers(0, CONFIG.unified_buffer_rows - table_rows(CONFIG.size) + 1)))
+        first = int(rng.integers(0, CONFIG.unified_buffer_rows - table_rows(CONFIG.size) + 1))
+        return Load(first, table_number=int(rng.integers(TABLES)))
     count = int(rng.integers(1, CONFIG.parameter_sets + 1))
     last = CONFIG.unified_buffer_rows // PARAMETER_ROWS - count
     return Load(
@@ -339,6 +348,7 @@ def _attempt(rng: np.random.Generator) -> Activation | None:
         output=_random_output(rng, output_format),
         output_format=output_format,
         table=output_format is isa.OutputFormat.BYTE and rng.random() < 0.4,
+        table_number=int(rng.integers(TABLES)),
     )
     written = range(item.unified_buffer, item.unified_buffer + output_rows)
     if any(max(read.start, written.start) < min(read.stop, written.stop) for read in item.unified_buffer_reads):

@@ -121,7 +121,7 @@ ERRORS = [
         1,
         10,
         "found 'row', expected a field of Activate: from_unified_buffer, table, unified_buffer, source, rows, "
-        "parameters, output, pooling, operand; did you mean 'rows'?",
+        "parameters, output, pooling, operand, table_number; did you mean 'rows'?",
         "",
     ),
     ("activate rows 3", 1, 15, "found '3', expected '=', ',' or the end of the line", ""),
@@ -239,7 +239,7 @@ def test_a_configuration_adds_the_rules_of_the_machine() -> None:
         ("activate rows=1, from_unified_buffer", FaultCode.UNIFIED_BUFFER_OVERLAP),
         ("activate", FaultCode.ILLEGAL_VALUE),
         ("matrixmultiply next_tile, rows=1", FaultCode.NO_TILE),
-        ("read_weights tiles=1\n" * 9, FaultCode.WEIGHT_QUEUE_FULL),
+        ("read_weights tiles=1\n" * 5, FaultCode.WEIGHT_QUEUE_FULL),
         ("set_configuration register=INPUT_FORMAT, zero_point=-3", FaultCode.ILLEGAL_VALUE),
     ],
 )

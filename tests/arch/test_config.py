@@ -22,7 +22,7 @@ def test_wrong_type_is_named(name: str, value: object) -> None:
 def test_profile_is_a_known_name() -> None:
     assert Config().features.name == "standard"
     assert Config(profile="lite", weight_queue_depth=1).features.name == "lite"
-    with pytest.raises(ValueError, match=r"^weight_queue_depth must be 1 in the profile lite, not 8$"):
+    with pytest.raises(ValueError, match=r"^weight_queue_depth must be 1 in the profile lite, not 4$"):
         Config(profile="lite")
     with pytest.raises(TypeError, match="profile must be a str, not 1"):
         Config(profile=1)
@@ -110,10 +110,28 @@ def test_tpu_v1_has_the_sizes_of_the_paper() -> None:
     assert config.column_groups == 1
 
 
-@pytest.mark.parametrize(("size", "lanes"), [(2, 1), (4, 1), (8, 2), (32, 8), (256, 64)])
-def test_for_size(size: int, lanes: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "lanes", "tiles", "sets"),
+    [
+        (2, 1, 16, 64),
+        (4, 1, 16, 64),
+        (8, 2, 16, 64),
+        (16, 4, 16, 128),
+        (32, 8, 16, 128),
+        (64, 16, 8, 128),
+        (256, 64, 4, 128),
+    ],
+)
+def test_for_size(size: int, lanes: int, tiles: int, sets: int) -> None:
     config = Config.for_size(size)
     assert (config.size, config.activation_lanes, config.column_groups) == (size, lanes, size // lanes)
+    assert (config.weight_fifo_tiles, config.parameter_sets) == (tiles, sets)
+    assert (
+        Config.for_size(size, weight_fifo_tiles=5, parameter_sets=9).replace(
+            weight_fifo_tiles=tiles, parameter_sets=sets
+        )
+        == config
+    )
 
 
 def test_for_size_reports_a_wrong_size() -> None:
@@ -133,7 +151,7 @@ def test_fingerprint_depends_on_every_parameter() -> None:
         "activation_lanes": 4,
         "parameter_sets": 32,
         "command_queue_depth": 8,
-        "weight_queue_depth": 4,
+        "weight_queue_depth": 8,
         "host_data_bytes": 16,
         "weight_data_bytes": 16,
         "host_address_width": 40,

@@ -21,7 +21,7 @@ LITE = Config(profile="lite", weight_queue_depth=1)
 MISSING_OPCODES = {"Load_Weights", "Read_Host_Memory_Alternate", "Write_Host_Memory_Alternate", "Convolve"}
 MISSING_FIELDS = {
     "MatrixMultiply": {"wide_input", "wide_weights"},
-    "Activate": {"from_unified_buffer", "table", "output", "pooling", "operand"},
+    "Activate": {"from_unified_buffer", "table", "output", "pooling", "operand", "table_number"},
 }
 
 

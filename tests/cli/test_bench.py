@@ -11,6 +11,7 @@ def test_interpreter_computes_and_has_no_clock(openmxu):
     assert (result["outputs"], result["mismatches"]) == (800, 0)
     assert result["multiply_adds"] == 20 * 30 * 40
     assert result["cycles"] is result["utilization"] is result["cycles_per_second"] is None
+    assert result["bound"] is result["bound_ratio"] is None
 
 
 def test_text_output(openmxu):
@@ -26,6 +27,10 @@ def test_simulated_rtl_measures(openmxu):
     assert result["mismatches"] == 0
     assert result["memory_latency"] == 4
     assert result["utilization"] == pytest.approx(20 * 30 * 40 / (8 * 8 * result["cycles"]))
+    # 20 rows by four tiles of K and five of N.
+    assert result["bound"] >= 20 * 4 * 5
+    assert result["bound_ratio"] == pytest.approx(result["bound"] / result["cycles"])
+    assert result["bound_ratio"] <= 1
     counters = result["counters"]
     assert counters["cycles"] == result["cycles"]
     kinds = ("array_active", "weight_stall", "weight_shift", "non_matrix")

@@ -14,7 +14,15 @@ from tb.lockstep import Case, cases, configurations
 from tb.lockstep.coverage import Coverage, declare, observe
 from tb.lockstep.programs.environment import LATENCIES, STALL_KINDS, STREAMS, environment
 
-CONFIG = Config(size=4, activation_lanes=2, unified_buffer_rows=128, accumulator_rows=64, parameter_sets=4)
+CONFIG = Config(
+    size=4,
+    activation_lanes=2,
+    unified_buffer_rows=128,
+    accumulator_rows=64,
+    parameter_sets=4,
+    weight_fifo_tiles=4,
+    weight_queue_depth=8,
+)
 ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
 
 
@@ -123,7 +131,7 @@ SOURCE = "Activate's source"
         ),
         (
             "activate rows=1, table\nset_configuration register=LOAD_TABLE, unified_buffer=60",
-            {"table: write after read: Activate, then LOAD_TABLE"},
+            {"tables: write after read: Activate, then LOAD_TABLE"},
         ),
         ("write_host_memory rows=4\nwrite_host_memory rows=4, host=100", set()),
     ],

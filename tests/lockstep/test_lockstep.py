@@ -62,15 +62,15 @@ class LoadsTheTableTooLate(Interpreter):
     fresh: np.ndarray | None = None
 
     def _load_table(self):
-        before = self.table.copy()
+        before = self.tables.copy()
         super()._load_table()
         self.fresh = before
 
     def _activate(self, values):
         if self.fresh is not None and values["table"]:
-            self.table, self.fresh = self.fresh, self.table
+            self.tables, self.fresh = self.fresh, self.tables
             super()._activate(values)
-            self.table, self.fresh = self.fresh, None
+            self.tables, self.fresh = self.fresh, None
         else:
             super()._activate(values)
 
@@ -129,7 +129,7 @@ class CountsACycleTwice(Interpreter):
     [
         (LacksAnInterlock, {"unified buffer", "host memory"}, 8),
         (PadsBeforeTheZeroPoint, {"accumulators", "unified buffer"}, 6),
-        (KeepsTheLowTile, {"accumulators", "unified buffer"}, 6),
+        (KeepsTheLowTile, {"accumulators", "unified buffer"}, 7),
         (LoadsTheTableTooLate, {"unified buffer", "host memory"}, 8),
         (KeepsTilesOverHalt, {"accumulators"}, 8),
         (BreaksTheLastRow, {"unified buffer"}, 2),

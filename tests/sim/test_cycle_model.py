@@ -254,3 +254,16 @@ def test_script_refuses_options_that_do_not_go_together(
     with pytest.raises(SystemExit, match="2"):
         cycle_model.main()
     assert text in capsys.readouterr().err
+
+
+def test_bursts_behind_a_long_one_wait_until_its_rows_have_come() -> None:
+    """Few of them may be outstanding while the rows of the long one are still to be written."""
+    config = openmxu.Config()
+    program = assemble(
+        "set_configuration register=HOST_STRIDE, stride=16\nread_host_memory unified_buffer=500, rows=9\n"
+        "read_host_memory_alternate unified_buffer=100, rows=18\nhalt"
+    )
+    memory = np.zeros(512, np.uint8)
+    with VerilatedDevice(config, memory_latency=40) as device:
+        device.execute(program, memory, memory)
+        assert predict(program, config, memory_latency=40).cycles == device.counters[Counter.CYCLES]

@@ -37,7 +37,8 @@ def device(rng) -> Interpreter:
     device = Interpreter(CONFIG)
     device.unified_buffer[:] = rng.integers(0, 256, device.unified_buffer.shape, np.uint8)
     device.accumulators[:] = rng.integers(-(2**31), 2**31, device.accumulators.shape, np.int32)
-    device.table[:] = rng.permutation(256)
+    for table in device.tables:
+        table[:] = rng.permutation(256)
     return device
 
 
@@ -289,7 +290,7 @@ def activate(
     operand: Operand = Operand.NONE,
     operand_format: dict[str, int] | None = None,
     output: OutputFormat = OutputFormat.BYTE,
-    table: int = 0,
+    table: int | None = None,
     limits: tuple[int, int, int] = (7, -100, 90),
 ) -> None:
     """Run an Activate; compare every byte that it writes, and check that it changes nothing else.
@@ -320,7 +321,8 @@ def activate(
             parameters=SET,
             operand=operand,
             output=output,
-            table=table,
+            table=table is not None,
+            table_number=table or 0,
         ),
     )
 
@@ -338,7 +340,7 @@ def activate(
         if operand is Operand.ADD:
             exact += second * Fraction(2) ** OPERAND_EXPONENT
         value = limited(exact, *limits)
-        return int(device.table[value % 256]) if table else value
+        return value if table is None else int(device.tables[table][value % 256])
 
     count = COUNTS[output]
     written = device.unified_buffer[10 : 10 + count * rows]
@@ -443,11 +445,10 @@ def test_a_product_is_scaled(parameters, source_format):
 
 
 @pytest.mark.parametrize("limits", [(7, -128, 127), (100, 0, 255), (0, -1000, 4700)])
-@pytest.mark.parametrize("operand", [Operand.NONE, Operand.ADD])
-def test_the_low_byte_looks_up_the_table(parameters, operand, limits):
-    activate(
-        parameters, 8, table=1, operand=operand, operand_format=FORMATS[0].values[0] if operand else None, limits=limits
-    )
+@pytest.mark.parametrize(("operand", "table"), [(Operand.NONE, 0), (Operand.ADD, 0), (Operand.NONE, 7)])
+def test_the_low_byte_looks_up_a_table(parameters, operand, table, limits):
+    operand_format = FORMATS[0].values[0] if operand else None
+    activate(parameters, 8, table=table, operand=operand, operand_format=operand_format, limits=limits)
 
 
 def test_the_upper_limit_wins(parameters):
@@ -457,18 +458,19 @@ def test_the_upper_limit_wins(parameters):
 @pytest.mark.parametrize("size", [2, 4, 16, 256])
 def test_the_table_is_loaded_row_by_row(rng, size):
     device = Interpreter(Config(size=size, unified_buffer_rows=256, accumulator_rows=16, activation_lanes=1))
-    assert device.table.tolist() == [0] * 256
+    assert not device.tables.any()
     rows = 256 // size
     device.unified_buffer[:] = rng.integers(0, 256, device.unified_buffer.shape, np.uint8)
-    run(device, configure(Register.LOAD_TABLE, unified_buffer=256 - rows))
+    run(device, configure(Register.LOAD_TABLE, unified_buffer=256 - rows, number=5))
     for number in range(256):
-        assert device.table[number] == device.unified_buffer[256 - rows + number // size, number % size]
+        assert device.tables[5, number] == device.unified_buffer[256 - rows + number // size, number % size]
+    assert not np.delete(device.tables, 5, axis=0).any()
 
 
-def test_a_reset_keeps_the_table(parameters):
-    before = parameters.table.copy()
+def test_a_reset_keeps_the_tables(parameters):
+    before = parameters.tables.copy()
     parameters.reset()
-    assert np.array_equal(parameters.table, before)
+    assert np.array_equal(parameters.tables, before)
 
 
 def test_results_of_one_activate_are_the_source_of_the_next(parameters):

@@ -9,9 +9,10 @@ import typer
 
 from openmxu.arch.isa import encode_program
 from openmxu.assembler import AssemblyError, assemble
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, read_text, write_output
-from openmxu.cli.options import OutputOption, PresetOption, ProfileOption, SizeOption, make_config
+from openmxu.cli.options import OutputOption
 from openmxu.cli.programs import is_program
 from openmxu.disassembler import disassemble
 from openmxu.program import Program
@@ -20,19 +21,17 @@ from openmxu.program_file import ProgramFileError, read_program
 __all__ = ["assemble_command", "disassemble_command"]
 
 
+@configured
 def assemble_command(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Assembly text; - is stdin.")],
     output: OutputOption,
-    size: SizeOption = None,
-    preset: PresetOption = None,
-    profile: ProfileOption = None,
+    choice: ConfigChoice = DEFAULTS,
 ) -> None:
     """Translate assembly to 16-byte instruction words.
 
     With --size, --preset or --profile the program must also be legal on that machine.
     """
-    is_chosen = any(option is not None for option in (size, preset, profile))
-    config = make_config(size, preset, profile) if is_chosen else None
+    config = choice.config() if choice.is_given else None
     name = "<stdin>" if source == STANDARD_STREAM else str(source)
     try:
         program = assemble(read_text(source), config, name=name)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import openmxu
 from openmxu.arch import Config
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.networks import load_network
 from openmxu.cli.options import (
@@ -19,10 +20,6 @@ from openmxu.cli.options import (
     DeviceOption,
     JsonOption,
     LatencyOption,
-    PresetOption,
-    ProfileOption,
-    SizeOption,
-    make_config,
 )
 from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
@@ -50,13 +47,13 @@ StallOption = Annotated[
 ]
 
 
+@configured
 def gemm_command(
     m: Annotated[int, typer.Argument(metavar="M", min=1, help="Rows of the input.")],
     k: Annotated[int, typer.Argument(metavar="K", min=1, help="Columns of the input, rows of the weights.")],
     n: Annotated[int, typer.Argument(metavar="N", min=1, help="Columns of the weights.")],
     device: DeviceOption = DeviceName.VERILATOR,
-    size: SizeOption = None,
-    preset: PresetOption = None,
+    choice: ConfigChoice = DEFAULTS,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
     stall_probability: StallOption = None,
@@ -73,7 +70,7 @@ def gemm_command(
         f"{m} × {k} × {n}",
         gemm_network(m, k, n, seed=seed),
         gemm_input(m, k, seed=seed),
-        make_config(size, preset),
+        choice.config(),
         device=device,
         seed=seed,
         memory_latency=memory_latency,
@@ -82,6 +79,7 @@ def gemm_command(
     )
 
 
+@configured
 def conv_command(
     inputs: Annotated[int, typer.Option("--inputs", metavar="C", min=1, help="Channels of the image.")] = 64,
     outputs: Annotated[int, typer.Option("--outputs", metavar="C", min=1, help="Channels of the result.")] = 64,
@@ -97,8 +95,7 @@ def conv_command(
         int, typer.Option("--pool", metavar="N", min=1, max=255, help="Maximum of N × N outputs; 1 for no pooling.")
     ] = 2,
     device: DeviceOption = DeviceName.VERILATOR,
-    size: SizeOption = None,
-    preset: PresetOption = None,
+    choice: ConfigChoice = DEFAULTS,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
     stall_probability: StallOption = None,
@@ -129,7 +126,7 @@ def conv_command(
         f"{kernel} × {kernel}, {inputs} → {outputs} channels on {height} × {width}, stride {stride}{pooled}",
         network,
         conv_input(inputs, height, width, seed=seed),
-        make_config(size, preset),
+        choice.config(),
         device=device,
         seed=seed,
         memory_latency=memory_latency,
@@ -138,13 +135,12 @@ def conv_command(
     )
 
 
+@configured
 def network_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A folder of examples/: mnist, fashion, cifar10, …")],
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="Inputs of one execution.")] = 8,
     device: DeviceOption = DeviceName.VERILATOR,
-    size: SizeOption = None,
-    preset: PresetOption = None,
-    profile: ProfileOption = None,
+    choice: ConfigChoice = DEFAULTS,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
     stall_probability: StallOption = None,
@@ -156,7 +152,7 @@ def network_command(
     are part of them. Utilization is useful multiply-adds ÷ (S² × cycles). Mismatches are outputs that differ from a
     numpy model; there must be none.
     """
-    config = make_config(size, preset, profile)
+    config = choice.config()
     with working(f"Preparing {name}"):
         network = load_network(name)
         model, inputs = network.model(), network.inputs(batch, seed)
@@ -231,6 +227,11 @@ def _measure(
         results, measurement = measured_run(program, opened, inputs, f"Running {text} on {device.value}")
     outputs = sum(array.size for array in results.values())
     mismatches = sum(int(np.count_nonzero(array != expected[name])) for name, array in results.items())
+    bound = ratio = None
+    if measurement.cycles:
+        executions = -(-program.elements(results) // program.batch)
+        bound = executions * openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY).total.bound
+        ratio = bound / measurement.cycles
     result = {
         **description,
         "device": device.value,
@@ -242,6 +243,8 @@ def _measure(
         "outputs": outputs,
         "mismatches": mismatches,
         **measurement.as_dict(),
+        "bound": bound,
+        "bound_ratio": ratio,
     }
     if json:
         print_json(result)
@@ -253,6 +256,7 @@ def _measure(
                 *([("memory latency", f"{memory_latency} cycles")] if clocked else []),
                 ("outputs that differ", f"{mismatches:,} of {outputs:,}"),
                 *measurement.as_rows(),
+                *([] if bound is None else [("bound", f"{bound:,} cycles, {ratio:.3f} of the measured ones")]),
             ]
         )
     if mismatches:

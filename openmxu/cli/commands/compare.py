@@ -12,6 +12,7 @@ import typer
 from numpy.typing import NDArray
 
 import openmxu
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable, read_arrays
 from openmxu.cli.options import (
@@ -19,11 +20,7 @@ from openmxu.cli.options import (
     DeviceName,
     DeviceOption,
     JsonOption,
-    PresetOption,
-    ProfileOption,
     ShapeOption,
-    SizeOption,
-    make_config,
     read_shapes,
 )
 from openmxu.cli.programs import is_program, naming, open_device
@@ -32,6 +29,7 @@ from openmxu.cli.report import print_comparison, print_json, working
 __all__ = ["compare_command"]
 
 
+@configured
 def compare_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model.")],
     source: Annotated[
@@ -44,9 +42,7 @@ def compare_command(
         Path | None, typer.Option("--float", metavar="FILE", help="The float model that MODEL was quantized from.")
     ] = None,
     device: DeviceOption = DeviceName.INTERPRETER,
-    size: SizeOption = None,
-    preset: PresetOption = None,
-    profile: ProfileOption = None,
+    choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
     json: JsonOption = False,
@@ -65,7 +61,7 @@ def compare_command(
     if is_program(model):
         raise InputError(f"{model} is compiled already; compare needs the ONNX model")
     inputs, classes = read_arrays(source), None if labels is None else _read_labels(labels)
-    config, shapes, real = make_config(size, preset, profile), read_shapes(shape), None
+    config, shapes, real = choice.config(), read_shapes(shape), None
     if float_model is not None:
         check_readable(float_model)
         with naming(float_model):

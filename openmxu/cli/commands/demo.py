@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import RunError
 from openmxu.cli.options import (
     BatchOption,
@@ -17,9 +18,6 @@ from openmxu.cli.options import (
     DeviceOption,
     JsonOption,
     PortOption,
-    PresetOption,
-    SizeOption,
-    make_config,
 )
 from openmxu.cli.programs import compile_model, measured_run, open_device
 from openmxu.cli.report import print_json, print_rows
@@ -28,10 +26,10 @@ from openmxu.models import DIGITS_MODEL, digits_test_split
 __all__ = ["demo_command"]
 
 
+@configured
 def demo_command(
     device: DeviceOption = DeviceName.VERILATOR,
-    size: SizeOption = None,
-    preset: PresetOption = None,
+    choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     port: PortOption = None,
     baud: BaudOption = None,
@@ -42,7 +40,7 @@ def demo_command(
     The images are the test split of the digits that scikit-learn ships. Without --batch one execution takes them all.
     The first run on the RTL of a configuration compiles it, which takes a while.
     """
-    config = make_config(size, preset)
+    config = choice.config()
     images, labels = digits_test_split()
     expected = _onnx_runtime(DIGITS_MODEL, images)
     program = compile_model(DIGITS_MODEL, config, batch or len(images))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import openmxu
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError, RunError, one_line
 from openmxu.cli.files import (
     STANDARD_STREAM,
@@ -32,11 +33,7 @@ from openmxu.cli.options import (
     JsonOption,
     LatencyOption,
     PortOption,
-    PresetOption,
-    ProfileOption,
     ShapeOption,
-    SizeOption,
-    make_config,
     read_shapes,
 )
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
@@ -57,6 +54,7 @@ _NAMED = 4
 """Nodes of a segment that its line names."""
 
 
+@configured
 def run_command(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
     source: Annotated[
@@ -66,9 +64,7 @@ def run_command(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout.")
     ],
     device: DeviceOption = DeviceName.INTERPRETER,
-    size: SizeOption = None,
-    preset: PresetOption = None,
-    profile: ProfileOption = None,
+    choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
     waveform: Annotated[
@@ -83,7 +79,7 @@ def run_command(
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
     inputs = read_arrays(source)
-    program = load_program(model, size, preset, profile, batch, shapes=read_shapes(shape))
+    program = load_program(model, choice, batch, shapes=read_shapes(shape))
     # Check before opening the device, which may build a simulation model, and starts the waveform file.
     try:
         program.check_inputs(inputs)
@@ -110,6 +106,7 @@ def run_command(
         print_rows([*lines, *measurement.as_rows()])
 
 
+@configured
 def compile_command(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model; without --output also a compiled program.")
@@ -117,14 +114,21 @@ def compile_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Program file to write.")
     ] = None,
-    size: SizeOption = None,
-    preset: PresetOption = None,
-    profile: ProfileOption = None,
+    choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a model of which the host would compute anything.")
     ] = False,
+    effort: Annotated[
+        int,
+        typer.Option(
+            "--effort",
+            metavar="N",
+            min=0,
+            help="Search N times as long as usual for a fast schedule; with 0 not at all.",
+        ),
+    ] = 1,
     report: Annotated[bool, typer.Option("--report", help="Report the cost and the limit of each layer.")] = False,
     memory_latency: LatencyOption = None,
     json: JsonOption = False,
@@ -138,12 +142,12 @@ def compile_command(
     if memory_latency is not None and not report:
         raise InputError("--memory-latency needs --report")
     if output is None:
-        program = load_program(model, size, preset, profile, batch, strict, read_shapes(shape))
+        program = load_program(model, choice, batch, strict, read_shapes(shape))
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
         check_writable(output)
-        program = compile_model(model, make_config(size, preset, profile), batch, strict, read_shapes(shape))
+        program = compile_model(model, choice.config(), batch, strict, read_shapes(shape), effort)
         with saving(output) as path:
             program.save(path)
     layers = None

@@ -12,9 +12,9 @@ import typer
 
 from openmxu.arch import Config
 from openmxu.arch.serial import DEFAULT_BAUD
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, check_writable, write_output
-from openmxu.cli.options import PresetOption, ProfileOption, SizeOption, make_config
 from openmxu.cli.report import working
 from openmxu.driver.c_header import HEADER_NAME, c_header
 
@@ -32,6 +32,7 @@ class ShellName(StrEnum):
     SERIAL = "serial"
 
 
+@configured
 def verilog_command(
     output: Annotated[
         Path | None,
@@ -42,9 +43,7 @@ def verilog_command(
             help="File to write, - is stdout. With --shell axi: folder of its files, openmxu_axi if left out.",
         ),
     ] = None,
-    size: SizeOption = None,
-    preset: PresetOption = None,
-    profile: ProfileOption = None,
+    choice: ConfigChoice = DEFAULTS,
     shell: Annotated[
         ShellName,
         typer.Option(
@@ -69,7 +68,7 @@ def verilog_command(
     The top module is openmxu_core. With --shell axi it is openmxu_axi, and a FuseSoC core file and a C header with its
     registers come with it. With --shell serial it is openmxu_serial. Without --size and --preset the array is 8 × 8.
     """
-    config = make_config(size, preset, profile)
+    config = choice.config()
     if shell is not ShellName.SERIAL and (clock is not None or baud is not None):
         raise InputError("--clock and --baud are for --shell serial")
     if shell is ShellName.AXI:

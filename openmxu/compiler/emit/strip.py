@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import table_rows
+from openmxu.arch.effects import TABLES, table_rows
 from openmxu.arch.isa import OutputFormat, Register
 from openmxu.compiler.emit.deferred_activations import Touch
 from openmxu.compiler.emit.emitter import ParameterSets
@@ -31,7 +31,7 @@ _WRITE_ROWS = 16
 
 
 class Tables:
-    """Loads the activation unit's table where another one is wanted.
+    """Loads tables shortly before they are used, over those that have not been used for the longest time.
 
     Parameters
     ----------
@@ -46,19 +46,23 @@ class Tables:
         self._staging = staging
         self._addresses = addresses
         self._rows = table_rows(size)
-        self._held: tuple[int, int] | None = None
+        self._held: dict[tuple[int, int], int] = {}
 
-    def require(self, operation: int) -> None:
-        """The only table of operation number ``operation``, from host memory."""
-        if self._held != (operation, 0):
+    def require(self, operation: int) -> int:
+        """The number under which the activation unit holds the only table of operation number ``operation``."""
+        if (operation, 0) not in self._held:
             self._tasks.read(self._staging, self._addresses[operation, 0], self._rows)
-            self.load(operation, 0, self._staging)
+        return self.load(operation, 0, self._staging)
 
-    def load(self, operation: int, number: int, unified_buffer: int) -> None:
-        """A table that lies in the unified buffer already."""
-        if self._held != (operation, number):
-            self._held = operation, number
-            self._tasks.configure(Register.LOAD_TABLE, unified_buffer=unified_buffer)
+    def load(self, operation: int, number: int, unified_buffer: int) -> int:
+        """Likewise for a table that lies in the unified buffer already."""
+        key = operation, number
+        held = self._held.pop(key, None)
+        if held is None:
+            held = len(self._held) if len(self._held) < TABLES else self._held.pop(next(iter(self._held)))
+            self._tasks.configure(Register.LOAD_TABLE, unified_buffer=unified_buffer, number=held)
+        self._held[key] = held
+        return held
 
 
 @dataclass
@@ -211,8 +215,9 @@ class Strip:
                 "maximum": result.maximum,
             }
         number = self.machine.parameters.require(index, set_number)
+        table = {}
         if has_table(result):
-            self.machine.tables.require(index)
+            table = {"table": 1, "table_number": self.machine.tables.require(index)}
         self.machine.tasks.activate(
             source=source,
             from_unified_buffer=from_unified_buffer,
@@ -223,7 +228,7 @@ class Strip:
             registers=given,
             parameters=number,
             output=OutputFormat.INT32 if result is None else OutputFormat.BYTE,
-            table=has_table(result),
+            **table,
             **fields,
         )
         self.made(operation.target, start, start + results)

@@ -80,7 +80,7 @@ def bands(
     plane
         Height and width of the sums, before pooling.
     """
-    limit = config.accumulator_rows // parts
+    limit = max(1, config.accumulator_rows // parts)
     units = list(_units(operation.pooling, strip, plane, limit))
     total = sum(unit.positions for unit in units)
     targets = _sizes(total, limit, config, ramp, taper)
@@ -126,7 +126,7 @@ def sections(
         config,
         ramp=is_first and not startup,
         taper=is_last and not halves,
-        parts=shares,
+        parts=shares * ramp.split,
     )
     result = [Section(pieces, group) for pieces in parts for group in tiles.groups]
     if is_first:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import TABLES
 from openmxu.arch.isa import Instruction
 from openmxu.compiler.emit.activate import element_chunks, pooling_chunks
 from openmxu.compiler.emit.constants import Constants
@@ -78,8 +79,8 @@ class CompiledNetwork:
     base: Base
 
 
-def compile_planes(plan: PlannedNetwork, config: Config, base: Base) -> CompiledNetwork:
-    """Compile a network.
+def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int = 1) -> CompiledNetwork:
+    """Compile a network; ``effort`` as in :func:`~openmxu.compiler.plan.ramp.fastest`.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base) -> Compiled
 
     first = network.operations[0]
     is_convolution = isinstance(first, Convolution)
-    best = fastest(attempt, first, config) if is_convolution else attempt(Ramp())
+    best = fastest(attempt, first, config, effort) if is_convolution else attempt(Ramp())
     code, memory = best.code, best.weights.bytes()
     weight_bytes = base.tiles * config.tile_bytes + memory.size
     check_addresses(host_bytes, weight_bytes, config)
@@ -342,4 +343,4 @@ class _Scheduler:
         """Whether the activation unit can go from one operation to another and back without loading anything again."""
         loads = sum(-(-self.constants.sets[index] // self.plan.staging.load_sets) for index in run)
         tables = sum(has_table(self.plan.network.operations[index].result) for index in run)
-        return loads <= self.config.parameter_sets // self.plan.staging.load_sets and tables <= 1
+        return loads <= self.config.parameter_sets // self.plan.staging.load_sets and tables <= TABLES

@@ -1,4 +1,4 @@
-"""How a program begins and ends: there are several ways, and the cycle model finds the fastest one."""
+"""How a program begins and ends, and how fine its bands are: the cycle model finds the fastest of several ways."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
 __all__ = ["Ramp", "fastest"]
 
-_BUDGET = 20_000
-"""Instructions of all the programs that are compared: of long programs the beginning and the end are a small part."""
+_BUDGET = 80_000
+"""Instructions of all the programs that are compared with an effort of 1: some seconds of work."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Ramp:
         Parameters are loaded before anything is summed up; otherwise behind the first sums.
     spare
         Entries of a unit's queue that are left free by instructions that can wait; with -1 none of them waits.
+    split
+        Bands are so many times smaller than accumulators have room for: the activation unit begins earlier, and the
+        weights come more often.
     """
 
     together: int = 1
@@ -43,6 +46,7 @@ class Ramp:
     halves: bool = False
     parameters_first: bool = False
     spare: int = 1
+    split: int = 1
 
     @classmethod
     def of(cls, operation: Convolution, config: Config) -> Ramp:
@@ -58,6 +62,7 @@ class Ramp:
         """Fields to change, one list of alternatives after the other."""
         tiles = -(-operation.outputs // config.size) if operation.groups == 1 else 1
         most = min(tiles, row_cycles(config) + 2)
+        yield [{"split": split} for split in (3, 2, 6)]
         yield [{"together": count, "startup": start} for count in range(1, most + 1) for start in (False, True)]
         yield [{"halves": not self.halves}]
         yield [{"parameters_first": not self.parameters_first}]
@@ -74,7 +79,7 @@ class _Compiled(Protocol):
 _Result = TypeVar("_Result", bound=_Compiled)
 
 
-def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config: Config) -> _Result:
+def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config: Config, effort: int = 1) -> _Result:
     """The fastest program of those tried, by the cycle model.
 
     Parameters
@@ -83,12 +88,14 @@ def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config:
         Makes the program that begins and ends in one way.
     operation
         The network's first operation.
+    effort
+        How many programs may be tried, relative to the usual number; with 0 it is the first one alone.
     """
     from openmxu.sim.cycle_model import predict  # needs the RTL, which takes a while to load
 
     ramp = Ramp.of(operation, config)
     best = compiled(ramp)
-    attempts = _BUDGET // len(best.instructions)
+    attempts = effort * _BUDGET // len(best.instructions)
     cycles = predict(best.instructions, config).cycles if attempts else 0
     for alternatives in ramp.others(operation, config):
         base = ramp

@@ -52,7 +52,7 @@ class InstructionCheck(wiring.Component):
     host, host_end
         Bytes of host memory, if the word is a legal transfer, from two cycles before ``done`` on.
     loads_parameters, loads_table
-        The word is a Set_Configuration that loads parameters, or the table.
+        The word is a Set_Configuration that loads parameters, or a table.
     done
         The check is over and ``legal`` and ``fault`` are its result, until the next ``start``.
     legal, fault

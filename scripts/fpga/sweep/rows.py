@@ -54,19 +54,24 @@ def _ecp5(name: str, size: int, part: str = "LFE5U-85F", **changes: int) -> Row:
     return Row(name, Config.for_size(size, **changes), part=part)
 
 
+_SHORT = {"weight_fifo_tiles": 4, "weight_queue_depth": 8, "parameter_sets": 64}
+"""Of rows that were placed when these were the default sizes."""
+
 ROWS = {
     row.name: row
     for row in (
-        _ecp5("s4", 4),
+        _ecp5("s4", 4, **_SHORT),
         _ecp5("s8", 8),
-        _ecp5("s8_lanes1", 8, activation_lanes=1),
-        _ecp5("s8_lanes4", 8, activation_lanes=4),
-        _ecp5("s8_small_memories", 8, unified_buffer_rows=2048, accumulator_rows=256, parameter_sets=16),
-        _ecp5("s8_large_memories", 8, unified_buffer_rows=32768, accumulator_rows=2048),
-        _ecp5("s16", 16),
-        _ecp5("s8_25f", 8, part="LFE5U-25F"),
-        _ecp5("s8_45f", 8, part="LFE5U-45F"),
-        _ecp5("s16_45f", 16, part="LFE5U-45F"),
+        _ecp5("s8_lanes1", 8, activation_lanes=1, **_SHORT),
+        _ecp5("s8_lanes4", 8, activation_lanes=4, **_SHORT),
+        _ecp5(
+            "s8_small_memories", 8, unified_buffer_rows=2048, accumulator_rows=256, **_SHORT | {"parameter_sets": 16}
+        ),
+        _ecp5("s8_large_memories", 8, unified_buffer_rows=32768, accumulator_rows=2048, **_SHORT),
+        _ecp5("s16", 16, **_SHORT),
+        _ecp5("s8_25f", 8, part="LFE5U-25F", **_SHORT),
+        _ecp5("s8_45f", 8, part="LFE5U-45F", **_SHORT),
+        _ecp5("s16_45f", 16, part="LFE5U-45F", **_SHORT),
         *(Row(name, board.config, board=name) for name, board in BOARDS.items()),
         Row("icebreaker_full", Config.preset("tiny"), board="icebreaker"),
         Row("tang_nano_9k_full", Config.preset("tiny"), board="tang_nano_9k"),

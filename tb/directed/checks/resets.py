@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, TABLES, table_rows
 from openmxu.arch.events import STATUS_UNITS_OFFSET
 from openmxu.arch.isa import Instruction, Register, encode_program, format_named
 from openmxu.sim.interpreter import Interpreter
@@ -47,7 +47,7 @@ def check_resets(config: Config, options: Mapping[str, object]) -> None:
             model.run(20 + 13 * case.seed % 300, patience=_PATIENCE)
             busy += device._read_status() >> STATUS_UNITS_OFFSET != 0
             device.reset()
-            # Memories keep the results of the interrupted program; parameters and table cannot be read.
+            # Memories keep the results of the interrupted program; parameters and tables cannot be read.
             before, reference = device.snapshot(), Interpreter(config)
             reference.unified_buffer[:], reference.accumulators[:] = before.unified_buffer, before.accumulators
             for each in (device, reference):
@@ -58,13 +58,13 @@ def check_resets(config: Config, options: Mapping[str, object]) -> None:
 
 
 def _load(config: Config) -> tuple[tuple[Instruction, ...], int]:
-    """A program that sets all parameters and the table to 0, and the number of bytes that it reads."""
+    """A program that sets all parameters and tables to 0, and the number of bytes that it reads."""
     sets = config.parameter_sets
     rows = max(PARAMETER_ROWS * sets, table_rows(config.size))
     program = (
         format_named("read_host_memory")(rows=rows),
         set_register(Register.LOAD_PARAMETERS, count=sets),
-        set_register(Register.LOAD_TABLE),
+        *(set_register(Register.LOAD_TABLE, number=number) for number in range(TABLES)),
         HALT,
     )
     return program, rows * config.size

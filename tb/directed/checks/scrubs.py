@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import TABLE_BYTES
+from openmxu.arch.effects import TABLE_BYTES, TABLES
 from openmxu.arch.events import Command, CoreStatus, Event, Management
 from openmxu.arch.isa import Instruction, Opcode, Register, encode_program, format_named
 from openmxu.device import Device
@@ -52,9 +52,9 @@ def _readers(config: Config) -> Iterator[tuple[Instruction, ...]]:
         yield *known, activate(**source, output=2), write(rows=4), HALT
         yield *known, limits, activate(**source, output=1), write(rows=2), HALT
     if rows >= TABLE_BYTES // size:
-        for index in range(TABLE_BYTES):
+        for number, index in itertools.product(range(TABLES), range(TABLE_BYTES)):
             only = set_register(Register.OUTPUT_FORMAT, minimum=index, maximum=index)
-            yield only, activate(source=0, rows=1, table=1), write(rows=1), HALT
+            yield only, activate(source=0, rows=1, table=1, table_number=number), write(rows=1), HALT
 
 
 def _reader_results(device: Device, case: Case) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmxu.arch.effects import OUTPUT_BYTES
+from openmxu.arch.effects import OUTPUT_BYTES, TABLES
 from openmxu.arch.isa import Opcode, Operand, OutputFormat, Pooling, Register
 from tb.lockstep.programs.builder import Builder
 from tb.lockstep.programs.formats import set_format
@@ -28,6 +28,7 @@ class _Mode:
     operand: Operand
     output: OutputFormat
     table: bool
+    table_number: int
 
 
 def activate(builder: Builder) -> None:
@@ -48,7 +49,7 @@ def activate(builder: Builder) -> None:
 
 def _mode(builder: Builder) -> _Mode:
     if not builder.has(Opcode.ACTIVATE, "output"):
-        return _Mode(False, Pooling.NONE, Operand.NONE, OutputFormat.BYTE, False)
+        return _Mode(False, Pooling.NONE, Operand.NONE, OutputFormat.BYTE, False, 0)
     output = OutputFormat(builder.one_of(*OutputFormat, weights=(0.5, 0.25, 0.25)))
     operand = Operand(builder.one_of(*Operand, weights=(0.55, 0.25, 0.2)))
     if operand is Operand.ADD and output is OutputFormat.INT32:
@@ -59,6 +60,7 @@ def _mode(builder: Builder) -> _Mode:
         operand=operand,
         output=output,
         table=output is OutputFormat.BYTE and builder.probably(0.4),
+        table_number=builder.between(0, TABLES - 1) if builder.probably(0.5) else 0,
     )
 
 
@@ -183,6 +185,7 @@ def _place(builder: Builder, mode: _Mode, parameters: int, rows: int) -> bool:
         operand=mode.operand,
         output=mode.output,
         table=mode.table,
+        table_number=mode.table_number,
     )
     return True
 

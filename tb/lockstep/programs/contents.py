@@ -14,8 +14,8 @@ from openmxu.arch.effects import PARAMETER_ROWS, TABLE_BYTES
 
 __all__ = [
     "DATA_ROWS",
+    "HOST_TABLES",
     "PARAMETER_KINDS",
-    "TABLES",
     "data_address",
     "host_contents",
     "parameter_address",
@@ -24,7 +24,7 @@ __all__ = [
     "weight_contents",
 ]
 
-TABLES = 2
+HOST_TABLES = 2
 """Number of tables in host memory."""
 
 DATA_ROWS = 96
@@ -49,19 +49,19 @@ def parameter_address(config: Config, kind: int) -> int:
 
 
 def table_address(config: Config, table: int) -> int:
-    """Address of a table in host memory; that of table ``TABLES`` is the end of the last one."""
+    """Address of a table in host memory; that of table ``HOST_TABLES`` is the end of the last one."""
     return parameter_address(config, len(PARAMETER_KINDS)) + table * TABLE_BYTES
 
 
 def data_address(config: Config) -> int:
     """Address of the random bytes in host memory."""
-    return table_address(config, TABLES)
+    return table_address(config, HOST_TABLES)
 
 
 def host_contents(config: Config, rng: np.random.Generator) -> NDArray[np.uint8]:
     """Parameter sets, tables and random bytes; sometimes with an incomplete row and an incomplete beat at the end."""
     blocks = [random_parameters(config, kind, rng).reshape(-1) for kind in PARAMETER_KINDS]
-    tables = [rng.permutation(TABLE_BYTES).astype(np.uint8) for _ in range(TABLES)]
+    tables = [rng.permutation(TABLE_BYTES).astype(np.uint8) for _ in range(HOST_TABLES)]
     tail = int(rng.integers(1, 2 * config.host_data_bytes)) if rng.random() < 0.3 else 0
     data = rng.integers(0, 256, DATA_ROWS * config.size + tail, np.uint8)
     return np.concatenate([*blocks, *tables, data])

@@ -1,11 +1,11 @@
-"""Random transfers between host memory, unified buffer, parameter sets and table."""
+"""Random transfers between host memory, unified buffer, parameter sets and tables."""
 
 from __future__ import annotations
 
-from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, TABLES, table_rows
 from openmxu.arch.isa import REGISTERS, Opcode, Register
 from tb.lockstep.programs.builder import Builder
-from tb.lockstep.programs.contents import PARAMETER_KINDS, TABLES, parameter_address, table_address
+from tb.lockstep.programs.contents import HOST_TABLES, PARAMETER_KINDS, parameter_address, table_address
 
 __all__ = ["load_parameters", "load_table", "transfer"]
 
@@ -73,6 +73,7 @@ def load_table(builder: Builder) -> None:
         return
     unified_buffer = builder.unified_buffer.choose(rows)
     if builder.probably(0.7):
-        host = table_address(config, builder.between(0, TABLES - 1))
+        host = table_address(config, builder.between(0, HOST_TABLES - 1))
         builder.emit("Read_Host_Memory", unified_buffer=unified_buffer, rows=rows, host=host)
-    builder.set(Register.LOAD_TABLE, unified_buffer=unified_buffer)
+    number = builder.between(0, TABLES - 1) if builder.probably(0.5) else 0
+    builder.set(Register.LOAD_TABLE, unified_buffer=unified_buffer, number=number)

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from openmxu.arch import isa
-from openmxu.arch.effects import PARAMETER_ROWS
+from openmxu.arch.effects import PARAMETER_ROWS, TABLES
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.dispatch.commands import activation_command
 from openmxu.rtl.matrix.accumulators import read_latency
@@ -30,7 +30,7 @@ def _bits(*names):
     return sum((1 << field.width) - 1 << field.offset for field in fields)
 
 
-_EARLY = [_bits("output_format"), _bits("output_format", "operand_scale", "output", "table")]
+_EARLY = [_bits("output_format"), _bits("output_format", "operand_scale", "output", "table", "table_number")]
 """Bits of a command that are valid two cycles before the others, and one cycle before them."""
 
 
@@ -136,8 +136,8 @@ def make_rows(rng):
 
 
 def first_loads():
-    """Loads that initialize parameters and table, since these keep their contents from test to test."""
-    return [Load(0, 0, CONFIG.parameter_sets), Load(0)]
+    """Loads that initialize parameters and tables, since these keep their contents from test to test."""
+    return [Load(0, 0, CONFIG.parameter_sets), *(Load(0, table_number=number) for number in range(TABLES))]
 
 
 @cocotb.test()

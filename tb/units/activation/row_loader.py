@@ -1,9 +1,9 @@
-"""Row loader: every byte of the rows is written to the right place in the parameter memory or the table."""
+"""Row loader: every byte of the rows is written to the right place in the parameter memory or a table."""
 
 import cocotb
 import numpy as np
 
-from openmxu.arch.effects import PARAMETER_ROWS, TABLE_BYTES, table_rows
+from openmxu.arch.effects import PARAMETER_ROWS, TABLE_BYTES, TABLES, table_rows
 from openmxu.rtl.activation.parameter_memory import parameter_write_layout
 from openmxu.rtl.activation.row_loader import load_layout
 from openmxu.rtl.activation.table_memory import table_word_bytes, table_write_layout
@@ -16,12 +16,12 @@ LOADS = 16
 
 
 class Memories(Agent):
-    """Models of the parameter memory (set, column, byte) and the table."""
+    """Models of the parameter memory (set, column, byte) and the tables."""
 
     def __init__(self, bench):
         self.parameters_port, self.table_port = bench.port("parameters"), bench.port("table")
         self.parameters = np.zeros((CONFIG.parameter_sets, CONFIG.size, PARAMETER_ROWS), np.uint8)
-        self.table = np.zeros(TABLE_BYTES, np.uint8)
+        self.tables = np.zeros(TABLES * TABLE_BYTES, np.uint8)
         bench.add(self)
 
     def sample(self):
@@ -32,7 +32,7 @@ class Memories(Agent):
         write = unpack(table_write_layout(CONFIG), int(self.table_port.value))
         if write.enable:
             word = table_word_bytes(CONFIG)
-            self.table[word * write.address : word * (write.address + 1)] = write.data
+            self.tables[word * write.address : word * (write.address + 1)] = write.data
 
 
 @cocotb.test()
@@ -44,22 +44,21 @@ async def rows_are_loaded(dut, stall):
     memories = Memories(bench)
     RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, stall)
     loads = bench.source("loads", stall)
-    parameters, table = memories.parameters.copy(), memories.table.copy()
+    parameters, tables = memories.parameters.copy(), memories.tables.reshape(TABLES, TABLE_BYTES).copy()
     for number in range(1, LOADS + 1):
-        is_table = bool(rng.integers(2))
+        is_table, table_number = bool(rng.integers(2)), int(rng.integers(TABLES))
         count = int(rng.integers(1, CONFIG.parameter_sets + 1))
         first = int(rng.integers(0, CONFIG.parameter_sets - count + 1))
         used = table_rows(CONFIG.size) if is_table else PARAMETER_ROWS * count
         row = int(rng.integers(0, CONFIG.unified_buffer_rows - used + 1))
         block = rows[row : row + used]
         if is_table:
-            table[:] = block.reshape(-1)
+            tables[table_number] = block.reshape(-1)
         else:
             sets = block.reshape(count, PARAMETER_ROWS, CONFIG.size)
             parameters[first : first + count] = sets.transpose(0, 2, 1)
-        loads.send(
-            pack(load_layout(CONFIG), {"unified_buffer": row, "is_table": is_table, "first": first, "count": count})
-        )
+        load = {"unified_buffer": row, "is_table": is_table, "first": first, "count": count}
+        loads.send(pack(load_layout(CONFIG), load | {"table_number": table_number}))
         await bench.until(lambda number=number: len(loads.sent) == number, 50_000)
         assert np.array_equal(memories.parameters, parameters)
-        assert np.array_equal(memories.table, table)
+        assert np.array_equal(memories.tables, tables.reshape(-1))

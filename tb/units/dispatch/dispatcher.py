@@ -64,7 +64,8 @@ def command_of(instruction, checker):
         register = REGISTERS[values["register"]]
         load = register.unpack(values["value"])
         if register.number is Register.LOAD_TABLE:
-            return {"kind": ActivationKind.LOAD_TABLE.value, "unified_buffer": load["unified_buffer"]}
+            fields = {"unified_buffer": load["unified_buffer"], "table_number": load["number"]}
+            return {"kind": ActivationKind.LOAD_TABLE.value, **fields}
         return {
             "kind": ActivationKind.LOAD_PARAMETERS.value,
             "unified_buffer": load["unified_buffer"],
@@ -115,7 +116,7 @@ def plane_walk(address, wide, strides, plane, address_width):
 
 def activation(values, checker):
     """The command of an Activate; the second operand's fields only if there is one."""
-    names = ("unified_buffer", "from_unified_buffer", "pooling", "operand", "parameters", "table")
+    names = ("unified_buffer", "from_unified_buffer", "pooling", "operand", "parameters", "table", "table_number")
     command = {name: values[name] for name in names}
     source, second = checker.register(Register.SOURCE_FORMAT), checker.register(Register.OPERAND_FORMAT)
     wide = values["from_unified_buffer"] & source["wide"]

@@ -19,7 +19,7 @@ async def start(dut, idle):
     bench = await Bench.start(dut, "lite_weights")
     for name in ("flush", "take", "pair"):
         bench.port(name).value = 0
-    memory = random_generator().integers(0, 256, 12 * CONFIG.tile_bytes + 3, np.uint8)
+    memory = random_generator().integers(0, 256, (CONFIG.weight_fifo_tiles + 10) * CONFIG.tile_bytes + 3, np.uint8)
     reads = ReadMemory(bench, "memory", memory, CONFIG.weight_address_width, CONFIG.weight_data_bytes, idle)
     return bench, memory, reads, bench.source("commands")
 

@@ -7,9 +7,9 @@ import pytest
 
 from openmxu.arch import Config
 from openmxu.compiler import compile_network, evaluate, gemm_input
-from openmxu.compiler.benchmark import gemm_network
-from openmxu.compiler.plan import ramp
+from openmxu.compiler.benchmark import conv_network, gemm_network
 from openmxu.compiler.plan.fusion_groups import plan_groups
+from openmxu.compiler.plan.ramp import Ramp
 from openmxu.sim.cycle_model import predict
 from openmxu.sim.interpreter import Interpreter
 
@@ -17,16 +17,35 @@ SHAPES = [(100, 100, 100), (64, 16, 128), (16, 128, 16)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_never_slower_and_as_exact(shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_never_slower_and_as_exact(shape: tuple[int, int, int]) -> None:
     config = Config.for_size(16)
     network = gemm_network(*shape)
     found = compile_network(network, config)
-    monkeypatch.setattr(ramp, "_BUDGET", 0)
-    first = compile_network(network, config)
+    first = compile_network(network, config, effort=0)
     assert predict(found.instructions, config).cycles < predict(first.instructions, config).cycles
     inputs = gemm_input(*shape[:2])
     result = found.run(Interpreter(config), inputs)
     np.testing.assert_array_equal(result["y"], evaluate(network, inputs))
+
+
+def test_smaller_bands_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With them, the activation unit begins earlier."""
+    network, config = conv_network(16, 16, 32, 32, kernel=1, stride=1, pool=1), Config.for_size(16)
+    found = compile_network(network, config)
+    others = Ramp.others
+
+    def without_split(ramp: Ramp, *arguments: object) -> list[list[dict[str, int]]]:
+        return [changes for changes in others(ramp, *arguments) if "split" not in changes[0]]
+
+    monkeypatch.setattr(Ramp, "others", without_split)
+    whole = compile_network(network, config)
+    assert predict(found.instructions, config).cycles < 0.95 * predict(whole.instructions, config).cycles
+
+
+@pytest.mark.parametrize(("effort", "error"), [(-1, ValueError), (0.5, TypeError), (True, TypeError)])
+def test_effort_is_a_number_from_0_on(effort: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^effort must be "):
+        compile_network(gemm_network(4, 4, 4), Config(), effort=effort)
 
 
 def test_output_tiles_share_the_readings_of_a_ring() -> None:

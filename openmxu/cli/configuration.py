@@ -1,0 +1,132 @@
+"""The options that select the configuration of a core, the same for every command that needs one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from openmxu.arch import PRESETS, Config
+from openmxu.arch.profile import PROFILES
+from openmxu.cli.errors import InputError
+
+__all__ = ["DEFAULTS", "ConfigChoice", "configured"]
+
+_PANEL = "Configuration of the core"
+
+
+def _number(name: str, metavar: str, help: str) -> Any:
+    return typer.Option(name, metavar=metavar, min=1, help=help, rich_help_panel=_PANEL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigChoice:
+    """What the options say; ``None`` where they leave the default."""
+
+    size: Annotated[
+        int | None,
+        typer.Option(
+            "--size", metavar="S", help="The array is S × S: a power of two from 2 to 256.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="NAME",
+            help=f"A named configuration: {', '.join(PRESETS)}.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help=f"Instructions of the core: {', '.join(profile.name for profile in PROFILES)}. Products of two "
+            "activations, as in transformers, need full.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    bus_bytes: Annotated[int | None, _number("--bus-bytes", "N", "Width of both memory buses.")] = None
+    lanes: Annotated[int | None, _number("--lanes", "N", "Columns that the activation unit finishes per cycle.")] = None
+    unified_buffer: Annotated[
+        int | None, _number("--unified-buffer", "ROWS", "Rows of S bytes in the unified buffer.")
+    ] = None
+    accumulators: Annotated[int | None, _number("--accumulators", "ROWS", "Rows of S sums.")] = None
+    weight_fifo: Annotated[
+        int | None, _number("--weight-fifo", "TILES", "Tiles of S × S weights in the weight FIFO.")
+    ] = None
+    parameter_sets: Annotated[
+        int | None, _number("--parameter-sets", "N", "Sets of S biases and scales in the activation unit.")
+    ] = None
+    queue_depth: Annotated[
+        int | None, _number("--queue-depth", "N", "Instructions that may be in flight in each unit.")
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any option says anything."""
+        return any(value is not None for value in asdict(self).values())
+
+    def config(self) -> Config:
+        """The configuration.
+
+        Raises
+        ------
+        InputError
+            Size and preset are both given, the preset or the profile is unknown, or a value is not legal.
+        """
+        if self.size is not None and self.preset is not None:
+            raise InputError("--size and --preset exclude each other: a preset has its own size")
+        values = {
+            "profile": self.profile,
+            "host_data_bytes": self.bus_bytes,
+            "weight_data_bytes": self.bus_bytes,
+            "activation_lanes": self.lanes,
+            "unified_buffer_rows": self.unified_buffer,
+            "accumulator_rows": self.accumulators,
+            "weight_fifo_tiles": self.weight_fifo,
+            "parameter_sets": self.parameter_sets,
+            "command_queue_depth": self.queue_depth,
+        }
+        changes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        try:
+            if self.preset is not None:
+                return Config.preset(self.preset, **changes)
+            return Config(**changes) if self.size is None else Config.for_size(self.size, **changes)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+
+DEFAULTS = ConfigChoice()
+
+
+def configured(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options of a :class:`ConfigChoice` in place of its parameter ``choice``."""
+    options = get_type_hints(ConfigChoice, include_extras=True)
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name == "choice":
+            parameters += [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+                for name, annotation in options.items()
+            ]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]))
+
+    @functools.wraps(command)
+    def wrapper(**values: Any) -> None:
+        choice = ConfigChoice(**{name: values.pop(name) for name in options})
+        command(choice=choice, **values)
+
+    signature = inspect.Signature(parameters)
+    wrapper.__signature__ = signature  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del wrapper.__wrapped__
+    return wrapper
