@@ -15,16 +15,7 @@ from types import MappingProxyType
 from openmxu.arch.config import Config
 from openmxu.arch.effects import Access, Memory, accesses
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import (
-    REGISTERS,
-    UNITS,
-    Instruction,
-    Opcode,
-    Operand,
-    OutputFormat,
-    Pooling,
-    Register,
-)
+from openmxu.arch.isa import REGISTERS, UNITS, Instruction, Opcode, Operand, OutputFormat, Pooling, Register
 
 __all__ = ["LegalityChecker", "LegalityState", "Window"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 import openmxu
-from openmxu.arch.events import Counter
+from openmxu.cli.cases import Case, example_case, layer_case
 from openmxu.cli.networks import load_network
-from openmxu.compiler import compile_network, evaluate, gemm_input, gemm_network, import_model
-from openmxu.program import Program
+from openmxu.cli.programs import measured_run
+from openmxu.compiler import gemm_input, gemm_network
 
 __all__ = ["Measured", "cases", "measure"]
 
@@ -63,38 +59,30 @@ class Measured:
         )
 
 
-def _prepared(name: str, config: openmxu.Config) -> tuple[Program, Any, Mapping[str, NDArray[Any]]]:
-    """A program, its inputs and the results that a numpy model says."""
+def _case(name: str, config: openmxu.Config) -> Case:
     kind, *numbers = name.split()
     if kind == "gemm":
         m, k, n = map(int, numbers)
-        network, values = gemm_network(m, k, n), gemm_input(m, k)
-        result = evaluate(network, values)
-        return compile_network(network, config), values, {network.outputs[0].host.name: result}
-    example = load_network(kind)
-    model, inputs = example.model(), example.inputs(BATCH)
-    imported = import_model(model)
-    given = inputs if isinstance(inputs, Mapping) else {imported.inputs[0].name: inputs}
-    return openmxu.compile(model, config, batch=BATCH), given, imported.evaluate(given)
+        return layer_case(gemm_network(m, k, n), gemm_input(m, k), config)
+    return example_case(load_network(kind), config, BATCH)
 
 
 def measure(name: str, size: int, latency: int) -> Measured:
     """Run a case on the RTL."""
     config = openmxu.Config.for_size(size)
-    program, inputs, expected = _prepared(name, config)
+    case = _case(name, config)
     with openmxu.open_device("verilator", config, memory_latency=latency) as device:
-        results = program.run(device, inputs)
-        cycles = device.counters[Counter.CYCLES]
-    total = openmxu.report(program, memory_latency=latency).total
+        results, measurement = measured_run(case.program, device, case.inputs, f"Running {name}")
+    total = openmxu.report(case.program, memory_latency=latency).total
     return Measured(
         name=name,
         size=size,
         latency=latency,
-        cycles=cycles,
+        cycles=measurement.cycles,
         bound=total.bound,
         limit=next(part for part, busy in total.busy.items() if busy == total.bound),
-        utilization=program.multiply_adds / (size**2 * cycles),
-        mismatches=sum(int(np.count_nonzero(array != expected[item])) for item, array in results.items()),
+        utilization=measurement.utilization,
+        mismatches=case.mismatches(results),
     )
 
 

@@ -21,6 +21,7 @@ MODE_FIELDS = (
     "wide_weights",
     "from_unified_buffer",
     "table",
+    "table_number",
     "pooling",
     "operand",
 )

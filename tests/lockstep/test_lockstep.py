@@ -129,7 +129,7 @@ class CountsACycleTwice(Interpreter):
     [
         (LacksAnInterlock, {"unified buffer", "host memory"}, 8),
         (PadsBeforeTheZeroPoint, {"accumulators", "unified buffer"}, 6),
-        (KeepsTheLowTile, {"accumulators", "unified buffer"}, 7),
+        (KeepsTheLowTile, {"accumulators", "unified buffer"}, 6),
         (LoadsTheTableTooLate, {"unified buffer", "host memory"}, 8),
         (KeepsTilesOverHalt, {"accumulators"}, 8),
         (BreaksTheLastRow, {"unified buffer"}, 2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 import openmxu
 from openmxu.arch import Config
+from openmxu.cli.cases import Case, example_case, layer_case
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.networks import load_network
@@ -25,16 +25,12 @@ from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
 from openmxu.compiler import (
     CompileError,
-    compile_network,
     conv_input,
     conv_network,
-    evaluate,
     gemm_input,
     gemm_network,
-    import_model,
 )
 from openmxu.compiler.ir.network import Network
-from openmxu.program import Program
 
 __all__ = ["conv_command", "gemm_command", "network_command"]
 
@@ -154,22 +150,15 @@ def network_command(
     """
     config = choice.config()
     with working(f"Preparing {name}"):
-        network = load_network(name)
-        model, inputs = network.model(), network.inputs(batch, seed)
         try:
-            program = openmxu.compile(model, config, batch=batch)
-            imported = import_model(model)
+            case = example_case(load_network(name), config, batch, seed)
         except CompileError as error:
             raise InputError(f"{name}: {error}") from None
-        given = inputs if isinstance(inputs, Mapping) else {imported.inputs[0].name: inputs}
-        expected = imported.evaluate(given)
     _measure(
         {"bench": "network", "network": name, "batch": batch},
         "network",
         f"{name}, {batch} inputs,",
-        program,
-        given,
-        expected,
+        case,
         device=device,
         seed=seed,
         memory_latency=memory_latency,
@@ -190,22 +179,17 @@ def _measure_layer(
     """Compile a network of one input and one output, and measure it."""
     with working("Preparing"):
         try:
-            program = compile_network(network, config)
+            case = layer_case(network, values, config)
         except CompileError as error:
             raise InputError(str(error)) from None
-        result = evaluate(network, values)
-        assert not isinstance(result, dict), "there is one output"
-        expected = {network.outputs[0].host.name: result}
-    _measure(description, what, text, program, values, expected, **options)
+    _measure(description, what, text, case, **options)
 
 
 def _measure(
     description: dict[str, Any],
     what: str,
     text: str,
-    program: Program,
-    inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
-    expected: Mapping[str, NDArray[Any]],
+    case: Case,
     *,
     device: DeviceName,
     seed: int,
@@ -216,7 +200,7 @@ def _measure(
     """Run, compare and report."""
     if device is DeviceName.SERIAL:
         raise InputError("a bench measures simulations: --device serial is for openmxu run and openmxu demo")
-    config = program.config
+    program, config = case.program, case.program.config
     clocked = device is not DeviceName.INTERPRETER
     if clocked and memory_latency is None:
         memory_latency = DEFAULT_LATENCY
@@ -224,9 +208,9 @@ def _measure(
     if clocked:
         options["seed"] = seed
     with open_device(device, config, **options) as opened:
-        results, measurement = measured_run(program, opened, inputs, f"Running {text} on {device.value}")
+        results, measurement = measured_run(program, opened, case.inputs, f"Running {text} on {device.value}")
     outputs = sum(array.size for array in results.values())
-    mismatches = sum(int(np.count_nonzero(array != expected[name])) for name, array in results.items())
+    mismatches = case.mismatches(results)
     bound = ratio = None
     if measurement.cycles:
         executions = -(-program.elements(results) // program.batch)

@@ -215,9 +215,7 @@ class Strip:
                 "maximum": result.maximum,
             }
         number = self.machine.parameters.require(index, set_number)
-        table = {}
-        if has_table(result):
-            table = {"table": 1, "table_number": self.machine.tables.require(index)}
+        table = self.machine.tables.require(index) if has_table(result) else None
         self.machine.tasks.activate(
             source=source,
             from_unified_buffer=from_unified_buffer,
@@ -228,7 +226,7 @@ class Strip:
             registers=given,
             parameters=number,
             output=OutputFormat.INT32 if result is None else OutputFormat.BYTE,
-            **table,
+            table=table,
             **fields,
         )
         self.made(operation.target, start, start + results)

@@ -203,14 +203,18 @@ class TaskList:
         positions: int,
         operand_rows: Rows | None,
         registers: Mapping[Register, Mapping[str, int]],
+        table: int | None = None,
         **fields: int,
     ) -> None:
-        """Activate of ``results`` results of ``positions`` positions each; ``fields`` are those of the instruction."""
+        """Activate of ``results`` results of ``positions`` positions each, looked up in a table if it has a number;
+        ``fields`` are the others of the instruction."""
+        lookup = {} if table is None else {"table": 1, "table_number": table}
         instruction = _ACTIVATE(
             from_unified_buffer=from_unified_buffer,
             source=source.first,
             unified_buffer=target.first,
             rows=results,
+            **lookup,
             **fields,
         )
         reads = (*((source,) if from_unified_buffer else ()), *((operand_rows,) if operand_rows is not None else ()))

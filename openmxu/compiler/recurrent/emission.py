@@ -344,10 +344,10 @@ class CellTasks:
                 registers[Register.OPERAND_SCALE] = {"scale": int(np.float32(step.operand_scale).view(np.uint32))}
         first_set, distance = self._sets[step.target]
         parameters = machine.parameters.require(self.index, first_set + distance * some.start)
-        table = {}
+        table = None
         if result.table is not None:
             number = self._table_numbers[result.table.tobytes()]
-            table = {"table": 1, "table_number": machine.tables.load(self.index, number, self._table(number))}
+            table = machine.tables.load(self.index, number, self._table(number))
         machine.tasks.activate(
             source=source,
             from_unified_buffer=from_buffer,
@@ -358,7 +358,7 @@ class CellTasks:
             registers=registers,
             parameters=parameters,
             output=OutputFormat.WORD if formats[step.target].wide else OutputFormat.BYTE,
-            **table,
+            table=table,
             operand=mode,
         )
 

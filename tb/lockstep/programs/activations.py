@@ -54,14 +54,11 @@ def _mode(builder: Builder) -> _Mode:
     operand = Operand(builder.one_of(*Operand, weights=(0.55, 0.25, 0.2)))
     if operand is Operand.ADD and output is OutputFormat.INT32:
         operand = Operand.MULTIPLY
-    return _Mode(
-        from_unified_buffer=builder.probably(0.45),
-        pooling=Pooling(builder.one_of(*Pooling, weights=(0.55, 0.225, 0.225))),
-        operand=operand,
-        output=output,
-        table=output is OutputFormat.BYTE and builder.probably(0.4),
-        table_number=builder.between(0, TABLES - 1) if builder.probably(0.5) else 0,
-    )
+    from_unified_buffer = builder.probably(0.45)
+    pooling = Pooling(builder.one_of(*Pooling, weights=(0.55, 0.225, 0.225)))
+    table = output is OutputFormat.BYTE and builder.probably(0.4)
+    table_number = builder.between(0, TABLES - 1) if table and builder.probably(0.5) else 0
+    return _Mode(from_unified_buffer, pooling, operand, output, table, table_number)
 
 
 def _parameters(builder: Builder, mode: _Mode) -> int:

@@ -331,7 +331,10 @@ INVALID = {
         model([node("MatMulInteger", "x w z p", "y")], VALUES | {"z": np.uint8(0), "p": np.zeros(7, np.int8)}),
         "node 'y': the weight zero point must have 1 or 30 values, not 7",
     ),
-    "open dimension": (open_dimension(), r"fixed dimensions after the batch, not .columns.; --shape columns=N fixes"),
+    "open dimension": (
+        open_dimension(),
+        "fixed dimensions after the batch, not 'columns'; --shape columns=N fixes it, in Python the argument shapes$",
+    ),
     "input without a use": (two_inputs(), "nothing uses the input 'z'"),
     "two batches": (two_batches(), "all inputs must have the same batch"),
     "output that is an input": (one_more_output("x"), "nothing computes the output 'x': it is an input"),

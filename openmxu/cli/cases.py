@@ -1,0 +1,60 @@
+"""Programs to measure: with inputs, and the results that a numpy model says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import openmxu
+from openmxu.arch import Config
+from openmxu.cli.networks import ExampleNetwork
+from openmxu.compiler import compile_network, evaluate, import_model
+from openmxu.compiler.ir.network import Network
+from openmxu.program import Program
+
+__all__ = ["Case", "example_case", "layer_case"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, its inputs, and its results by name."""
+
+    program: Program
+    inputs: NDArray[Any] | Mapping[str, NDArray[Any]]
+    expected: Mapping[str, NDArray[Any]]
+
+    def mismatches(self, results: Mapping[str, NDArray[Any]]) -> int:
+        """The numbers of the results that are not those expected."""
+        return sum(int(np.count_nonzero(array != self.expected[name])) for name, array in results.items())
+
+
+def layer_case(network: Network, values: NDArray[np.uint8], config: Config) -> Case:
+    """A network of one input and one output.
+
+    Raises
+    ------
+    openmxu.CompileError
+        It cannot be compiled.
+    """
+    program, result = compile_network(network, config), evaluate(network, values)
+    assert not isinstance(result, dict), "there is one output"
+    return Case(program, values, {network.outputs[0].host.name: result})
+
+
+def example_case(example: ExampleNetwork, config: Config, batch: int, seed: int = 0) -> Case:
+    """An example network with a batch of its inputs.
+
+    Raises
+    ------
+    openmxu.CompileError
+        It cannot be compiled.
+    """
+    model, inputs = example.model(), example.inputs(batch, seed)
+    program = openmxu.compile(model, config, batch=batch)
+    imported = import_model(model)
+    given = inputs if isinstance(inputs, Mapping) else {imported.inputs[0].name: inputs}
+    return Case(program, given, imported.evaluate(given))
