@@ -4,7 +4,7 @@ import cocotb
 import numpy as np
 from cocotb.task import bridge
 
-from openmxu.arch.effects import PARAMETER_ROWS
+from openmxu.arch.effects import PARAMETER_ROWS, TABLES, table_rows
 from openmxu.arch.events import Counter
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import REGISTERS, OutputFormat, Register, format_named
@@ -89,9 +89,10 @@ def fill(device, seed):
         count = min(sets, CONFIG.parameter_sets - first)
         value = load.pack(unified_buffer=0, first=first, count=count)
         program.append(_CONFIGURE(register=Register.LOAD_PARAMETERS, value=value))
-    program.append(
-        _CONFIGURE(register=Register.LOAD_TABLE, value=REGISTERS[Register.LOAD_TABLE].pack(unified_buffer=0))
-    )
+    load = REGISTERS[Register.LOAD_TABLE]
+    for number in range(TABLES):
+        first = min(number, rows - table_rows(size))
+        program.append(_CONFIGURE(register=Register.LOAD_TABLE, value=load.pack(unified_buffer=first, number=number)))
     program.append(_READ_WEIGHTS(tiles=1, weights=0))
     for row in range(CONFIG.accumulator_rows):
         program.append(_MULTIPLY(unified_buffer=row % rows, accumulator=row, rows=1, next_tile=row == 0))
