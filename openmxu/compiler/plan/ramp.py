@@ -85,8 +85,8 @@ _Result = TypeVar("_Result", bound=_Compiled)
 def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config: Config, effort: int = 1) -> _Result:
     """The fastest program of those tried, by the cycle model.
 
-    More instructions must save an eighth of the cycles in which the host port reads them: the model does not count these,
-    and most of them lie behind other work.
+    More instructions must save an eighth of the cycles in which the host port reads them: the model does not count
+    these, and most of them lie behind other work.
 
     Parameters
     ----------
