@@ -13,6 +13,9 @@ __all__ = ["Weights"]
 _QUEUED = 4
 """Cycles from the hand-over of a Read_Weights to its first request."""
 
+_ON_THE_WAY = 2
+"""Cycles in which a request passes registers, and comes even if the path is emptied."""
+
 _TURN = 4
 """Cycles from the turn of a Load_Weights among the tiles until its first row may come."""
 
@@ -32,6 +35,7 @@ class Weights:
         self._config = config
         self._latency = latencies.read
         self._fetch = config.size * max(1, config.size // config.weight_data_bytes)
+        self._apart = 2 if config.tile_bytes >= 2 * config.weight_data_bytes else 1  # cycles between two requests
         # For each Read_Weights the number of tiles up to its end; for each tile the cycle from which on it may be
         # requested, and those in which it is requested, is in the FIFO, begins to shift, and is taken.
         self._ends: list[int] = []
@@ -104,14 +108,16 @@ class Weights:
         """The cycle in which the path is empty, if no instruction takes a tile from cycle ``idle`` on."""
         size, first = self._config.size, len(self._taken)
         self._follow(self._foreseeable())
-        left = [self._arrived[tile] for tile in range(first, len(self._asked)) if self._asked[tile] < idle]
+        left = [
+            self._arrived[tile] for tile in range(first, len(self._asked)) if self._asked[tile] < idle + _ON_THE_WAY
+        ]
         end = idle
         if left:
             # The first tile is in the array, or being shifted in; the others are read from the FIFO and discarded.
             shifted = self._shifts[first] + size
-            end = max(idle + 1, shifted)
+            end = max(idle + 1, shifted - 1)
             for tile, arrived in enumerate(left[1:], first + 1):
-                end = max(end, arrived) + size + 1
+                end = max(end + 1, arrived) + size
                 if {tile - 1, tile} <= self._transposed:
                     end = max(end, shifted + 2 * size)
                 shifted = end
@@ -130,7 +136,7 @@ class Weights:
             asked, load = self._queued[tile], self._loads.get(tile)
             arrived = 0
             if tile:
-                asked = max(asked, self._asked[-1] + 1)
+                asked = max(asked, self._asked[-1] + self._apart)
                 arrived = self._arrived[-1]
                 if load is None and tile - 1 in self._loads:
                     # Asked for with the last row of the tile before, but its own come a cycle later than usual.

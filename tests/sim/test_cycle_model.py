@@ -162,6 +162,18 @@ def test_contention(name: str) -> None:
             assert predict(program, config, memory_latency=latency).cycles == device.counters[Counter.CYCLES]
 
 
+@pytest.mark.parametrize("nops", range(5))
+@pytest.mark.parametrize("tiles", [(14,), (3, 14), (7, 1), (7, 7), (1, 1, 1, 9)])
+def test_tiles_that_nobody_takes(tiles: tuple[int, ...], nops: int) -> None:
+    """Those that were requested come, and are discarded one after the other."""
+    read_weights, nop = format_named("read_weights"), format_named("nop")
+    program = [*(read_weights(tiles=count) for count in tiles), *[nop()] * nops, HALT]
+    config = openmxu.Config()
+    with VerilatedDevice(config) as device:
+        device.execute(program, np.zeros(0, np.uint8), np.zeros(max(tiles) * config.tile_bytes, np.uint8))
+        assert predict(program, config).cycles == device.counters[Counter.CYCLES]
+
+
 def measured(program: openmxu.Program, inputs: np.ndarray) -> int:
     with openmxu.open_device("verilator", program.config) as device:
         program.run(device, inputs)

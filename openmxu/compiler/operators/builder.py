@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.ir.network import Port, Tensor
 from openmxu.compiler.ir.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
+from openmxu.compiler.ir.sum_scales import QuantizedSum, sum_scales
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.operators.values import Integers, Sums, Value
 from openmxu.segments.host_tensor import HostTensor, quantize
@@ -209,7 +210,9 @@ class Builder:
             case Pooling():
                 changes = {"input_scale": np.float32(sums.scales[0]), "output_scale": np.float32(scale)}
             case Combination(multiplies=False):
-                changes = {"second_scale": np.float32(factors[1])}
+                first, second = sum_scales(_quantized_sum(sums, operation, np.float32(scale), zero_point, dtype))
+                result = dataclasses.replace(result, scale=np.asarray(first))
+                changes = {"second_scale": second}
         tensor = dataclasses.replace(sums.tensor, signed=dtype == "int8")
         names = [f"{target} before pooling {index}" for index in range(len(sums.pooling))] + [target]
         operation = dataclasses.replace(operation, target=names[0], result=result, **changes)
@@ -233,6 +236,24 @@ class Builder:
             input_signed=tensor.signed,
         )
         self.add(operation, dataclasses.replace(tensor, height=height, width=width), channels_first=True)
+
+
+def _quantized_sum(sums: Sums, operation: Combination, scale: np.float32, zero_point: int, dtype: str) -> QuantizedSum:
+    signed = dtype == "int8"
+    limits = quantized_limits(sums.low, sums.high, scale, zero_point, dtype)
+    # ONNX Runtime has QLinearAdd, of three tensors of one type, and removes a Relu that limits nothing.
+    is_fused = (
+        not sums.is_difference and {*operation.input_signed, signed} == {signed} and limits == byte_limits(signed)
+    )
+    return QuantizedSum(
+        scales=(np.float32(sums.scales[0]), np.float32(sums.scales[1])),
+        zero_points=operation.zero_points,
+        signed=operation.input_signed,
+        scale=scale,
+        zero_point=zero_point,
+        limits=limits,
+        is_fused=is_fused,
+    )
 
 
 def byte_limits(signed: bool) -> tuple[int, int]:

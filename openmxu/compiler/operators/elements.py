@@ -191,7 +191,8 @@ def subtract(here: Visit) -> Value:
     first, second = (_operand(here, value) for value in here.inputs)
     if not any(is_real(value) for value in here.inputs):
         raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
-    return _combination(here, [first, _negated(here, second)], multiplies=False)
+    sums = _combination(here, [first, _negated(here, second)], multiplies=False)
+    return dataclasses.replace(sums, is_difference=True)
 
 
 def divide(here: Visit) -> Value:

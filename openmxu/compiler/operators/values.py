@@ -213,6 +213,8 @@ class Sums:
         Limits of the real number.
     pooling
         Windows of which the maximum is taken, one after the other.
+    is_difference
+        The second of two tensors holds the negative of what is subtracted.
     """
 
     shape: tuple[int, ...]
@@ -223,6 +225,7 @@ class Sums:
     low: float = -np.inf
     high: float = np.inf
     pooling: tuple[Window, ...] = ()
+    is_difference: bool = False
 
     @property
     def is_from_array(self) -> bool:
