@@ -167,7 +167,7 @@ class Walk:
                 tensor, dtype, stored = name, "int32", "int32"
             case Sums() | RealSums():
                 sums = value.sums if isinstance(value, RealSums) else value
-                if sums.is_limited or not sums.is_from_array:
+                if sums.is_limited or not sums.is_from_array or sums.is_rounded:
                     raise self._refused_output(name)
                 builder.close_sums(sums, name)
                 factors = value.scale if isinstance(value, RealSums) else value.scales[0]

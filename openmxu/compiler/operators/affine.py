@@ -117,7 +117,7 @@ def _diagonal(here: Visit, quantized: Quantized, is_image: bool) -> Sums:
         zero_point=quantized.zero_point,
     )
     scale = here.product_of_scales("the scale ÷ 127", quantized.scale, np.float32(1 / _GAIN))
-    return Sums(source.shape, operation, dataclasses.replace(tensor, item=1), is_image, (scale,))
+    return Sums(source.shape, operation, dataclasses.replace(tensor, item=1), is_image, (scale,), is_rounded=True)
 
 
 def _scaled(here: Visit, sums: Sums, factor: NDArray[np.float64], offset: NDArray[np.float64]) -> Sums:

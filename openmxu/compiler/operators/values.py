@@ -215,6 +215,8 @@ class Sums:
         Windows of which the maximum is taken, one after the other.
     is_difference
         The second of two tensors holds the negative of what is subtracted.
+    is_rounded
+        A sum is the real number but for a part of the step of what it was made from, so that it must be quantized.
     """
 
     shape: tuple[int, ...]
@@ -226,6 +228,7 @@ class Sums:
     high: float = np.inf
     pooling: tuple[Window, ...] = ()
     is_difference: bool = False
+    is_rounded: bool = False
 
     @property
     def is_from_array(self) -> bool:

@@ -244,3 +244,15 @@ def test_a_tensor_that_nobody_wants() -> None:
     nodes = [*layer(output="y"), node("Softmax", "sums", "unused")]
     program = openmxu.compile(model(nodes, VALUES), CONFIG)
     assert kinds(program) == ["device"]
+
+
+@pytest.mark.parametrize("operator", ["Add", "Mul"])
+def test_real_numbers_for_the_host_are_exact(operator: str) -> None:
+    """What is added to a quantized tensor, or multiplied with, is rounded to a finer grid by the device."""
+    random = np.random.default_rng(2)
+    nodes = [*layer(output="h"), dequantize("h"), node(operator, "h_real offset", "n"), node("Softmax", "n", "y")]
+    proto = model(nodes, VALUES | {"offset": random.normal(size=30).astype(np.float32)}, ("uint8", "float32"))
+    program = openmxu.compile(proto, CONFIG)
+    assert kinds(program) == ["device", "host"]
+    with openmxu.open_device("interpreter", CONFIG) as device:
+        np.testing.assert_array_equal(program.run(device, inputs(40))["y"], expected(proto, inputs(40)))
