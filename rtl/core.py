@@ -228,6 +228,7 @@ class Core(wiring.Component):
         m.d.sync += finished.eq(Cat(done[unit] for unit in QueuedUnit))
         m.d.comb += [
             dispatcher.done.eq(finished),
+            dispatcher.writing.eq(self._accumulators.busy | self._activation_unit.busy),
             dispatcher.windows.eq(management.windows),
             dispatcher.clear_fault.eq(management.clear_fault),
             dispatcher.acknowledge.eq(management.acknowledge),

@@ -105,7 +105,6 @@ __all__ = [
     "READERS",
     "RETRANSMIT_CYCLES",
     "ROUTES",
-    "ROWS_IN_FLIGHT",
     "ROWS_WIDTH",
     "SMALL_FETCHER_BYTES",
     "UART_DIVISORS",
@@ -132,9 +131,6 @@ FIFO_DEPTHS = (1, 2, 5)
 
 BUFFERED_FIFO_DEPTH = 4
 """Depth with which the FIFO with its oldest payload in a register is tested."""
-
-ROWS_IN_FLIGHT = 3
-"""Number of results for which the activation sequencer and result writer under test have room."""
 
 FAR_OUTPUTS = 2100
 """Outputs of the walks below; with 255 positions between two outputs, the last one lies beyond 2**19."""
@@ -243,8 +239,8 @@ def _activation_units(config: Config) -> dict[str, wiring.Component]:
         "requantizer": Requantizer(groups),
         "requantizer_ecp5": OnTarget(Requantizer(groups), Target(Family.ECP5)),
         "element_fetcher": ElementFetcher(config),
-        "activation_sequencer": ActivationSequencer(config, rows_in_flight=ROWS_IN_FLIGHT),
-        "result_writer": ResultWriter(config, rows=ROWS_IN_FLIGHT),
+        "activation_sequencer": ActivationSequencer(config),
+        "result_writer": ResultWriter(config),
         "activation_unit": ActivationUnit(config),
         "serial_requantizer": SerialRequantizer(),
         "compact_activation_unit": CompactActivationUnit(config),

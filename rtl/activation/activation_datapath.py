@@ -74,9 +74,13 @@ class ActivationDatapath(wiring.Component):
         post-processing. Taken when the last beat no longer needs it.
     results
         See :func:`result_beat_layout`; active only for passes that complete a result.
+    ending
+        Set ``ending_lead`` cycles before the last beat of a walk's results.
     parameters, table
         Writes to the memories, only while no beats are in flight.
     """
+
+    ending_lead = 4
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -89,6 +93,7 @@ class ActivationDatapath(wiring.Component):
                 "operand_scales": In(stream.Signature(32)),
                 "finishes": In(stream.Signature(Finish)),
                 "results": Out(result_beat_layout(config)),
+                "ending": Out(1),
                 "parameters": In(parameter_write_layout(config)),
                 "table": In(table_write_layout(config)),
             }
@@ -111,6 +116,7 @@ class ActivationDatapath(wiring.Component):
         at_value = at_requantizer + Requantizer.latency
         at_finish = at_value - Requantizer.output_lead
         at_byte = at_value + TableMemory.read_latency
+        at_ending = at_byte - self.ending_lead
 
         active = self._delayed_activity(m, at_byte)
         beats = self._delayed_beats(
@@ -151,6 +157,7 @@ class ActivationDatapath(wiring.Component):
             self.results.active.eq(active[at_byte] & beats[at_byte].completes),
             self.results.ends_row.eq(beats[at_byte].ends_pass),
             self.results.ends_walk.eq(beats[at_byte].ends_walk),
+            self.ending.eq(active[at_ending] & beats[at_ending].completes & beats[at_ending].ends_walk),
         ]
 
         for lane in range(config.activation_lanes):

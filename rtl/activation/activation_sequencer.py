@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.activation.element_fetcher import pass_layout
 from openmxu.rtl.activation.pooler import PoolOperation
-from openmxu.rtl.common.counting import CreditCounter
 from openmxu.rtl.dispatch.commands import ElementFormat, Operand
 
 __all__ = ["ActivationSequencer", "beat_layout", "sequence_layout"]
@@ -83,12 +82,7 @@ def beat_layout(config: Config) -> data.StructLayout:
 
 
 class ActivationSequencer(wiring.Component):
-    """Starts a pass when the pass, its accumulator row and a credit for its result are available; S/L cycles each.
-
-    Parameters
-    ----------
-    rows_in_flight
-        Credits for results: a result holds one from the start of its last pass until it is ``written``.
+    """Starts a pass when the pass and its accumulator row are available; S/L cycles each.
 
     Members
     -------
@@ -100,20 +94,16 @@ class ActivationSequencer(wiring.Component):
         Read request to the accumulators, in the cycle of the pass's first beat.
     beat
         See :func:`beat_layout`; its pass is still offered in that cycle.
-    written
-        A result has been written, which returns its credit.
     """
 
-    def __init__(self, config: Config, *, rows_in_flight: int) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._rows_in_flight = rows_in_flight
         super().__init__(
             {
                 "sequences": In(stream.Signature(sequence_layout(config))),
                 "passes": In(stream.Signature(pass_layout(config))),
                 "read": Out(stream.Signature(config.accumulator_address_width)),
                 "beat": Out(beat_layout(config)),
-                "written": In(1),
             }
         )
 
@@ -122,26 +112,22 @@ class ActivationSequencer(wiring.Component):
         groups = self._config.column_groups
         pass_, sequence, beat = self.passes.p, self.sequences.p, self.beat
 
-        credits = CreditCounter(self._rows_in_flight)
         may_start = Signal()
         starts = Signal()
-        takes = Signal()
         running = Signal()
         group = Signal(range(groups))
         # Last beat of the pass; a register, because the ready of `passes` is needed early in the cycle.
         ends_pass = Signal(init=groups == 1)
         m.d.comb += [
             running.eq(group != 0),
-            may_start.eq(self.passes.valid & self.sequences.valid & credits.has_credit & ~running),
+            may_start.eq(self.passes.valid & self.sequences.valid & ~running),
             self.read.valid.eq(may_start & pass_.from_accumulators),
             self.read.payload.eq(pass_.row),
             starts.eq(may_start & (self.read.ready | ~pass_.from_accumulators)),
-            takes.eq(starts & pass_.completes),
             # The last of several beats does not wait for anything.
             self.passes.ready.eq(ends_pass & (starts if groups == 1 else 1)),
             self.sequences.ready.eq(beat.active & beat.ends_walk),
         ]
-        m.d.sync += credits.step(takes, self.written)
         with m.If(beat.active):
             m.d.sync += [
                 group.eq(Mux(ends_pass, 0, group + 1)),

@@ -5,7 +5,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config
-from openmxu.rtl.activation import activation_datapath
 from openmxu.rtl.activation.activation_datapath import ActivationDatapath, Finish
 from openmxu.rtl.activation.activation_sequencer import ActivationSequencer, sequence_layout
 from openmxu.rtl.activation.element_fetcher import ElementFetcher, fetch_layout
@@ -53,8 +52,17 @@ class ActivationUnit(wiring.Component):
     results
         Write port of the unified buffer.
     done
-        Set for one cycle when the last row of an Activate is written, or the last byte loaded.
+        Set for one cycle, ``done_lead`` cycles before the last row of an Activate is written, or when the last byte is
+        loaded.
+    busy
+        Results are still to be written.
     """
+
+    done_lead = ResultWriter.latency + ActivationDatapath.ending_lead
+    """As many cycles pass at least until a unit that is told of the end requests a row of the unified buffer."""
+
+    first_sum = 7
+    """Cycles from taking a command until its first accumulator row is read, at the earliest."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -66,8 +74,9 @@ class ActivationUnit(wiring.Component):
                 "read": Out(stream.Signature(config.accumulator_address_width)),
                 "values": In(data.ArrayLayout(signed(32), config.activation_lanes)),
                 "rows": Out(unified_buffer.ReadPortSignature(config)),
-                "results": Out(unified_buffer.WritePortSignature(config)),
+                "results": Out(unified_buffer.WritePortSignature(config, always_ready=True)),
                 "done": Out(1),
+                "busy": Out(1),
             }
         )
 
@@ -76,19 +85,14 @@ class ActivationUnit(wiring.Component):
         """Sizes of the core."""
         return self._config
 
-    @property
-    def rows_in_flight(self) -> int:
-        """Largest number of results in flight: enough for one every S/L cycles."""
-        return 2 + -(-(activation_datapath.latency(self.config) + 5) // self.config.column_groups)
-
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
         m.submodules.walker = walker = AddressGenerator(activation_walk(config))
         m.submodules.fetcher = fetcher = ElementFetcher(config)
-        m.submodules.sequencer = sequencer = ActivationSequencer(config, rows_in_flight=self.rows_in_flight)
+        m.submodules.sequencer = sequencer = ActivationSequencer(config)
         m.submodules.datapath = datapath = ActivationDatapath(config)
-        m.submodules.writer = writer = ResultWriter(config, rows=self.rows_in_flight)
+        m.submodules.writer = writer = ResultWriter(config)
         m.submodules.loader = loader = RowLoader(config)
 
         command = self.commands.p
@@ -103,7 +107,8 @@ class ActivationUnit(wiring.Component):
             walker.walks.payload.eq(command.walk),
             loaded.eq(loader.loads.valid & loader.loads.ready),
             self.commands.ready.eq((is_activate & walker.walks.ready) | loaded),
-            self.done.eq(writer.done | loaded),
+            self.done.eq(datapath.ending | loaded),
+            self.busy.eq(in_flight != 0),
         ]
         # Counted a cycle later, because the handshake is known late in a cycle.
         begun = Signal()
@@ -125,7 +130,6 @@ class ActivationUnit(wiring.Component):
             datapath.high.eq(fetcher.high),
             datapath.values.eq(self.values),
             writer.bytes.eq(datapath.results),
-            sequencer.written.eq(writer.written),
         ]
         m.d.comb += [
             loader.loads.valid.eq(loads),

@@ -42,19 +42,25 @@ class ReadPortSignature(wiring.Signature):
 
 
 class WritePortSignature(wiring.Signature):
-    """A writer's port, seen from the writer: a stream of addresses and rows. Later reads return a row once taken."""
+    """A writer's port, seen from the writer: a stream of addresses and rows. Later reads return a row once taken.
 
-    def __init__(self, config: Config) -> None:
+    Parameters
+    ----------
+    always_ready
+        Every row is taken in the cycle in which it comes.
+    """
+
+    def __init__(self, config: Config, *, always_ready: bool = False) -> None:
         payload = data.StructLayout({"address": config.unified_buffer_address_width, "row": row_layout(config)})
-        super().__init__({"request": Out(stream.Signature(payload))})
+        super().__init__({"request": Out(stream.Signature(payload, always_ready=always_ready))})
 
 
 class UnifiedBuffer(wiring.Component):
     """Rows interleaved over banks: row r lies in bank r mod ``unified_buffer_banks``.
 
     Every bank serves one read and one write per cycle; banks with a single port serve one access per cycle all
-    together, writes first. The first reader and the first writer have priority; two streams through consecutive rows
-    conflict once at most and then use different banks.
+    together, writes first. The first reader and the first writer have priority, and the first writer never waits; two
+    streams through consecutive rows conflict once at most and then use different banks.
 
     Parameters
     ----------
@@ -86,7 +92,10 @@ class UnifiedBuffer(wiring.Component):
         self._writers = writers
         super().__init__(
             {f"read_{name}": In(ReadPortSignature(config)) for name in readers}
-            | {f"write_{name}": In(WritePortSignature(config)) for name in writers}
+            | {
+                f"write_{name}": In(WritePortSignature(config, always_ready=index == 0))
+                for index, name in enumerate(writers)
+            }
         )
 
     @property
@@ -150,7 +159,8 @@ class UnifiedBuffer(wiring.Component):
         arbitration, off the critical path."""
         for index, (request, bank) in enumerate(requests):
             taken = Cat(other.valid & (other_bank == bank) for other, other_bank in requests[:index])
-            m.d.comb += request.ready.eq(~taken.any())
+            if isinstance(request.ready, Signal):
+                m.d.comb += request.ready.eq(~taken.any())
 
     def _share(self, m: Module, banks: list[UnifiedBufferBank], select_width: int) -> None:
         """Serve one access per cycle, a write or a read: one shared path to all banks, and one back."""
@@ -165,7 +175,8 @@ class UnifiedBuffer(wiring.Component):
         select = Signal(max(1, select_width), reset_less=True)
         taken = Const(0)
         for writer in writers:
-            m.d.comb += writer.ready.eq(~taken)
+            if isinstance(writer.ready, Signal):
+                m.d.comb += writer.ready.eq(~taken)
             taken = taken | writer.valid
         way += [writes.eq(taken), data.eq(writers[-1].p.row), address.eq(readers[-1].request.payload)]
         for reader in readers:

@@ -75,6 +75,8 @@ class Dispatcher(wiring.Component):
         Commands for the weight fetcher, which has a separate queue.
     done
         One bit for each :class:`~openmxu.rtl.dispatch.scoreboard.QueuedUnit`: its oldest instruction has finished.
+    writing
+        What finished instructions have computed is still on its way to a memory.
     weights_settled, weights_empty, flush_weights
         No tile is in flight from weight memory; no tile is anywhere in the weight path; empty the weight path.
     windows
@@ -115,6 +117,7 @@ class Dispatcher(wiring.Component):
                 "activation_queued": Out(1),
                 "weights": Out(stream.Signature(weight_command(config))),
                 "done": In(units),
+                "writing": In(1),
                 "weights_settled": In(1),
                 "weights_empty": In(1),
                 "flush_weights": Out(1),
@@ -210,8 +213,8 @@ class Dispatcher(wiring.Component):
         flushes = Signal()
         is_flushed = Signal()
         m.d.sync += [
-            drained.eq(~queues.busy.any() & self.weights_settled),
-            is_flushed.eq(self.weights_empty & tiles.is_clear),
+            drained.eq(~queues.busy.any() & ~self.writing & self.weights_settled),
+            is_flushed.eq(self.weights_empty & ~self.writing & tiles.is_clear),
         ]
         m.d.comb += [
             ends_program.eq((event == EventKind.HALT) | (event == EventKind.FAULT)),

@@ -128,7 +128,9 @@ class Accumulators(wiring.Component):
     partial_sums
         Sums from the array, skewed by column.
     done
-        Set for one cycle when the last row of an instruction has been written in all columns.
+        Set for one cycle at the end of an instruction: from ``read_delay`` cycles later on its rows may be read.
+    busy
+        Sums are still being written.
     read
         Rows that the activation unit requests.
     values
@@ -142,6 +144,9 @@ class Accumulators(wiring.Component):
     tag_lead = 2
     """Cycles from a tag to column 0 of its sums."""
 
+    read_delay = 10
+    """As many cycles pass at least until the activation unit, which is told of the end, reads a row."""
+
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(
@@ -149,6 +154,7 @@ class Accumulators(wiring.Component):
                 "tag": In(tag_layout(config)),
                 "partial_sums": In(data.ArrayLayout(signed(config.partial_sum_width), config.size)),
                 "done": Out(1),
+                "busy": Out(1),
                 "read": In(stream.Signature(config.accumulator_address_width)),
                 "values": Out(data.ArrayLayout(signed(32), config.activation_lanes)),
             }
@@ -158,6 +164,14 @@ class Accumulators(wiring.Component):
     def config(self) -> Config:
         """Sizes of the core."""
         return self._config
+
+    @classmethod
+    def done_latency(cls, config: Config) -> int:
+        """Cycles from the last tag of an instruction to ``done``."""
+        # Column n is written n + 4 cycles after the tag, and can be read a cycle later. A row is read from column 0 of
+        # each lane on, with one column per lane from every other column on.
+        soonest_read = config.size - max(2, config.column_groups) + 5
+        return max(1, soonest_read - cls.read_delay)
 
     @staticmethod
     def compute(old: NDArray[np.int32], sums: NDArray[np.int64], accumulate: bool, shift: int = 0) -> NDArray[np.int32]:
@@ -176,7 +190,8 @@ class Accumulators(wiring.Component):
             tag = Signal(tag_layout(self.config), name=f"tag_{index}")
             m.d.sync += tag.eq(tags[-1] if tags else coming)
             tags.append(tag)
-        m.d.comb += self.done.eq(tags[size + 2].valid & tags[size + 2].last)
+        ended = tags[self.done_latency(self.config) - 1]
+        m.d.comb += [self.done.eq(ended.valid & ended.last), self.busy.eq(Cat(tag.valid for tag in tags).any())]
 
         columns = [AccumulatorColumn(self.config) for _ in range(size)]
         for index, column in enumerate(columns):

@@ -44,6 +44,8 @@ class Activation(InOrderUnit):
         self._banks = work.config.unified_buffer_banks
         self._first = work.unified_buffer.first.tolist()
         self._result = latencies.result
+        self._end = latencies.result - latencies.result_lead
+        self._lead = latencies.result_lead
         self._element = latencies.element
         self._groups = groups = work.config.column_groups
         self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
@@ -62,18 +64,26 @@ class Activation(InOrderUnit):
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
 
+    def last_written(self) -> int:
+        self.last_done()
+        return self._written(len(self.numbers) - 1) if self.numbers else -1
+
+    def _written(self, place: int) -> int:
+        """The cycle in which all results of an instruction are written; nothing follows the end of a load."""
+        return self.done[place] + (0 if self._is_load[self.numbers[place]] else self._lead)
+
     def _soonest(self, number: int, accepted: int, before: int) -> int:
         # As in `_execute`, with nothing in the way.
         if self._is_load[number]:
             return max(accepted + 4, before + 3) + self._load_rows[number] * self._load_row[number]
-        return max(accepted + 1 + self.walk + self.offered + self._result, before) + self._length[number]
+        return max(accepted + 1 + self.walk + self.offered + self._end, before) + self._length[number]
 
     def _execute(self, place: int) -> tuple[int, int]:
         number = self.numbers[place]
         cycle = self._offered(place)
         if self._is_load[number]:
             if self.done:
-                cycle = max(cycle, self.done[-1] + 1)
+                cycle = max(cycle, self._written(place - 1) + 1)
             self._taken = self._load(number, cycle + 1)
             return cycle, self._taken
         self._taken = cycle = max(cycle, self._walker)
@@ -89,7 +99,7 @@ class Activation(InOrderUnit):
         passes = self._passes[number]
         self._write(number, start)
         self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
-        return start, self._next - 1 + self._result
+        return start, self._next - 1 + self._end
 
     def _is_delayed(self, number: int, cycle: int, end: int) -> bool:
         """Whether passes of an Activate from ``cycle`` to ``end`` over rows of the unified buffer may have to wait for

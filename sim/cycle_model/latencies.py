@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from openmxu.arch.config import Config
 from openmxu.rtl.activation import activation_datapath
+from openmxu.rtl.activation.activation_unit import ActivationUnit
+from openmxu.rtl.activation.result_writer import ResultWriter
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.rtl.matrix.systolic_array import SystolicArray
 from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
 
@@ -32,9 +35,13 @@ class Latencies:
     tag
         From a row's turn in the matrix unit to the read of the first column of its sums.
     sums
-        From that read until the row is written in all columns.
+        From that read of an instruction's last row until its end.
+    sums_lead
+        From the end of an instruction until its sums are written in all columns.
     result
         From the last beat of a pass of the activation unit to its result in the unified buffer.
+    result_lead
+        From the end of an instruction of the activation unit to its last result.
     element
         From the request for the unified buffer row of a pass to its first beat.
     """
@@ -43,7 +50,9 @@ class Latencies:
     read: int
     tag: int
     sums: int
+    sums_lead: int
     result: int
+    result_lead: int
     element: int
 
     @classmethod
@@ -53,7 +62,9 @@ class Latencies:
             memory=memory,
             read=memory + 2,
             tag=UnifiedBuffer.read_latency + array - 1,
-            sums=config.size + 2,
-            result=activation_datapath.latency(config) + 2,
+            sums=Accumulators.done_latency(config) - 1,
+            sums_lead=config.size + 3 - Accumulators.done_latency(config),
+            result=activation_datapath.latency(config) + ResultWriter.latency,
+            result_lead=ActivationUnit.done_lead,
             element=UnifiedBuffer.read_latency + 3,
         )

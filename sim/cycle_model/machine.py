@@ -80,9 +80,10 @@ class Machine:
             elif opcode == Opcode.SYNCHRONIZE:
                 accepted = self._finished(synchronized[number], accepted)
             elif opcode in (Opcode.HOST_SYNCHRONIZE, Opcode.INTERRUPT_HOST):
-                accepted = self._weights.settled(max(accepted, self._idle())) + _DRAINED
+                accepted = self._weights.settled(max(accepted, self._idle(), self._written())) + _DRAINED
             elif opcode == Opcode.HALT:
-                accepted = self._weights.drained(max(accepted + 1, self._idle())) + _FLUSHED
+                drained = self._weights.drained(max(accepted + 1, self._idle()))
+                accepted = max(drained, self._written()) + _FLUSHED
                 self.programs.append(accepted - begin)
                 begin = accepted + _HALT
             self.accepted.append(accepted)
@@ -115,3 +116,7 @@ class Machine:
     def _idle(self) -> int:
         """The cycle in which all units have finished."""
         return 2 + max(unit.last_done() for unit in self._units.values())
+
+    def _written(self) -> int:
+        """The cycle in which everything is written that units have computed."""
+        return 1 + max(unit.last_written() for unit in self._units.values())

@@ -40,6 +40,7 @@ class Matrix(InOrderUnit):
     ) -> None:
         super().__init__(waits)
         self._weights, self._updates, self._reads = weights, updates, reads
+        self.lead = latencies.sums_lead
         self._tag, self._latency = latencies.tag, latencies.tag + latencies.sums
         self._rows = work.rows.tolist()
         self._row = work.accumulators.first.tolist()

@@ -95,6 +95,9 @@ class InOrderUnit(ABC):
         finished.
     """
 
+    lead = 0
+    """Cycles from the end of an instruction until all that it computed is written."""
+
     at_once = False
     """Whether instructions are computed when they are queued, when the ends of many others are still unknown."""
 
@@ -157,6 +160,10 @@ class InOrderUnit(ABC):
     def last_done(self) -> int:
         """The cycle in which all queued instructions are finished; -1 if there are none."""
         return self.done_at(len(self.numbers) - 1) if self.numbers else -1
+
+    def last_written(self) -> int:
+        """The cycle in which all that queued instructions compute is written; -1 if there are none."""
+        return self.last_done() + self.lead if self.numbers else -1
 
     def _offered(self, place: int) -> int:
         """The first cycle in which the unit may take an instruction, with all waits over."""

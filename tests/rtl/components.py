@@ -17,12 +17,10 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES
 from openmxu.arch.registers import ShellKind
 from openmxu.arch.serial import MessageKind
-from openmxu.rtl.activation.activation_sequencer import ActivationSequencer
 from openmxu.rtl.activation.column_state import ColumnState
 from openmxu.rtl.activation.operand_multiplier import OperandMultiplier
 from openmxu.rtl.activation.pooler import Pooler
 from openmxu.rtl.activation.requantizer import Requantizer
-from openmxu.rtl.activation.result_writer import ResultWriter
 from openmxu.rtl.activation.scaler import Scaler
 from openmxu.rtl.axi.burst_queue import BurstQueue
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
@@ -136,7 +134,6 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     BufferedFIFO: lambda config: BufferedFIFO(OPERAND_WIDTH, 4),
     RegisterSlice: lambda config: RegisterSlice(OPERAND_WIDTH),
     StreamRegister: lambda config: StreamRegister(OPERAND_WIDTH),
-    ActivationSequencer: lambda config: ActivationSequencer(config, rows_in_flight=3),
     CommandQueue: lambda config: CommandQueue(OPERAND_WIDTH, config.command_queue_depth),
     ColumnState: lambda config: ColumnState(signed(32), config.column_groups),
     ConfigurationRegisters: lambda config: ConfigurationRegisters(),
@@ -147,7 +144,6 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     ProcessingElement: lambda config: ProcessingElement(config.partial_sum_width),
     Pooler: lambda config: Pooler(config.column_groups),
     Requantizer: lambda config: Requantizer(config.column_groups),
-    ResultWriter: lambda config: ResultWriter(config, rows=3),
     RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
     RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
     RunWalker: lambda config: RunWalker(8, 2, context=OPERAND_WIDTH),

@@ -1,7 +1,5 @@
 """Activation sequencer: passes become beats as soon as all inputs are available, and never before."""
 
-import random
-
 import cocotb
 
 from openmxu.rtl.activation.activation_sequencer import beat_layout, sequence_layout
@@ -10,19 +8,17 @@ from openmxu.rtl.activation.pooler import PoolOperation
 from openmxu.rtl.dispatch.commands import Operand
 from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
 from tb.models.payloads import pack, unpack
-from tb.rack import ROWS_IN_FLIGHT
 
 WALKS = 50
 
 
 class Beats(Agent):
-    """Records the beats, and writes results after random times; checks that there is room for all results in flight."""
+    """Records the beats."""
 
-    def __init__(self, bench, idle):
-        self.bench, self.idle = bench, idle
-        self.port, self.written = bench.port("beat"), bench.port("written")
+    def __init__(self, bench):
+        self.bench = bench
+        self.port = bench.port("beat")
         self.seen, self.cycles = [], []
-        self.results = 0
         bench.add(self)
 
     def sample(self):
@@ -30,14 +26,6 @@ class Beats(Agent):
         if beat.active:
             self.seen.append(beat)
             self.cycles.append(self.bench.cycle)
-            self.results += beat.completes and beat.ends_pass
-            in_flight = self.results + (beat.completes and not beat.ends_pass)
-            assert in_flight <= ROWS_IN_FLIGHT, f"{in_flight} results in cycle {self.bench.cycle}"
-
-    def drive(self):
-        leaves = self.results > 0 and random.random() >= self.idle
-        self.results -= leaves
-        self.written.value = int(leaves)
 
 
 def random_format(rng):
@@ -112,7 +100,7 @@ async def passes_become_beats(dut, idle, backpressure):
     bench = await Bench.start(dut, "activation_sequencer")
     rng = random_generator()
     sequences, passes = bench.source("sequences", idle), bench.source("passes", idle)
-    beats = Beats(bench, backpressure)
+    beats = Beats(bench)
     reads = bench.sink("read", backpressure)
     expected, rows, starts = [], [], []
     for _ in range(WALKS):

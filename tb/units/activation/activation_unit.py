@@ -7,10 +7,11 @@ import numpy as np
 
 from openmxu.arch import isa
 from openmxu.arch.effects import PARAMETER_ROWS, TABLES
+from openmxu.rtl.activation.activation_unit import ActivationUnit
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.dispatch.commands import activation_command
 from openmxu.rtl.matrix.accumulators import read_latency
-from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
+from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.memories import RowReader, RowWriter
 from tb.models.activation import Activation, ActivationModel, ElementFormat, Load, random_activation, random_load
 from tb.models.payloads import pack_lanes
@@ -73,12 +74,23 @@ class Issue(Agent):
     """Queues and starts commands in order, like the dispatcher; none starts before older ones that it waits for."""
 
     def __init__(self, bench, work, idle, waits):
-        self.work, self.idle, self.waits = work, idle, waits
-        self.sent = self.queued = self.finished = 0
+        self.bench, self.work, self.idle, self.waits = bench, work, idle, waits
+        self.sent = self.queued = 0
+        self.ends = []  # cycles of ``done``
         self.step = 0
         self.ports = bench.port("work"), bench.port("queued")
         self.commands = bench.source("commands", idle)
         bench.add(self)
+
+    def end(self, count):
+        """The oldest command ends."""
+        self.ends.append(self.bench.cycle)
+        return count <= self.queued
+
+    @property
+    def finished(self):
+        """The number of commands whose results can be read."""
+        return sum(cycle + ActivationUnit.done_lead < self.bench.next_cycle for cycle in self.ends)
 
     def drive(self):
         """Queue a command in the fifth of seven cycles; it may start two cycles later."""
@@ -141,8 +153,8 @@ def first_loads():
 
 
 @cocotb.test()
-@STALLS
-async def rows_are_activated(dut, idle, backpressure):
+@cocotb.parametrize(idle=[0.0, 0.7])
+async def rows_are_activated(dut, idle):
     bench = await Bench.start(dut, "activation_unit")
     rng = random_generator()
     rows, accumulators = make_rows(rng), make_accumulators(rng)
@@ -154,14 +166,9 @@ async def rows_are_activated(dut, idle, backpressure):
 
     AccumulatorRows(bench, accumulators, idle)
     RowReader(bench, "rows", rows, UnifiedBuffer.read_latency, idle)
-    results = Results(bench, rows, backpressure)
+    results = Results(bench, rows, 0.0)
     issue = Issue(bench, work, idle, reads)
-
-    def is_right(count):
-        issue.finished = count
-        return len(results.written) == ends[count - 1]
-
-    done = Pulses(bench, "done", is_right)
+    done = Pulses(bench, "done", issue.end)
     await bench.until(lambda: done.count == len(work), 200_000)
     await bench.steps(40)
     assert done.count == len(work)
@@ -169,6 +176,8 @@ async def rows_are_activated(dut, idle, backpressure):
         assert results.content[end - len(written) : end] == written, item
     assert len(results.content) == ends[-1]
     assert np.array_equal(rows, model.rows)
+    for cycle, written, end in zip(issue.ends, expected, ends, strict=True):
+        assert not written or results.requests.times[end - 1] == cycle + ActivationUnit.done_lead
 
 
 @cocotb.test()
@@ -196,12 +205,7 @@ async def rows_follow_without_a_gap(dut, source, operand):
         operand=operand,
     )
     issue = Issue(bench, [item] * COPIES, 0.0, lambda item, older: False)
-
-    def finishes(count):
-        issue.finished = count
-        return True
-
-    Pulses(bench, "done", finishes)
+    Pulses(bench, "done", issue.end)
     await bench.until(lambda: len(results.written) == COPIES * item.output_rows)
     times = results.requests.times
     reads = sum(len(read) for read in item.unified_buffer_reads) / rows

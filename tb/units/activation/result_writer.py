@@ -4,23 +4,24 @@ import cocotb
 import numpy as np
 
 from openmxu.rtl.activation.activation_datapath import result_beat_layout
-from tb.bench import CONFIG, STALLS, Agent, Bench, random_generator
+from openmxu.rtl.activation.result_writer import ResultWriter
+from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.memories import RowWriter
 from tb.models.payloads import pack
 from tb.pulses import Pulses
-from tb.rack import ROWS_IN_FLIGHT
 
 WALKS = 60
 
 
 class Lanes(Agent):
-    """Drives the bytes of rows group by group, once there is room for the row; with random pauses between beats."""
+    """Drives the bytes of rows group by group, with random pauses between beats."""
 
     def __init__(self, bench, walks, idle, rng):
         self.bench, self.idle, self.rng = bench, idle, rng
         self.port = bench.port("bytes")
         self.layout = result_beat_layout(CONFIG)
         self.beats = []
+        self.ends = []  # the cycles in which a row's last byte is there
         for rows in walks:
             for index, row in enumerate(rows):
                 groups = row.reshape(CONFIG.activation_lanes, CONFIG.column_groups).T
@@ -30,25 +31,24 @@ class Lanes(Agent):
                     self.beats.append(
                         {"active": 1, "bytes": lanes.tolist(), "ends_row": ends_row, "ends_walk": ends_walk}
                     )
-        self.room = ROWS_IN_FLIGHT
         self.place = 0
         bench.add(self)
 
     def drive(self):
-        starts_row = self.place % CONFIG.column_groups == 0
-        idle = self.rng.random() < self.idle or self.place == len(self.beats) or (starts_row and not self.room)
-        if idle:
+        if self.rng.random() < self.idle or self.place == len(self.beats):
             anything = int(self.rng.integers(0, 256))
             self.port.value = pack(self.layout, {"bytes": [anything] * CONFIG.activation_lanes, "ends_row": 1})
             return
-        self.room -= starts_row
-        self.port.value = pack(self.layout, self.beats[self.place])
+        beat = self.beats[self.place]
+        self.port.value = pack(self.layout, beat)
+        if beat["ends_row"]:
+            self.ends.append(self.bench.next_cycle)
         self.place += 1
 
 
 @cocotb.test()
-@STALLS
-async def rows_are_written(dut, idle, backpressure):
+@cocotb.parametrize(idle=[0.0, 0.7])
+async def rows_are_written(dut, idle):
     bench = await Bench.start(dut, "result_writer")
     rng = random_generator()
     walks, expected = [], []
@@ -66,17 +66,16 @@ async def rows_are_written(dut, idle, backpressure):
     lanes = Lanes(bench, walks, idle, rng)
     memory = np.zeros((CONFIG.unified_buffer_rows, CONFIG.size), np.uint8)
     content = []
-    writer = RowWriter(bench, "results", memory, backpressure)
+    writer = RowWriter(bench, "results", memory, 0.0)
 
-    def row_written(count):
-        lanes.room += 1
-        content.append((writer.written[-1], memory[writer.written[-1]].tobytes()))
-        return count == len(writer.written)
+    def walk_ends(count):
+        return len(writer.written) == ends[count - 1]
 
-    written = Pulses(bench, "written", row_written)
-    done = Pulses(bench, "done", lambda count: len(writer.written) == ends[count - 1])
-    await bench.until(lambda: done.count == WALKS, 50_000)
+    done = Pulses(bench, "done", walk_ends)
+    while done.count < WALKS:
+        await bench.steps(1)
+        content += [(address, memory[address].tobytes()) for address in writer.written[len(content) :]]
     await bench.steps(10)
     assert content == expected
-    assert written.count == len(expected)
+    assert writer.requests.times == [cycle + ResultWriter.latency for cycle in lanes.ends]
     assert done.count == WALKS

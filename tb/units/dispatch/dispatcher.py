@@ -219,12 +219,13 @@ class Host(Agent):
 
     def __init__(self, bench, stall, units, expected):
         self.bench, self.stall, self.units, self.expected = bench, stall, units, expected
-        names = ("clear_fault", "acknowledge", "weights_settled", "weights_empty")
+        names = ("clear_fault", "acknowledge", "writing", "weights_settled", "weights_empty")
         self.ports = {name: bench.port(name) for name in names}
         self.outputs = {name: bench.port(name) for name in ("flush_weights", "faulted", "waiting", "retired_other")}
         self.events, self.retired_other = [], 0
         self.clears = self.acknowledges = self.may_clear = False
         self.flushing = 0
+        self.known, self.writing = 0, 0  # instructions that have ended, and cycles until all is written
         bench.add(self)
         bench.sink("events", stall, on_transfer=self.on_event)
 
@@ -234,6 +235,7 @@ class Host(Agent):
         if event.kind is not EventKind.DEBUG_TAG:
             before = self.expected.finished[len(self.events)]
             assert self.units.finished == before, f"{event} came while units work"
+            assert not self.writing, f"{event} came before everything was written"
         self.events.append(event)
 
     def sample(self):
@@ -248,6 +250,10 @@ class Host(Agent):
     def drive(self):
         self.ports["clear_fault"].value = int(self.clears)
         self.ports["acknowledge"].value = int(self.acknowledges)
+        self.writing = max(0, self.writing - 1)
+        if self.units.finished > self.known:
+            self.known, self.writing = self.units.finished, random.randrange(12)
+        self.ports["writing"].value = int(self.writing > 0)
         self.ports["weights_settled"].value = int(random.random() >= self.stall)
         self.ports["weights_empty"].value = int(self.flushing > 3)
 

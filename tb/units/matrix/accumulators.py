@@ -76,7 +76,7 @@ class Matrix(Agent):
         self.memory[row] = Accumulators.compute(self.memory[row], sums, accumulate, shift)
         last = self.left == 0 or random.random() < 0.3
         if last:
-            self.expected_done.append(cycle + Accumulators.tag_lead + CONFIG.size + 1)
+            self.expected_done.append(cycle + Accumulators.done_latency(CONFIG))
         return pack(layout, {"valid": 1, "row": row, "accumulate": accumulate, "shift": shift, "last": last})
 
 
@@ -170,4 +170,24 @@ async def reading_keeps_up_with_a_stream(dut):
     await bench.until(lambda: reads.is_empty)
     assert bench.cycle - begin <= 40 * (CONFIG.column_groups + 1) + 2
     await bench.steps(CONFIG.column_groups + 6)
+    _check_reads(reads, values, expected)
+
+
+@cocotb.test()
+async def sums_can_be_read_as_soon_as_told(dut):
+    """A read that comes ``read_delay`` cycles after the end of an instruction returns its last row."""
+    bench = await Bench.start(dut, "accumulators")
+    memory = np.zeros((CONFIG.accumulator_rows, CONFIG.size), np.int32)
+    matrix, values = Matrix(bench, memory), Values(bench)
+    reads = bench.source("read")
+    matrix.rows, matrix.pause, matrix.left = list(range(CONFIG.accumulator_rows)), 0.0, 1
+    await _overwrite(bench, matrix)
+    expected = []
+    for count in range(1, ROUNDS):
+        matrix.consecutive, matrix.place, matrix.left = True, 0, count
+        await bench.until(lambda: matrix.left == 0 and matrix.is_idle)
+        await bench.until(lambda: bench.next_cycle >= matrix.done_times[-1] + Accumulators.read_delay)
+        reads.send(count - 1)
+        expected.append(memory[count - 1].copy())
+        await bench.steps(CONFIG.size + 6)
     _check_reads(reads, values, expected)
