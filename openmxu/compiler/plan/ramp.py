@@ -65,7 +65,9 @@ class Ramp:
         """Fields to change, one list of alternatives after the other."""
         tiles = -(-operation.outputs // config.size) if operation.groups == 1 else 1
         most = min(tiles, row_cycles(config) + 2)
-        yield [{"split": split} for split in (3, 2, 6)]
+        # With small bands, fewer tiles pay off at the beginning.
+        fewer = [{"together": count, "startup": False} for count in range(1, min(most, 2) + 1)]
+        yield [{"split": split, **change} for split in (3, 2, 6) for change in ({}, *fewer)]
         yield [{"together": count, "startup": start} for count in range(1, most + 1) for start in (False, True)]
         yield [{"halves": not self.halves}]
         yield [{"parameters_first": not self.parameters_first}]
