@@ -15,7 +15,7 @@ from openmxu.sim.cycle_model.work import Work
 __all__ = ["Comparison", "InOrderUnit", "Waits", "conflicts", "in_question"]
 
 
-_SHORT = 44
+_SHORT = 34
 """Estimated cycles in flight of an instruction whose end is not computed yet."""
 
 

@@ -24,7 +24,10 @@ __all__ = ["NoBatchError", "host_segment"]
 
 _OPEN_BATCHES = (2, 3)
 """Batches with which a part is tried out where the model leaves the batch open."""
-_MOST_ELEMENTS = 1 << 30
+_BATCH = "batch"
+"""Name of the open batch's dimension."""
+
+_MOST_ELEMENTS = 1 << 27
 """Of an array that a part is tried out with."""
 
 
@@ -91,7 +94,7 @@ def _model(
     for spec in inputs:
         shape: list[int | str] = [*spec.shape]
         if not spec.is_whole:
-            shape.insert(spec.batch_axis, view.batch or "batch")
+            shape.insert(spec.batch_axis, view.batch or _BATCH)
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype))
         ports.append(helper.make_tensor_value_info(spec.name, kind, shape))
     tensors = [numpy_helper.from_array(view.constants[name].array, name) for name in constants]
@@ -113,12 +116,11 @@ def _try_out(
     runner, names = None, [item.name for item in model.graph.output]
     shapes: list[dict[str, tuple[int, ...]]] = []
     arrays: Mapping[str, NDArray[Any]] = {}
+    inferred = _inferred(model)
+    axes: dict[str, int] = {}
     for batch in batches:
-        sizes = {spec.name: math.prod(spec.full_shape(batch)) for spec in inputs}
-        largest = max(sizes, key=sizes.__getitem__)
-        if sizes[largest] > _MOST_ELEMENTS:
-            text = f"{reason.reason}; the host cannot compute it either: {largest!r} has {sizes[largest]:,} elements"
-            raise UnsupportedOperatorError(reason.node, reason.operator, text)
+        known = {spec.name: spec.full_shape(batch) for spec in inputs}
+        _check_sizes(known | {name: _with_batch(shape, batch) for name, shape in inferred.items()}, reason)
         values = {spec.name: np.zeros(spec.full_shape(batch), spec.dtype) for spec in inputs}
         try:
             runner = runner or GraphRunner(model.SerializeToString(), optimize=True)
@@ -127,9 +129,19 @@ def _try_out(
             text = f"{reason.reason}; the host cannot compute it either: {error}"
             raise UnsupportedOperatorError(reason.node, reason.operator, text) from None
         shapes.append({name: array.shape for name, array in arrays.items()})
+        if len(batches) > len(shapes) and all(
+            inferred.get(name, ()).count(_BATCH) == 1 and _with_batch(inferred[name], batch) == shapes[0][name]
+            for name in wanted
+        ):
+            axes = {name: inferred[name].index(_BATCH) for name in wanted}
+            break  # as good as another batch
     outputs = []
     for name in wanted:
-        axis = WHOLE if view.is_whole else _batch_axis([made[name] for made in shapes], batches)
+        axis: int | None = axes.get(name)
+        if view.is_whole:
+            axis = WHOLE
+        elif len(shapes) == len(batches):
+            axis = _batch_axis([made[name] for made in shapes], batches)
         if axis is None:
             raise NoBatchError(name, shapes[-1][name])
         shape = list(shapes[-1][name])
@@ -139,9 +151,38 @@ def _try_out(
             text = f"{reason.reason}; the host computes it, but {name!r} is empty"
             raise UnsupportedOperatorError(reason.node, reason.operator, text)
         outputs.append(ArraySpec(name, arrays[name].dtype.name, tuple(shape), axis))
-    known = shapes[-1] | {spec.name: spec.full_shape(batches[-1]) for spec in inputs}
+    batch = batches[len(shapes) - 1]
+    known = shapes[-1] | {spec.name: spec.full_shape(batch) for spec in inputs}
     known |= {name: view.constants[name].array.shape for name in constants}
-    return tuple(outputs), multiply_adds(model.graph.node, known) // batches[-1]
+    return tuple(outputs), multiply_adds(model.graph.node, known) // batch
+
+
+def _check_sizes(shapes: Mapping[str, tuple[int, ...]], reason: UnsupportedOperatorError) -> None:
+    for name, shape in shapes.items():
+        if math.prod(shape) > _MOST_ELEMENTS:
+            text = f"{reason.reason}; the host cannot compute it either: {name!r} has {math.prod(shape):,} elements"
+            raise UnsupportedOperatorError(reason.node, reason.operator, text)
+
+
+def _inferred(model: onnx.ModelProto) -> dict[str, tuple[int | str, ...]]:
+    """Shapes that ONNX's shape inference finds, with :data:`_BATCH` for the open batch; only those without gaps."""
+    from onnx import shape_inference
+
+    try:
+        graph = shape_inference.infer_shapes(model).graph
+    except Exception:  # of many classes that have nothing in common
+        return {}
+    shapes = {}
+    for item in (*graph.value_info, *graph.output):
+        dims = item.type.tensor_type.shape.dim
+        shape = tuple(dim.dim_param or dim.dim_value for dim in dims)
+        if item.type.tensor_type.HasField("shape") and all(size == _BATCH or isinstance(size, int) for size in shape):
+            shapes[item.name] = shape
+    return shapes
+
+
+def _with_batch(shape: Sequence[int | str], batch: int) -> tuple[int, ...]:
+    return tuple(batch if isinstance(size, str) else size for size in shape)
 
 
 def _batch_axis(shapes: Sequence[tuple[int, ...]], batches: Sequence[int]) -> int | None:

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 import openmxu
+from openmxu.compiler.onnx import host_graph
 from tests.compiler.models.graphs import constants, dequantize, layer, model, node, quantize
 from tests.compiler.models.images import image_model, parameters
 
@@ -63,6 +64,13 @@ def test_rows_too_many_to_try_out() -> None:
     proto = model([node("Softmax", "x", "s", axis=-1), quantize("s", "y", "h")], VALUES, ("float32", "uint8"))
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 1 << 40
     refuse(proto, "'x' has 2,199,023,255,552 elements")
+
+
+def test_results_too_many_to_try_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's part would make more numbers than it is given; two batch elements have 50 each."""
+    monkeypatch.setattr(host_graph, "_MOST_ELEMENTS", 150)
+    nodes = [node("Softmax", "x", "s"), node("Concat", "s s", "c", axis=1), quantize("c", "y", "h")]
+    refuse(model(nodes, VALUES, ("float32", "uint8")), "'c' has 200 elements")
 
 
 def test_an_output_of_another_type() -> None:
