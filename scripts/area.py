@@ -19,10 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
 from openmxu.arch.config import Config
+from scripts.docs.sections import with_section
 from scripts.fpga.errors import FlowError
 from scripts.fpga.implementation import out_of_context
 from scripts.fpga.parts import find_part
-from scripts.fpga.sweep.table import DOCUMENT, with_section
+from scripts.fpga.sweep.table import DOCUMENT
 from scripts.fpga.units import table
 from scripts.fpga.yosys import synthesize
 

@@ -31,7 +31,9 @@ from openmxu.cli.networks import load_network, network_names
 from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
 from openmxu.device import Device
 from openmxu.program import Program
+from openmxu.program_file import write_atomically
 from openmxu.sim.cycle_model import predict
+from scripts.docs.sections import with_section
 from tb.lockstep.programs.generator import generate
 
 __all__ = ["LIMIT", "Comparison", "case_names", "compare", "compare_random", "main", "summary", "table"]
@@ -56,7 +58,6 @@ CONVOLUTIONS = (
 """Channels in and out, height, width, kernel, stride, pooling: the convolution of the README, and others."""
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "cycle_model.md"
-MARKS = ("<!-- scripts/cycle_model.py --write -->\n", "<!-- end -->\n")
 
 Inputs = NDArray[Any] | Mapping[str, NDArray[Any]]
 
@@ -195,9 +196,7 @@ def main() -> int:
             )
     print(summary(found))
     if arguments.write:
-        begin, end = MARKS
-        before, _, rest = DOCUMENT.read_text().partition(begin)
-        DOCUMENT.write_text(before + begin + table(found) + end + rest.partition(end)[2])
+        write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "measured", table(found)).encode())
     return int(any(abs(item.error) > LIMIT for item in found))
 
 

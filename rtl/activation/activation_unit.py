@@ -61,9 +61,6 @@ class ActivationUnit(wiring.Component):
     done_lead = ResultWriter.latency + ActivationDatapath.ending_lead
     """As many cycles pass at least until a unit that is told of the end requests a row of the unified buffer."""
 
-    first_sum = 7
-    """Cycles from taking a command until its first accumulator row is read, at the earliest."""
-
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(

@@ -1,1 +1,1 @@
-"""Documents that are written from the tables of openmxu.arch."""
+"""Documents, or parts of them, that commands write."""

@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 
 from openmxu.program_file import write_atomically
+from scripts.docs.sections import with_section
 from scripts.performance.measure import Measured, cases, measure
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
-MARKS = ("<!-- python -m scripts.performance --write -->\n", "<!-- end -->\n")
 
 
 def table(found: list[Measured]) -> str:
@@ -59,9 +59,7 @@ def main() -> int:
             flush=True,
         )
     if arguments.write:
-        begin, end = MARKS
-        before, _, rest = DOCUMENT.read_text().partition(begin)
-        write_atomically(DOCUMENT, (before + begin + table(found) + end + rest.partition(end)[2]).encode())
+        write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "measured", table(found)).encode())
     return int(any(item.mismatches for item in found))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.fpga.sweep.table import with_section
+from scripts.docs.sections import with_section
 from scripts.fpga.units import logic_cells, table, units_of
 
 MODULES = frozenset({"core", "core.adder", "core.adder.register", "core.other"})

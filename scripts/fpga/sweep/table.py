@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-__all__ = ["DOCUMENT", "FIGURE", "figure", "table", "with_section", "with_table", "write_document"]
+from scripts.docs.sections import with_section
+
+__all__ = ["DOCUMENT", "FIGURE", "figure", "table", "with_table", "write_document"]
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "fpga.md"
 FIGURE = DOCUMENT.with_suffix(".svg")
@@ -70,22 +72,6 @@ def with_table(document: str, results: _Results) -> str:
         The document has no place for it.
     """
     return with_section(document, "table", table(results))
-
-
-def with_section(document: str, name: str, text: str) -> str:
-    """The document with this text between the marks of that name.
-
-    Raises
-    ------
-    ValueError
-        The document has no such marks.
-    """
-    first, last = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-    before, begin, rest = document.partition(first)
-    _, end, after = rest.partition(last)
-    if not begin or not end:
-        raise ValueError(f"there must be lines {first.strip()} and {last.strip()}")
-    return before + first + text + last + after
 
 
 def figure(results: _Results) -> str:

@@ -121,6 +121,17 @@ async def updates_beside_reads(dut, idle, pause):
     _check_reads(reads, values, expected)
 
 
+async def _started(dut):
+    """Bench, memory, agents of the ports, and reads; every row has been written."""
+    bench = await Bench.start(dut, "accumulators")
+    memory = np.zeros((CONFIG.accumulator_rows, CONFIG.size), np.int32)
+    matrix, values = Matrix(bench, memory), Values(bench)
+    reads = bench.source("read")
+    matrix.rows, matrix.pause, matrix.left = list(range(CONFIG.accumulator_rows)), 0.0, 1
+    await _overwrite(bench, matrix)
+    return bench, memory, matrix, values, reads
+
+
 async def _overwrite(bench, matrix):
     """Write a known value to every row."""
     original = matrix._next_tag
@@ -153,15 +164,9 @@ def _check_reads(reads, values, expected):
 @cocotb.test()
 async def reading_keeps_up_with_a_stream(dut):
     """While sums are added to consecutive rows, a read waits at most one cycle."""
-    bench = await Bench.start(dut, "accumulators")
-    memory = np.zeros((CONFIG.accumulator_rows, CONFIG.size), np.int32)
-    matrix, values = Matrix(bench, memory), Values(bench)
-    reads = bench.source("read")
-    matrix.rows = list(range(CONFIG.accumulator_rows))
-    matrix.left = 1
-    await _overwrite(bench, matrix)
+    bench, memory, matrix, values, reads = await _started(dut)
     half = CONFIG.accumulator_rows // 2 // 2 * 2
-    matrix.rows, matrix.consecutive, matrix.pause = list(range(half)), True, 0.0
+    matrix.rows, matrix.consecutive = list(range(half)), True
     asked = [half + number % (CONFIG.accumulator_rows - half) for number in range(40)]
     expected = [memory[row].copy() for row in asked]
     reads.send(*asked)
@@ -176,12 +181,7 @@ async def reading_keeps_up_with_a_stream(dut):
 @cocotb.test()
 async def sums_can_be_read_as_soon_as_told(dut):
     """A read that comes ``read_delay`` cycles after the end of an instruction returns its last row."""
-    bench = await Bench.start(dut, "accumulators")
-    memory = np.zeros((CONFIG.accumulator_rows, CONFIG.size), np.int32)
-    matrix, values = Matrix(bench, memory), Values(bench)
-    reads = bench.source("read")
-    matrix.rows, matrix.pause, matrix.left = list(range(CONFIG.accumulator_rows)), 0.0, 1
-    await _overwrite(bench, matrix)
+    bench, memory, matrix, values, reads = await _started(dut)
     expected = []
     for count in range(1, ROUNDS):
         matrix.consecutive, matrix.place, matrix.left = True, 0, count
