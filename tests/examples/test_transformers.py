@@ -18,6 +18,7 @@ from openmxu.arch.events import Counter
 from openmxu.sim.cycle_model import predict
 
 CONFIG = openmxu.Config.for_size(8, profile="full")
+CONFIGS = [CONFIG, openmxu.Config.for_size(8), openmxu.Config.for_size(16)]
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +31,20 @@ def writer() -> openmxu.Program:
     return openmxu.compile(WRITER.model(), CONFIG, batch=1)
 
 
+def config_id(config: openmxu.Config) -> str:
+    return f"{config.profile}-{config.size}"
+
+
 def session(network) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(network.model().SerializeToString(), providers=["CPUExecutionProvider"])
 
 
-def test_digits(vision: openmxu.Program) -> None:
+@pytest.mark.parametrize("config", CONFIGS, ids=config_id)
+def test_digits(config: openmxu.Config) -> None:
     images, labels = (part[:12] for part in VISION.unseen())
-    with openmxu.open_device("interpreter", CONFIG) as device:
-        scores = vision.run(device, images)["scores"]
+    program = openmxu.compile(VISION.model(), config, batch=3)
+    with openmxu.open_device("interpreter", config) as device:
+        scores = program.run(device, images)["scores"]
     (expected,) = session(VISION).run(None, {"image": images})
     assert np.array_equal(scores, expected)
     assert (scores.argmax(axis=1) == labels).mean() > 0.9
@@ -64,18 +71,19 @@ def test_heads_take_no_work(vision: openmxu.Program) -> None:
     assert not any(name.startswith("blocks") for name in moved)
 
 
-def test_texts(writer: openmxu.Program) -> None:
+@pytest.mark.parametrize("config", CONFIGS, ids=config_id)
+def test_texts(config: openmxu.Config) -> None:
     """Every output of every character, keys and values included, at the beginning and where the window is full."""
-    reference = session(WRITER)
+    reference, program = session(WRITER), openmxu.compile(WRITER.model(), config, batch=1)
     names = [output.name for output in reference.get_outputs()]
     states = WRITER.beginning()
     random = np.random.default_rng(0)
-    with openmxu.open_device("interpreter", CONFIG) as device:
+    with openmxu.open_device("interpreter", config) as device:
         for step, number in enumerate(encode(unseen_text()[:6])):
             if step == 4:
                 states = {name: random.normal(size=state.shape).astype(np.float32) for name, state in states.items()}
             given = {"character": np.array([[number]]), **states}
-            results = writer.run(device, given)
+            results = program.run(device, given)
             expected = dict(zip(names, reference.run(names, given), strict=True))
             assert {name for name in names if not np.array_equal(results[name], expected[name])} == set()
             states = {name: results[following] for name, following in WRITER.states.items()}

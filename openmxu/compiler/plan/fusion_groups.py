@@ -20,7 +20,7 @@ from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.plan.buffers import Region
 from openmxu.compiler.plan.costs import Costs
-from openmxu.compiler.plan.slots import Slot, distinct, image_slots, slot_of, strip_buffers
+from openmxu.compiler.plan.slots import Slot, distinct, image_slots, lifetimes, slot_of, strip_buffers
 from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.layout import Layout, plan_cell
@@ -49,7 +49,8 @@ class Group:
     strips
         Regions of the target of the last one.
     slots
-        1, or 2 where one strip can be read while another is worked on.
+        1, or 2 where one strip can be read while another is worked on, or more in waves: strips that some tensor of
+        the group holds at a time.
     slot_rows
         Unified buffer rows of a slot.
     addresses
@@ -159,7 +160,10 @@ class _Planner:
         images = -(-self.batch // -(-self.batch // images))
         strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
         slot = slot_of(self.network, operations, strips, self.config.size, overlap=False)
-        group = self._group(operations, strips, slot, 2)
+        # In a wave, an operation begins a strip before those behind it go on with earlier ones: until the last one
+        # that uses a tensor is done with a strip, the first one has begun as many others as lie between the two.
+        longest = max(len(life) for life in lifetimes(self.network, operations).values())
+        group = self._group(operations, strips, slot, max(2, longest))
         return None if group is None else dataclasses.replace(group, waves=True)
 
     def _is_product(self, operation: Operation) -> bool:

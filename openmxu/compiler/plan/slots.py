@@ -12,7 +12,7 @@ from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.buffers import Buffer, Region
 from openmxu.compiler.tensor_products.product import TensorProduct
 
-__all__ = ["Slot", "distinct", "image_slots", "slot_of", "strip_buffers"]
+__all__ = ["Slot", "distinct", "image_slots", "lifetimes", "slot_of", "strip_buffers"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def slot_of(network: Network, operations: range, strips: Sequence[Region], size:
             rows = buffer.elements * buffer.tensor.item + (buffer.width if name in guarded else 0)
             rows += size if name in loaded else 0
             sizes[name] = max(sizes.get(name, 0), rows)
-    return _first_fit(sizes, _lifetimes(network, operations) if overlap else dict.fromkeys(sizes, operations))
+    return _first_fit(sizes, lifetimes(network, operations) if overlap else dict.fromkeys(sizes, operations))
 
 
 def image_slots(
@@ -88,18 +88,32 @@ def image_slots(
     available
         Rows of the unified buffer: slots that are larger are left out.
     """
-    lifetimes, guarded = _lifetimes(network, operations), _averaged(network, operations)
-    tensors = {name: network.tensors[name] for name in lifetimes}
+    lives, guarded = lifetimes(network, operations), _averaged(network, operations)
+    tensors = {name: network.tensors[name] for name in lives}
     rows = {name: -(-tensor.channels // size) * tensor.positions * tensor.item for name, tensor in tensors.items()}
     own = {name: 0 if name in network.constants else rows[name] for name in rows}
     fixed = {name: rows[name] - own[name] + (tensors[name].width if name in guarded else 0) for name in rows}
     fixed |= {name: fixed[name] + size for name in _loaded(network, operations)}
-    most = max(sum(own[name] for name, life in lifetimes.items() if index in life) for index in operations)
+    most = max(sum(own[name] for name, life in lives.items() if index in life) for index in operations)
     for images in choices:
         if images * most <= available:
-            slot = _first_fit({name: images * own[name] + fixed[name] for name in rows}, lifetimes)
+            slot = _first_fit({name: images * own[name] + fixed[name] for name in rows}, lives)
             if slot.rows <= available:
                 yield images, slot
+
+
+def lifetimes(network: Network, operations: range) -> dict[str, range]:
+    """The operations of a group during which each tensor is in the unified buffer.
+
+    What an operation makes comes before what only it reads: so sources of the group lie behind the tensors that are
+    made first, where others overwrite them late, and the next strip's can be read early.
+    """
+    lives: dict[str, range] = {}
+    for index in operations:
+        operation = network.operations[index]
+        for name in (operation.target, *operation.sources):
+            lives[name] = range(lives[name].start if name in lives else index, index + 1)
+    return lives
 
 
 def _averaged(network: Network, operations: range) -> set[str]:
@@ -115,28 +129,14 @@ def _loaded(network: Network, operations: range) -> set[str]:
     return {operation.sources[1] for operation in own if isinstance(operation, TensorProduct)}
 
 
-def _lifetimes(network: Network, operations: range) -> dict[str, range]:
-    """The operations of a group during which each tensor is in the unified buffer.
-
-    What an operation makes comes before what only it reads: so sources of the group lie behind the tensors that are
-    made first, where others overwrite them late, and the next strip's can be read early.
-    """
-    lifetimes: dict[str, range] = {}
-    for index in operations:
-        operation = network.operations[index]
-        for name in (operation.target, *operation.sources):
-            lifetimes[name] = range(lifetimes[name].start if name in lifetimes else index, index + 1)
-    return lifetimes
-
-
-def _first_fit(sizes: Mapping[str, int], lifetimes: Mapping[str, range]) -> Slot:
+def _first_fit(sizes: Mapping[str, int], lives: Mapping[str, range]) -> Slot:
     """Addresses at which no two tensors that live at the same time overlap, and where the last one ends."""
     addresses: dict[str, int] = {}
-    for name in sorted(sizes, key=lambda name: lifetimes[name].start):
+    for name in sorted(sizes, key=lambda name: lives[name].start):
         others = sorted(
             (addresses[other], addresses[other] + sizes[other])
             for other in addresses
-            if lifetimes[other].start < lifetimes[name].stop and lifetimes[name].start < lifetimes[other].stop
+            if lives[other].start < lives[name].stop and lives[name].start < lives[other].stop
         )
         address = 0
         for start, stop in others:

@@ -32,15 +32,17 @@ def convolution(source: str, target: str, inputs: int, outputs: int, window: Win
 
 
 def image_network(operations: list[Operation], tensors: dict[str, Tensor]) -> Network:
-    """A network of uint8 tensors from ``x`` to the target of the last operation."""
-    target = operations[-1].target
+    """A network of uint8 tensors from ``x`` to all that no operation reads."""
+    read = {name for operation in operations for name in operation.sources}
+    results = [operation.target for operation in operations if operation.target not in read]
 
     def port(name: str) -> Port:
         tensor = tensors[name]
         shape = (tensor.channels, tensor.height, tensor.width)
         return Port(HostTensor(name, "uint8", shape, tensor.channels, "uint8", channels_first=True), name)
 
-    return Network(inputs=(port("x"),), outputs=(port(target),), tensors=tensors, operations=tuple(operations))
+    outputs = tuple(port(name) for name in results)
+    return Network(inputs=(port("x"),), outputs=outputs, tensors=tensors, operations=tuple(operations))
 
 
 def residual_block() -> Network:

@@ -70,3 +70,31 @@ def test_a_sum_of_tensors_from_before_and_within_a_group() -> None:
     groups = plan_groups(network, 3, 16, SMALL.replace(unified_buffer_rows=700))
     assert len(groups) > 1
     assert "x" in groups[-1].sources
+
+
+def products(parents: tuple[int, ...], channels: int = 8) -> Network:
+    """Matrix products, each of the result of an earlier one by its number, or of the input: number -1."""
+    names = [f"r{number}" for number in range(len(parents))]
+    sources = ["x" if parent < 0 else names[parent] for parent in parents]
+    tensors = dict.fromkeys(["x", *names], Tensor(1, 1, channels, False))
+    point = Window(1, 1)
+    pairs = zip(sources, names, strict=True)
+    return image_network([convolution(source, name, channels, channels, point) for source, name in pairs], tensors)
+
+
+@pytest.mark.parametrize("rows", [600, 1300, 8192])
+@pytest.mark.parametrize("parents", [(-1, -1), (-1, -1, -1), (-1, 0, -1, 1, -1), (-1, 0, 1, 2), (-1, 0, 1, 0)])
+def test_products_in_waves(parents: tuple[int, ...], rows: int) -> None:
+    """A strip stays in the unified buffer until the last product that reads it is done."""
+    network, config = products(parents), SMALL.replace(unified_buffer_rows=rows)
+    assert differing_planes(network, config, np.random.default_rng(0), batch=160) == 0
+
+
+def test_waves_have_a_slot_for_every_strip_in_use() -> None:
+    config = SMALL.replace(unified_buffer_rows=8192)
+    slots = {}
+    for parents in ((-1, 0, 1, 2), (-1, -1, -1), (-1, 0, 1, 0)):
+        (group,) = plan_groups(products(parents), 160, 16, config)
+        assert group.waves
+        slots[parents] = group.slots
+    assert slots == {(-1, 0, 1, 2): 2, (-1, -1, -1): 3, (-1, 0, 1, 0): 4}
