@@ -39,7 +39,8 @@ class Demand:
     ----------
     array, weights, host_read, host_write, activation, dispatch
         Cycles for which it occupies the array, the weight path, the two directions of the host port, the activation
-        unit and the dispatcher, if nothing delays it. A tile of weights counts for the instruction that takes it.
+        unit and the dispatcher, if nothing delays it. A tile of weights counts for the instruction that takes it; one
+        that was loaded occupies the weight path for a cycle for each row.
     host_read_bytes, host_write_bytes, weight_bytes
         Bytes of the beats that it needs on the ports.
     unified_buffer_rows
@@ -62,7 +63,8 @@ class Demand:
         """The demand of a program's instructions."""
         config = work.config
         passes = work.is_matrix * (1 + work.wide_input) * (1 + work.wide_weights)
-        tiles = work.is_matrix * work.tiles
+        loaded = work.loaded_tiles
+        fetched = work.is_matrix * work.tiles - loaded
         fetch = config.size * max(1, config.size // config.weight_data_bytes)
         is_read, is_write = (work.unit == unit for unit in (Unit.HOST_READ, Unit.HOST_WRITE))
         transfer = work.rows * max(1, config.size // config.host_data_bytes)
@@ -71,14 +73,14 @@ class Demand:
         ranges = (work.unified_buffer, work.source, work.operand)
         return cls(
             array=passes * work.rows,
-            weights=tiles * fetch,
+            weights=fetched * fetch + loaded * config.size,
             host_read=is_read * transfer,
             host_write=is_write * transfer,
             activation=activation,
             dispatch=work.check_cycles + 1,
             host_read_bytes=is_read * transfer_bytes,
             host_write_bytes=is_write * transfer_bytes,
-            weight_bytes=tiles * max(config.tile_bytes, config.weight_data_bytes),
+            weight_bytes=fetched * max(config.tile_bytes, config.weight_data_bytes),
             unified_buffer_rows=np.maximum.reduce([touched.used * touched.end for touched in ranges]),
         )
 

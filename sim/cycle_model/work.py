@@ -139,6 +139,18 @@ class Work:
         return np.where(self.is_matrix, takes, self.words.field(Opcode.READ_WEIGHTS, "tiles"))
 
     @cached_property
+    def loaded_tiles(self) -> _Array:
+        """How many of the tiles that the matrix unit takes come from Load_Weights."""
+        queued = np.where(self.words.is_(Opcode.READ_WEIGHTS), self.tiles, 0) + self.loads_weights
+        loaded = np.concatenate([[0], np.cumsum(np.repeat(self.loads_weights, queued))])
+        taken, before = self.is_matrix * self.tiles, np.cumsum(queued) - queued
+        first = np.cumsum(taken) - taken
+        # Halt discards what is left.
+        for start in np.flatnonzero(self.words.is_(Opcode.HALT))[:-1] + 1:
+            first[start:] += before[start] - first[start]
+        return loaded[np.minimum(first + taken, len(loaded) - 1)] - loaded[np.minimum(first, len(loaded) - 1)]
+
+    @cached_property
     def transposed(self) -> _Flags:
         """A Load_Weights transposes its tile."""
         return self.loads_weights & (self.words.field(Opcode.LOAD_WEIGHTS, "transposed") != 0)

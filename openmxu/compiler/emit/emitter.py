@@ -101,6 +101,14 @@ class Load:
     after: int
 
 
+@dataclass
+class _Outstanding:
+    """A Read_Weights or Load_Weights, and how many of its tiles are still to be taken."""
+
+    tiles: int
+    is_read: bool
+
+
 class WeightStream:
     """Queues weights ahead of the multiplications that take them, never more than may be outstanding.
 
@@ -124,8 +132,7 @@ class WeightStream:
         self._limit = min(config.weight_queue_depth, config.command_queue_depth, _RUNS_AHEAD)
         self._most_loads = min(config.weight_queue_depth, config.weight_fifo_tiles)
         self._waiting = deque(runs)
-        self._outstanding: deque[int] = deque()
-        self._reads = 0
+        self._outstanding: deque[_Outstanding] = deque()
         self._loads = loads
 
     def begin(self) -> None:
@@ -139,19 +146,22 @@ class WeightStream:
             self._queue(self._limit)
         elif not self._outstanding:
             self._load(self._waiting.popleft())
-        self._outstanding[0] -= 1
-        if self._outstanding[0] == 0:
+        self._outstanding[0].tiles -= 1
+        if self._outstanding[0].tiles == 0:
             self._outstanding.popleft()
-            self._reads -= self._reads > 0
 
     def load(self, done: int) -> None:
-        """Queue as many of the next tiles of the unified buffer as have room.
+        """Queue as many of the next tiles of the unified buffer as have room, and what is read behind them.
 
         ``done`` is the number of the last task up to which all have been emitted.
         """
-        while self._waiting and self._reads == 0 and len(self._outstanding) < self._most_loads:
+        has_reads = any(item.is_read for item in self._outstanding)
+        while self._waiting and not has_reads and len(self._outstanding) < self._most_loads:
             load = self._waiting[0]
-            if not isinstance(load, Load) or load.after > done:
+            if not isinstance(load, Load):
+                self._queue(self._limit)
+                return
+            if load.after > done:
                 return
             self._load(self._waiting.popleft())
 
@@ -160,7 +170,7 @@ class WeightStream:
         self._emitter.configure(Register.WEIGHT_FORMAT, signed=format.signed, zero_point=format.zero_point)
         self._emitter.load_weights(load.tile.rows.first, load.tile.transposed)
         self._loads(load.tile)
-        self._outstanding.append(1)
+        self._outstanding.append(_Outstanding(1, is_read=False))
 
     def _queue(self, limit: int) -> None:
         while self._waiting and len(self._outstanding) < limit:
@@ -170,8 +180,7 @@ class WeightStream:
             self._waiting.popleft()
             self._emitter.configure(Register.WEIGHT_FORMAT, signed=run.format.signed, zero_point=run.format.zero_point)
             self._emitter.read_weights(run.first * self._tile_bytes, run.tiles)
-            self._outstanding.append(run.tiles)
-            self._reads += 1
+            self._outstanding.append(_Outstanding(run.tiles, is_read=True))
 
 
 class ParameterSets:
@@ -205,6 +214,14 @@ class ParameterSets:
         self._capacity = config.parameter_sets // load_sets
         self._held: dict[tuple[int, int], int] = {}
         self._loads = 0
+
+    def has_room(self, layer: int) -> bool:
+        """Whether the activation unit holds all sets of a layer at a time."""
+        return -(-self._tiles[layer] // self._load_sets) <= self._capacity
+
+    def holds(self, layer: int, tile: int) -> bool:
+        """Whether a tile's parameter set is there."""
+        return (layer, tile // self._load_sets) in self._held
 
     def require(self, layer: int, tile: int) -> int:
         """The number of a tile's parameter set, loaded now if it is not held."""

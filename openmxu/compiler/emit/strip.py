@@ -54,6 +54,10 @@ class Tables:
             self._tasks.read(self._staging, self._addresses[operation, 0], self._rows)
         return self.load(operation, 0, self._staging)
 
+    def holds(self, operation: int, number: int) -> bool:
+        """Whether the activation unit holds a table."""
+        return (operation, number) in self._held
+
     def load(self, operation: int, number: int, unified_buffer: int) -> int:
         """Likewise for a table that lies in the unified buffer already."""
         key = operation, number

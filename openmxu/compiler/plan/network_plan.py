@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from openmxu.compiler.emit.permute import permutation_tasks
 from openmxu.compiler.emit.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.emit.tasks import TaskList
 from openmxu.compiler.emit.tiles import KernelTiles, kernel_tiles
+from openmxu.compiler.emit.weight_copies import load_copies
 from openmxu.compiler.ir.network import Port
 from openmxu.compiler.ir.operations import Convolution, Pooling
 from openmxu.compiler.ir.permutation import Permutation
@@ -90,13 +91,15 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int
     network, groups, batch, layers = plan.network, plan.groups, plan.batch, plan.layers
     constants = plan.constants.at(base.host_bytes)
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    places, host_bytes = _place_tensors(plan, constants, config.size, base.host_bytes)
-    check_addresses(host_bytes, 0, config)
     weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
+    copies = base.host_bytes + constants.data.size
+    constants_end = copies + -(-len(weights_of(1).copied) * config.tile_bytes // ALIGNMENT) * ALIGNMENT
+    places, host_bytes = _place_tensors(plan, constants, config.size, constants_end)
+    check_addresses(host_bytes, 0, config)
 
     def attempt(ramp: Ramp) -> _Attempt:
         weights = weights_of(ramp.together)
-        scheduler = _Scheduler(plan, weights, constants, places, config, ramp)
+        scheduler = _Scheduler(plan, weights, constants, copies, places, config, ramp)
         return _Attempt(scheduler.code(), weights)
 
     first = network.operations[0]
@@ -105,6 +108,10 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int
     code, memory = best.code, best.weights.bytes()
     weight_bytes = base.tiles * config.tile_bytes + memory.size
     check_addresses(host_bytes, weight_bytes, config)
+    host_constants = np.zeros(constants_end - base.host_bytes, np.uint8)
+    host_constants[: constants.data.size] = constants.data
+    copied = best.weights.copies()
+    host_constants[constants.data.size :][: copied.size] = copied
 
     fills = filled_inputs(network, config.size)
 
@@ -125,13 +132,13 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int
         start=base.instructions,
         stop=end.instructions,
         layers=(base.layers, end.layers),
-        constants=(base.host_bytes, constants.data.size),
+        constants=(base.host_bytes, host_constants.size),
     )
     return CompiledNetwork(
         segment=segment,
         instructions=code.instructions,
         weights=memory,
-        constants=constants.data,
+        constants=host_constants,
         multiply_adds=plan.multiply_adds,
         layers=layers,
         layer_numbers=np.where(code.layers < 0, -1, code.layers + base.layers).astype(np.int32),
@@ -144,12 +151,15 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int
 class _Weights:
     """Tiles of every convolution, by number of the operation, and the number of its first one in weight memory.
 
-    ``memory`` are the tiles of all operations.
+    ``memory`` are the tiles of all operations from number ``base`` on, and ``copied`` the numbers of those that have a
+    copy in host memory.
     """
 
     tiles: Mapping[int, KernelTiles]
     first: Mapping[int, int]
     memory: tuple[NDArray[np.uint8], ...]
+    base: int
+    copied: tuple[int, ...]
 
     @classmethod
     def of(cls, plan: PlannedNetwork, together: int, config: Config, base: int) -> _Weights:
@@ -158,6 +168,7 @@ class _Weights:
         starts = {group.operations.start: group for group in plan.groups}
         tiles, first = {}, {}
         memory: list[NDArray[np.uint8]] = []
+        copied: list[int] = []
         for index, operation in enumerate(plan.network.operations):
             first[index] = base + len(memory)
             if isinstance(operation, Convolution):
@@ -169,12 +180,21 @@ class _Weights:
                 memory += plan.selections[index].bytes()
             if isinstance(operation, Recurrent):
                 memory += weight_tiles(operation, starts[index].layout)
-        return cls(tiles, first, tuple(memory))
+            if index in plan.ports.operations:
+                copied += plan.ports.copied(range(first[index], base + len(memory)))
+        return cls(tiles, first, tuple(memory), base, tuple(copied))
 
     def bytes(self) -> NDArray[np.uint8]:
         """Weight memory."""
-        tiles = [tile.reshape(-1) for tile in self.memory]
-        return np.concatenate(tiles) if tiles else np.zeros(0, np.uint8)
+        return _joined(self.memory)
+
+    def copies(self) -> NDArray[np.uint8]:
+        """The tiles that have a copy in host memory, one after the other."""
+        return _joined([self.memory[number - self.base] for number in self.copied])
+
+
+def _joined(tiles: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    return np.concatenate([tile.reshape(-1) for tile in tiles]) if tiles else np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True)
@@ -193,11 +213,11 @@ class _Attempt:
 def _place_tensors(
     plan: PlannedNetwork, constants: Constants, size: int, base: int
 ) -> tuple[dict[str, HostPlace], int]:
-    """The tensors in host memory, from ``base`` on: constants, inputs, outputs, and what goes from one group to
-    another."""
+    """The tensors in host memory: among the constants, and from ``base`` on inputs, outputs, and what goes from one
+    group to another."""
     network, batch = plan.network, plan.images
     places = {name: HostPlace(address, 1) for name, address in constants.tensors.items()}
-    end = base + constants.data.size
+    end = base
     for name in dict.fromkeys(name for group in plan.groups for name in (*group.sources, *group.targets)):
         if name not in places:
             places[name] = HostPlace(end, batch)
@@ -212,6 +232,7 @@ class _Scheduler:
     plan: PlannedNetwork
     weights: _Weights
     constants: Constants
+    copies: int
     places: Mapping[str, HostPlace]
     config: Config
     ramp: Ramp
@@ -232,7 +253,11 @@ class _Scheduler:
             strips = [self._strip(machine, group, number) for number in range(len(group.strips))]
             for number, run in self._order(group):
                 self._operate(run, strips[number], number == 0, number == len(strips) - 1)
-        return list_schedule(tasks.tasks, config, spare=self.ramp.spare)
+        addresses = {
+            number: self.copies + index * config.tile_bytes for index, number in enumerate(self.weights.copied)
+        }
+        work = load_copies(tasks.tasks, addresses, self.plan.ports.ring, config)
+        return list_schedule(work, config, spare=self.ramp.spare)
 
     def _recur(self, machine: Machine, group: Group) -> None:
         """The tasks of a recurrent cell."""

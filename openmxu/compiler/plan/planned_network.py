@@ -15,9 +15,10 @@ from openmxu.compiler.ir.network import Network
 from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.permutation import Permutation, Selections
 from openmxu.compiler.plan.fusion_groups import Group, plan_groups
+from openmxu.compiler.plan.kept import KeptRows
 from openmxu.compiler.plan.packing import pack_inputs
 from openmxu.compiler.plan.staging import plan_staging
-from openmxu.compiler.recurrent.kept import KeptRows
+from openmxu.compiler.plan.weight_ports import WeightPorts
 from openmxu.compiler.tensor_products.support import check_products
 from openmxu.layer import Layer
 
@@ -72,6 +73,7 @@ class PlannedNetwork:
     layers: tuple[Layer, ...]
     constants: Constants
     staging: Staging
+    ports: WeightPorts
     kept: KeptRows
     groups: tuple[Group, ...]
     selections: Mapping[int, Selections]
@@ -95,14 +97,15 @@ class PlannedNetwork:
         network, images = _rows_as_images(pack_inputs(network, config.size), batch)
         constants = Constants.of(network, config.size)
         staging = Staging.of(constants, config)
-        kept = KeptRows.of(network, images, staging.rows, config)
+        ports = WeightPorts.of(network, images, staging.rows, config)
+        kept = KeptRows.of(network, images, staging.rows + ports.ring.count, config)
         groups = plan_groups(network, images, kept.end, config)
         selections = {
             index: Selections(operation, network.tensors, config.size)
             for index, operation in enumerate(network.operations)
             if isinstance(operation, Permutation)
         }
-        return cls(network, images, batch, multiply_adds, layers, constants, staging, kept, groups, selections)
+        return cls(network, images, batch, multiply_adds, layers, constants, staging, ports, kept, groups, selections)
 
 
 def _check_sizes(network: Network, config: Config) -> None:

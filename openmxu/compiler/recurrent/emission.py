@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from openmxu.arch.effects import table_rows
+from openmxu.arch.effects import TABLES, table_rows
 from openmxu.arch.isa import Operand, OutputFormat, Register
 from openmxu.compiler.emit.strip import Machine
 from openmxu.compiler.emit.tasks import Rows, WeightTile
 from openmxu.compiler.emit.weights import ByteFormat
 from openmxu.compiler.plan.buffers import HostPlace
+from openmxu.compiler.plan.staging import load_cycles, table_cycles
+from openmxu.compiler.recurrent.block_order import block_order
 from openmxu.compiler.recurrent.cell import INPUT, Recurrent, Step
 from openmxu.compiler.recurrent.constants import CLEAR, COPY, set_numbers
 from openmxu.compiler.recurrent.layout import Layout, Product, local_values, products, step_passes, tiles
@@ -23,7 +25,7 @@ __all__ = ["CellTasks"]
 
 _WEIGHTS = ByteFormat(True, 0)
 
-_Emission = tuple[int, Callable[[], None]]
+_Emission = tuple[int, Callable[[], object]]
 """Cycles that something takes, roughly, and what emits it."""
 
 
@@ -96,28 +98,39 @@ class CellTasks:
 
     def run(self) -> None:
         """All steps: while one job is activated, as much of the next one as does not need it is summed up."""
-        self._begin()
         jobs = list(self._jobs())
-        for _, emit in (*self._summations(jobs[0], True), *self._summations(jobs[0], False)):
+        for _, emit in self._summations(jobs[0], True):
             emit()
+        self._begin()
+        _interleave(self._loads(jobs[0]), self._summations(jobs[0], False))
         for job, following in zip(jobs, [*jobs[1:], None], strict=True):
             beside: list[_Emission] = []
             behind: list[_Emission] = []
             if following is not None:
                 beside += self._summations(following, True)
                 (behind if self._needs(following, job) else beside).extend(self._summations(following, False))
-            _interleave(list(self._activations(job)), beside)
+            activations = list(self._activations(job))
+            if following is not None:
+                activations += self._loads(following)
+            _interleave(activations, beside)
             for _, emit in behind:
                 emit()
         self._end()
 
     def _jobs(self) -> Iterator[_Job]:
         numbers = itertools.count()
+        if len(self._parts) == 1:
+            order = [(phase, 0, block) for phase, block in block_order(self.operation, self.layout.blocks)]
+        else:
+            order = [
+                (phase, part, block)
+                for phase, blocks in enumerate(self.layout.blocks)
+                for part in range(len(self._parts))
+                for block in range(len(blocks))
+            ]
         for step in range(self.length):
-            for phase, blocks in enumerate(self.layout.blocks):
-                for part in range(len(self._parts)):
-                    for block in range(len(blocks)):
-                        yield _Job(next(numbers), step, phase, part, block)
+            for phase, part, block in order:
+                yield _Job(next(numbers), step, phase, part, block)
 
     def _needs(self, job: _Job, before: _Job) -> bool:
         """Whether the array must wait for values that another job, the one before, makes."""
@@ -174,6 +187,32 @@ class CellTasks:
         for step in operation.prologue:
             for part in range(len(self._parts)):
                 self._activate(step, part, everything)
+
+    def _loads(self, job: _Job) -> list[_Emission]:
+        """Loads of the parameters of a job's steps and of their tables, as far as they are not there, and not where
+        they would take the place of others that are used again."""
+        block = self.layout.blocks[job.phase][job.block]
+        sets, numbers = dict[int, None](), dict[int, None]()
+        for step in self.operation.phases[job.phase].steps:
+            first, distance = self._sets[step.target]
+            sets |= dict.fromkeys(first + distance * tile for tile in block)
+            if step.result.table is not None:
+                numbers[self._table_numbers[step.result.table.tobytes()]] = None
+        tables, parameters = self.machine.tables, self.machine.parameters
+        loads: list[_Emission] = []
+        if len(self.tables) <= TABLES:
+            cycles = table_cycles(self._config)
+            missing = [number for number in numbers if not tables.holds(self.index, number)]
+            loads += [(cycles, functools.partial(self._load_table, number)) for number in missing]
+        if self.length == 1 or parameters.has_room(self.index):
+            cycles = load_cycles(self._config, 1)
+            missing = [number for number in sets if not parameters.holds(self.index, number)]
+            loads += [(cycles, functools.partial(parameters.require, self.index, number)) for number in missing]
+        return loads
+
+    def _load_table(self, number: int) -> int:
+        """The number under which the activation unit holds a table of the cell."""
+        return self.machine.tables.load(self.index, number, self._table(number))
 
     def _end(self) -> None:
         operation, tasks = self.operation, self.machine.tasks
@@ -347,7 +386,7 @@ class CellTasks:
         table = None
         if result.table is not None:
             number = self._table_numbers[result.table.tobytes()]
-            table = machine.tables.load(self.index, number, self._table(number))
+            table = self._load_table(number)
         machine.tasks.activate(
             source=source,
             from_unified_buffer=from_buffer,

@@ -34,6 +34,10 @@ _INPUT_SLOTS = 6
 """Steps of the input that are in the unified buffer at a time, where there is room."""
 
 
+_BLOCKS = 4
+"""Blocks of a step where a batch has one part only; two where parameters are loaded anew for every block."""
+
+
 @dataclass(frozen=True)
 class Product:
     """One weight tile: plane ``plane`` of a value times the weights of a sum's output tile.
@@ -278,9 +282,11 @@ def _parts(operation: Recurrent, inputs: int, images: int, config: Config) -> tu
 
 def _blocks(phase: Phase, operation: Recurrent, rows: int, parts: int, most: int, config: Config) -> tuple[range, ...]:
     """At most ``most`` output tiles, whose sums fill at most half of the accumulators; and where nothing else overlaps,
-    half of all tiles."""
+    a part of all tiles."""
     count = tiles(operation, config.size)
     length = min(most, max(1, config.accumulator_rows // 2 // (len(phase.sums) * rows)))
     if parts == 1:
-        length = min(length, -(-count // 2))
+        own = {step.source for step in operation.steps if not step.is_uniform}
+        fits = count * len(own) <= config.parameter_sets
+        length = min(length, -(-count // (_BLOCKS if fits else 2)))
     return tuple(range(start, min(start + length, count)) for start in range(0, count, length))

@@ -15,7 +15,7 @@ TINY = openmxu.Config.preset("tiny")
 SHAPES = ((3, 5, 4, 2), (6, 4, 1, 1), (9, 13, 5, 7), (1, 2, 3, 20))
 
 
-def _differences(network, config, values, batch):
+def differences(network, config, values, batch):
     expected = evaluate(network, values)
     if not isinstance(expected, dict):
         expected = {network.outputs[0].host.name: expected}
@@ -26,7 +26,7 @@ def _differences(network, config, values, batch):
     return {name: int((results[name] != expected[name]).sum()) for name in expected}
 
 
-def _values(random, network, batch):
+def random_values(random, network, batch):
     source = network.inputs[0].host
     limits = np.iinfo(source.dtype)
     return random.integers(limits.min, limits.max + 1, (batch, *source.shape)).astype(source.dtype)
@@ -38,8 +38,8 @@ def test_interpreter_equals_definition(kind, shape):
     inputs, units, length, batch = shape
     random = np.random.default_rng(SHAPES.index(shape))
     network = cell_network(random_cell(random, kind, inputs, units), inputs, length)
-    values = _values(random, network, batch)
-    assert _differences(network, TINY, values, batch) == {"y": 0, "y_h": 0}
+    values = random_values(random, network, batch)
+    assert differences(network, TINY, values, batch) == {"y": 0, "y_h": 0}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,14 +48,14 @@ def test_parts_take_turns(kind):
     random = np.random.default_rng(5)
     config = openmxu.Config.for_size(8, accumulator_rows=512)
     network = cell_network(random_cell(random, kind, 5, 20), 5, 4)
-    assert _differences(network, config, _values(random, network, 50), 41) == {"y": 0, "y_h": 0}
+    assert differences(network, config, random_values(random, network, 50), 41) == {"y": 0, "y_h": 0}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_too_large_goes_through_in_strips(kind):
     random = np.random.default_rng(6)
     network = cell_network(random_cell(random, kind, 5, 9), 5, 3)
-    assert _differences(network, TINY, _values(random, network, 23), 23) == {"y": 0, "y_h": 0}
+    assert differences(network, TINY, random_values(random, network, 23), 23) == {"y": 0, "y_h": 0}
 
 
 @pytest.mark.parametrize("wanted", ["y", "y_h"])
@@ -63,7 +63,7 @@ def test_unused_outputs_are_not_written(wanted):
     random = np.random.default_rng(7)
     cell = random_cell(random, "lstm", 3, 4, sequence=wanted == "y", final=wanted == "y_h")
     network = cell_network(cell, 3, 6)
-    assert _differences(network, TINY, _values(random, network, 2), 2) == {wanted: 0}
+    assert differences(network, TINY, random_values(random, network, 2), 2) == {wanted: 0}
     rows = 6 * 2 if wanted == "y" else 2
     program = compile_network(network, TINY, 2)
     writes = [item for item in program.instructions if item.format.name.startswith("Write_Host")]
@@ -86,5 +86,5 @@ def test_cells_use_the_range_of_their_tables():
     random = np.random.default_rng(9)
     for kind in KINDS:
         network = cell_network(random_cell(random, kind, 8, 32), 8, 10)
-        hidden = evaluate(network, _values(random, network, 20))["y"]
+        hidden = evaluate(network, random_values(random, network, 20))["y"]
         assert np.unique(hidden).size > 150

@@ -1,0 +1,99 @@
+"""Weights through both memory ports, where a tile takes longer to come from weight memory than the array works on it.
+
+Some of the tiles then have a copy in host memory. They are read into a ring of unified buffer rows while tiles of
+weight memory come, and loaded from there, which takes a cycle for each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import WORD_BYTES, Opcode
+from openmxu.compiler.emit.tasks import Rows
+from openmxu.compiler.emit.tiles import kernel_tiles
+from openmxu.compiler.ir.network import Network
+from openmxu.compiler.ir.operations import Convolution, Operation
+from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
+from openmxu.compiler.recurrent.cell import Recurrent
+
+__all__ = ["WeightPorts"]
+
+_FETCHED = 8
+"""Tiles of weight memory one after the other: half of what the weight FIFO holds by default."""
+
+_INSTRUCTIONS = 2.5
+"""Instructions for each tile, which the host port reads as well: its multiplication, its load, and some of the rest."""
+
+_SHARE = 8
+"""The ring takes at most one row of so many of the unified buffer."""
+
+
+@dataclass(frozen=True)
+class WeightPorts:
+    """How the tiles of some operations are divided between the ports.
+
+    Attributes
+    ----------
+    operations
+        Their numbers in the network.
+    fetched, loaded
+        Tiles that come from weight memory one after the other, and behind them tiles that are loaded.
+    ring
+        Unified buffer rows of copies on their way: tiles that are loaded, and as many that come next.
+    """
+
+    operations: frozenset[int]
+    fetched: int
+    loaded: int
+    ring: Rows
+
+    @classmethod
+    def of(cls, network: Network, batch: int, first: int, config: Config) -> WeightPorts:
+        """The division for a network, with a ring from row ``first`` on."""
+        size, fetch = config.size, fetch_cycles(config)
+        nowhere = cls(frozenset(), 0, 0, Rows(first, 0))
+        if not config.features.has(Opcode.LOAD_WEIGHTS) or fetch <= size:
+            return nowhere
+        rows = {index: _rows(network, operation, batch) for index, operation in enumerate(network.operations)}
+        bound = {index: max(size, count) for index, count in rows.items() if count is not None and count < fetch}
+        if not bound:
+            return nowhere
+        load = max(bound.values())
+        # While so many tiles come from weight memory and so many are loaded, the host port reads as many copies.
+        read = size * row_cycles(config) + _INSTRUCTIONS * -(-WORD_BYTES // config.host_data_bytes)
+        most = config.unified_buffer_rows // _SHARE // size // 2
+        loaded = most if read <= load else min(most, int(_FETCHED * fetch / (read - load)))
+        operations = frozenset(
+            index for index in bound if _least_tiles(network.operations[index], size) > _FETCHED + loaded
+        )
+        if not operations or loaded < 2:
+            return nowhere
+        return cls(operations, _FETCHED, loaded, Rows(first, 2 * loaded * size))
+
+    def copied(self, tiles: range) -> list[int]:
+        """Those of an operation's tiles that have a copy, in the order of use."""
+        return [tile for tile in tiles if (tile - tiles.start) % (self.fetched + self.loaded) >= self.fetched]
+
+
+def _rows(network: Network, operation: Operation, batch: int) -> int | None:
+    """Rows that the array multiplies by each tile, at most; ``None`` for operations without weights."""
+    if isinstance(operation, Recurrent):
+        return batch
+    if not isinstance(operation, Convolution):
+        return None
+    source = network.tensors[operation.sources[0]]
+    height, width = operation.window.outputs(source.height, source.width)
+    return batch * height * width
+
+
+def _least_tiles(operation: Operation, size: int) -> int:
+    """The tiles of an operation; of a cell, at least those that multiply its state."""
+    if isinstance(operation, Convolution):
+        return kernel_tiles(operation, size).count()
+    return sum(
+        -(-weights.shape[0] // size) * -(-weights.shape[1] // size)
+        for phase in operation.phases
+        for item in phase.sums
+        for weights in item.weights.values()
+    )

@@ -1,0 +1,48 @@
+"""The order in which the phases of the blocks of a step are done, where one part of the batch is all there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openmxu.compiler.recurrent.cell import Recurrent
+
+__all__ = ["block_order"]
+
+_Turn = tuple[int, int]
+"""A phase and a block of it."""
+
+
+def block_order(operation: Recurrent, blocks: Sequence[Sequence[range]]) -> list[_Turn]:
+    """Phases and numbers of their blocks, each behind all that it needs of earlier phases.
+
+    A later phase of a block comes as soon as a turn of the first phase, which takes longest, lies between it and what
+    it needs: so the array does not wait for the activation unit, and little is left when the last sums are made.
+    """
+    waiting = [list(range(len(of_phase))) for of_phase in blocks]
+    order: list[_Turn] = []
+    while any(waiting):
+        next_ones = [(phase, numbers[0]) for phase, numbers in enumerate(waiting) if numbers]
+        before = max((index for index, (phase, _) in enumerate(order) if phase == 0), default=0)
+        possible = [turn for turn in next_ones if _needed(operation, blocks, turn) <= set(order)]
+        ready = [turn for turn in possible if _needed(operation, blocks, turn) <= set(order[:before])]
+        turn = ready[-1] if ready else possible[0]
+        order.append(turn)
+        waiting[turn[0]].pop(0)
+    return order
+
+
+def _needed(operation: Recurrent, blocks: Sequence[Sequence[range]], turn: _Turn) -> set[_Turn]:
+    """The turns of earlier phases that make what a turn uses."""
+    phase, number = operation.phases[turn[0]], turn[1]
+    block = blocks[turn[0]][number]
+    multiplied = {value for item in phase.sums for value in item.weights}
+    used = {value for item in phase.sums for value in item.factors}
+    used |= {name for step in phase.steps for name in (step.source, step.operand) if name is not None}
+    needed = set()
+    for earlier in range(turn[0]):
+        made = {step.target for step in operation.phases[earlier].steps}
+        for index, other in enumerate(blocks[earlier]):
+            overlaps = block.start < other.stop and other.start < block.stop
+            if multiplied & made or (overlaps and used & made):
+                needed.add((earlier, index))
+    return needed
