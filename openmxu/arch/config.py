@@ -143,14 +143,19 @@ class Config:
 
     @classmethod
     def for_size(cls, size: int, **changes: int | str) -> Config:
-        """The default configuration at array size ``size``: a quarter of the columns as activation lanes. Block RAMs
-        of 512 rows are filled: by 4 to 16 tiles of the weight FIFO, and from S = 16 on by 128 parameter sets.
+        """The default configuration at array size ``size``.
+
+        A quarter of the columns are activation lanes. Block RAMs of 512 rows are filled, by 4 to 16 tiles of the weight
+        FIFO. From S = 16 on there are lanes for half of the columns, 128 parameter sets, and the profile ``full``: a
+        tile takes longer on the weight bus than in the array, and Load_Weights brings others through the host port.
         """
         values: dict[str, Any] = {"size": size}
         if isinstance(size, int) and size > 0:
-            values["activation_lanes"] = max(1, size // 4)
+            is_large = size >= 16
+            values["activation_lanes"] = max(1, size // 2 if is_large else size // 4)
             values["weight_fifo_tiles"] = max(4, min(16, 512 // size))
-            values["parameter_sets"] = 128 if size >= 16 else 64
+            values["parameter_sets"] = 128 if is_large else 64
+            values["profile"] = "full" if is_large else "standard"
         return cls(**{**values, **changes})
 
     def replace(self, **changes: int | str) -> Config:

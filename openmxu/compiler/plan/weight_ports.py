@@ -19,8 +19,8 @@ from openmxu.compiler.recurrent.cell import Recurrent
 
 __all__ = ["WeightPorts"]
 
-_FETCHED = 8
-"""Tiles of weight memory one after the other: half of what the weight FIFO holds by default."""
+_FETCHED = 16
+"""Tiles of weight memory one after the other: as many as the weight FIFO holds by default."""
 
 _INSTRUCTIONS = 2.5
 """Instructions for each tile, which the host port reads as well: its multiplication, its load, and some of the rest."""

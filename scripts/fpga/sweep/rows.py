@@ -50,12 +50,15 @@ class Row:
         return output / f"{self.board or self.part.replace('/', '_')}-{self.config.fingerprint}"
 
 
-def _ecp5(name: str, size: int, part: str = "LFE5U-85F", **changes: int) -> Row:
+def _ecp5(name: str, size: int, part: str = "LFE5U-85F", **changes: int | str) -> Row:
     return Row(name, Config.for_size(size, **changes), part=part)
 
 
 _SHORT = {"weight_fifo_tiles": 4, "weight_queue_depth": 8, "parameter_sets": 64}
 """Of rows that were placed when these were the default sizes."""
+
+_SHORT_16: dict[str, int | str] = {**_SHORT, "activation_lanes": 4, "profile": "standard"}
+"""Likewise of an array of 16 × 16."""
 
 ROWS = {
     row.name: row
@@ -68,10 +71,10 @@ ROWS = {
             "s8_small_memories", 8, unified_buffer_rows=2048, accumulator_rows=256, **_SHORT | {"parameter_sets": 16}
         ),
         _ecp5("s8_large_memories", 8, unified_buffer_rows=32768, accumulator_rows=2048, **_SHORT),
-        _ecp5("s16", 16, **_SHORT),
+        _ecp5("s16", 16, **_SHORT_16),
         _ecp5("s8_25f", 8, part="LFE5U-25F", **_SHORT),
         _ecp5("s8_45f", 8, part="LFE5U-45F", **_SHORT),
-        _ecp5("s16_45f", 16, part="LFE5U-45F", **_SHORT),
+        _ecp5("s16_45f", 16, part="LFE5U-45F", **_SHORT_16),
         *(Row(name, board.config, board=name) for name, board in BOARDS.items()),
         Row("icebreaker_full", Config.preset("tiny"), board="icebreaker"),
         Row("tang_nano_9k_full", Config.preset("tiny"), board="tang_nano_9k"),
