@@ -107,8 +107,8 @@ _LITE = Profile(
 
 PROFILES: tuple[Profile, ...] = (_STANDARD, _LITE, _FULL)
 """Every profile, in the order of their numbers. ``full`` is the whole instruction set; ``standard`` lacks Load_Weights,
-which only products of two activations need; ``lite`` has what products of 8-bit matrices with results scaled to 8 bits
-need, for parts with few logic cells."""
+which products of two activations need, and weights that come through the host port; ``lite`` has what products of 8-bit
+matrices with results scaled to 8 bits need, for parts with few logic cells."""
 
 
 @cache

@@ -48,7 +48,7 @@ class ConfigChoice:
             "--profile",
             metavar="NAME",
             help=f"Instructions of the core: {', '.join(profile.name for profile in PROFILES)}. Products of two "
-            "activations, as in transformers, need full.",
+            "activations, as in transformers, need full. Default: full from size 16 on.",
             rich_help_panel=_PANEL,
         ),
     ] = None

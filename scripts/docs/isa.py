@@ -216,7 +216,8 @@ def profiles() -> str:
     texts = [
         "## Profiles",
         "A configuration's `profile` says which part of the instruction set its cores execute: `full` is all of it, "
-        f"`standard` all but {_listed(standard)}, which only products of two activations need. "
+        f"`standard` all but {_listed(standard)}, which products of two activations need, and which brings weights "
+        "through the host port. "
         "What a profile lacks is illegal to its cores as if nobody had it: the opcode is unknown, the field's bits are "
         "reserved, the register does not exist. A program that is legal in a smaller profile means the same in the "
         "full one.",
