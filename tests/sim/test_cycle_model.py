@@ -279,3 +279,25 @@ def test_bursts_behind_a_long_one_wait_until_its_rows_have_come() -> None:
     with VerilatedDevice(config, memory_latency=40) as device:
         device.execute(program, memory, memory)
         assert predict(program, config, memory_latency=40).cycles == device.counters[Counter.CYCLES]
+
+
+def test_loaded_tiles_count_for_what_takes_them() -> None:
+    """A tile occupies the weight path as long as it comes; those that a program leaves are not the next one's."""
+    config = Config.for_size(16)
+    program = assemble("""
+        load_weights unified_buffer=0
+        matrixmultiply next_tile, rows=2
+        read_weights weights=0, tiles=3
+        matrixmultiply next_tile, rows=2
+        halt
+        load_weights unified_buffer=0
+        load_weights unified_buffer=16
+        matrixmultiply next_tile, rows=2
+        matrixmultiply next_tile, rows=2
+        read_weights weights=0, tiles=1
+        matrixmultiply next_tile, rows=2
+        halt
+    """)
+    demand = predict(program, config).demand
+    assert demand.weights.tolist() == [0, 16, 0, 32, 0, 0, 0, 16, 16, 0, 32, 0]
+    assert (demand.weight_bytes > 0).tolist() == (demand.weights == 32).tolist()

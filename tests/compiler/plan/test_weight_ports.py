@@ -66,6 +66,10 @@ def test_some_of_the_weights_come_through_the_host_port(config: openmxu.Config, 
     loaded = len(list(instructions_of(both, Opcode.LOAD_WEIGHTS)))
     assert tiles[0] + loaded == tiles[1]
     assert 0.4 < loaded / tiles[1] < 0.7
+    total = openmxu.report(both).total
+    assert total.weight_bytes == tiles[0] * config.tile_bytes
+    fetch = config.tile_bytes // config.weight_data_bytes
+    assert total.busy["weights"] == tiles[0] * fetch + loaded * config.size <= total.cycles
     assert predict(both.instructions, config).cycles < (1 - gain) * predict(one.instructions, standard).cycles
 
 

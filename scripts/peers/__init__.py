@@ -1,0 +1,1 @@
+"""Other people's models of systolic arrays, beside the simulated RTL."""
