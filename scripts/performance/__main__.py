@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from openmxu.program_file import write_atomically
 from scripts.docs.sections import with_section
-from scripts.performance.document import DOCUMENT
 from scripts.performance.measure import Measured, cases, measure
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
 
 
 def table(found: list[Measured]) -> str:
