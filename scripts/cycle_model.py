@@ -161,7 +161,7 @@ def summary(comparisons: list[Comparison]) -> str:
 def _compared(names: list[str], seeds: range, sizes: list[int]) -> Iterator[Comparison]:
     for size in sizes:
         # Random programs use all instructions.
-        config = openmxu.Config.for_size(size, profile="full" if seeds else "standard")
+        config = openmxu.Config.for_size(size, profile="full") if seeds else openmxu.Config.for_size(size)
         with openmxu.open_device("verilator", config) as device:
             for name in names:
                 yield compare(name, device)
