@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from openmxu.arch.config import PRESETS, Config
+from openmxu.arch.config import PRESETS, Config, ceil_log2
 
 NUMBERS = [field.name for field in dataclasses.fields(Config) if field.name != "profile"]
 
@@ -132,3 +132,71 @@ def test_for_size(size: int, lanes: int, tiles: int, sets: int, profile: str) ->
         )
         == config
     )
+
+
+def test_for_size_reports_a_wrong_size() -> None:
+    with pytest.raises(ValueError, match="size must be a power of two, not 12"):
+        Config.for_size(12)
+    with pytest.raises(TypeError, match="size must be an int, not '8'"):
+        Config.for_size("8")
+
+
+def test_fingerprint_depends_on_every_parameter() -> None:
+    changed = {
+        "size": 16,
+        "unified_buffer_rows": 4096,
+        "unified_buffer_banks": 4,
+        "accumulator_rows": 512,
+        "weight_fifo_tiles": 2,
+        "activation_lanes": 4,
+        "parameter_sets": 32,
+        "command_queue_depth": 8,
+        "weight_queue_depth": 8,
+        "host_data_bytes": 16,
+        "weight_data_bytes": 16,
+        "host_address_width": 40,
+        "weight_address_width": 40,
+        "profile": "lite",
+    }
+    assert list(changed) == [*NUMBERS, "profile"]
+    config = Config(weight_queue_depth=1)  # valid in all profiles
+    fingerprints = {config.replace(**{name: value}).fingerprint for name, value in changed.items()}
+    assert len(fingerprints | {config.fingerprint}) == len(changed) + 1
+    assert Config().fingerprint == Config().replace(size=8).fingerprint
+
+
+def test_address_widths_reach_every_row_and_no_more() -> None:
+    config = Config(unified_buffer_rows=1026, accumulator_rows=1024, parameter_sets=1)
+    assert config.unified_buffer_address_width == 11
+    assert config.accumulator_address_width == 10
+    assert config.parameter_set_width == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "host_bytes", "weight_bytes", "host_alignment", "weight_alignment"),
+    [(2, 8, 8, 2, 4), (4, 8, 16, 4, 16), (8, 8, 8, 8, 8), (16, 8, 64, 8, 64), (16, 32, 8, 16, 8)],
+)
+def test_alignment_is_the_smaller_of_unit_and_beat(
+    size: int, host_bytes: int, weight_bytes: int, host_alignment: int, weight_alignment: int
+) -> None:
+    config = Config.for_size(size, host_data_bytes=host_bytes, weight_data_bytes=weight_bytes)
+    assert (config.host_alignment, config.weight_alignment) == (host_alignment, weight_alignment)
+
+
+@pytest.mark.parametrize("size", [2, 4, 8, 16, 32, 64, 128, 256])
+def test_partial_sum_width_is_the_smallest_that_holds_every_sum(size: int) -> None:
+    width = Config.for_size(size).partial_sum_width
+    largest = size * 255 * 255
+    assert largest <= 2 ** (width - 1) - 1
+    assert largest > 2 ** (width - 2) - 1
+    assert width <= 32
+
+
+@pytest.mark.parametrize(("value", "bits"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 24, 24)])
+def test_ceil_log2(value: int, bits: int) -> None:
+    assert ceil_log2(value) == bits
+
+
+def test_ceil_log2_of_nothing() -> None:
+    with pytest.raises(ValueError, match="a count must be at least 1, not 0"):
+        ceil_log2(0)
