@@ -145,8 +145,8 @@ class Config:
     def for_size(cls, size: int, **changes: int | str) -> Config:
         """The default configuration at array size ``size``.
 
-        A quarter of the columns are activation lanes. Block RAMs of 512 rows are filled, by 4 to 16 tiles of the weight
-        FIFO. From S = 16 on there are lanes for half of the columns, 128 parameter sets, and the profile ``full``: a
+        Block RAMs of 512 rows are filled, by 4 to 16 tiles of the weight FIFO. Up to S = 8 there are activation lanes
+        for a quarter of the columns; from S = 16 on for half of them, 128 parameter sets, and the profile ``full``: a
         tile takes longer on the weight bus than in the array, and Load_Weights brings others through the host port.
         """
         values: dict[str, Any] = {"size": size}

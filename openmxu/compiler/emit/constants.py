@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.compiler.emit.activate import pooling_scales
-from openmxu.compiler.emit.memory import ALIGNMENT, parameter_bytes
+from openmxu.compiler.emit.memory import aligned, parameter_bytes
 from openmxu.compiler.emit.strip import has_table
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.ir.operations import Convolution, Operation, Pooling
@@ -52,7 +52,7 @@ class Constants:
         def place(part: NDArray[np.uint8]) -> int:
             nonlocal end
             address = end
-            padded = np.zeros(-(-part.size // ALIGNMENT) * ALIGNMENT, np.uint8)
+            padded = np.zeros(aligned(part.size), np.uint8)
             padded[: part.size] = part
             parts.append(padded)
             end += padded.size

@@ -155,13 +155,14 @@ class WeightStream:
 
         ``done`` is the number of the last task up to which all have been emitted.
         """
-        has_reads = any(item.is_read for item in self._outstanding)
-        while self._waiting and not has_reads and len(self._outstanding) < self._most_loads:
-            load = self._waiting[0]
-            if not isinstance(load, Load):
+        if any(item.is_read for item in self._outstanding):
+            return
+        while self._waiting and len(self._outstanding) < self._most_loads:
+            following = self._waiting[0]
+            if isinstance(following, WeightRun):
                 self._queue(self._limit)
                 return
-            if load.after > done:
+            if following.after > done:
                 return
             self._load(self._waiting.popleft())
 

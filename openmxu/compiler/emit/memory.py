@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.compiler.errors import CapacityError
 
-__all__ = ["ALIGNMENT", "check_addresses", "parameter_bytes"]
+__all__ = ["ALIGNMENT", "aligned", "check_addresses", "parameter_bytes"]
 
 ALIGNMENT = 64
 """Bytes that tensors in host memory begin at multiples of: the widest beat."""
+
+
+def aligned(length: int) -> int:
+    """Bytes from the beginning of something in host memory to where the next may begin."""
+    return -(-length // ALIGNMENT) * ALIGNMENT
 
 
 def parameter_bytes(bias: NDArray[np.int32], scale: NDArray[np.float32] | None, size: int) -> NDArray[np.uint8]:

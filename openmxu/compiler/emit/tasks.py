@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,19 +180,27 @@ class TaskList:
         tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
     ) -> None:
-        is_loaded = isinstance(tile, LoadedTile)
-        tile_cycles = 1 if tile is None else self._config.size
-        if tile is not None and not is_loaded:
-            tile_cycles = max(tile_cycles, fetch_cycles(self._config))
         self._add(
             Unit.MATRIX,
             instruction,
-            max(accumulators.count, tile_cycles),
+            max(accumulators.count, self._tile_cycles(tile)),
             registers=registers,
-            reads=(source, tile.rows) if is_loaded else (source,),
+            reads=(source, tile.rows) if isinstance(tile, LoadedTile) else (source,),
             accumulators=accumulators,
             tile=tile,
         )
+
+    def _tile_cycles(self, tile: WeightTile | LoadedTile | None) -> int:
+        """Cycles in which a tile comes, and shifts in."""
+        if tile is None:
+            return 1
+        size = self._config.size
+        return size if isinstance(tile, LoadedTile) else max(size, fetch_cycles(self._config))
+
+    def add_loaded(self, task: Task, tile: LoadedTile) -> None:
+        """A multiplication that has been made for a tile of weight memory, with a tile of the unified buffer."""
+        cycles = max(task.accumulators.count, self._tile_cycles(tile))
+        self.tasks.append(dataclasses.replace(task, tile=tile, reads=(*task.reads, tile.rows), cycles=cycles))
 
     def activate(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from openmxu.arch.config import Config
@@ -24,29 +24,25 @@ def load_copies(tasks: Sequence[Task], addresses: Mapping[int, int], ring: Rows,
     ring
         Unified buffer rows for them.
     """
-    numbers = [
-        task.tile.number for task in tasks if isinstance(task.tile, WeightTile) and task.tile.number in addresses
-    ]
-    reads = _reads(numbers, addresses, ring.count // config.size, config)
-    result: list[Task] = []
-    places: list[Rows] = []
+
+    def is_copied(task: Task) -> bool:
+        return isinstance(task.tile, WeightTile) and task.tile.number in addresses
+
+    size = config.size
+    reads = _reads([task.tile.number for task in tasks if is_copied(task)], addresses, ring.count // size, config)
+    result = TaskList(config)
+    waiting: deque[Rows] = deque()
     for task in tasks:
-        tile = task.tile
-        if isinstance(tile, WeightTile) and tile.number in addresses:
-            if not places:
-                slot, count, address = next(reads)
-                first = ring.first + slot * config.size
-                transfer = TaskList(config)
-                transfer.layer = task.layer
-                transfer.read(first, address, count * config.size)
-                result += transfer.tasks
-                places = [Rows(first + index * config.size, config.size) for index in range(count)]
-            rows = places.pop(0)
-            loaded = LoadedTile(rows, transposed=False, format=tile.format)
-            cycles = max(task.accumulators.count, config.size)
-            task = dataclasses.replace(task, tile=loaded, reads=(*task.reads, rows), cycles=cycles)
-        result.append(task)
-    return result
+        if not is_copied(task):
+            result.tasks.append(task)
+            continue
+        if not waiting:
+            slot, count, address = next(reads)
+            result.layer = task.layer
+            result.read(ring.first + slot * size, address, count * size)
+            waiting.extend(Rows(ring.first + (slot + index) * size, size) for index in range(count))
+        result.add_loaded(task, LoadedTile(waiting.popleft(), transposed=False, format=task.tile.format))
+    return result.tasks
 
 
 def _reads(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from openmxu.compiler.ir.operations import Operation
+from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.layer import Layer
 from openmxu.segments.host_tensor import HostTensor
 
@@ -73,6 +73,12 @@ class Network:
         """How often a tensor is read, by operations and as an output."""
         reads = sum(operation.sources.count(name) for operation in self.operations)
         return reads + sum(output.tensor == name for output in self.outputs)
+
+    def sums(self, operation: Convolution) -> int:
+        """Positions of one batch element that a convolution sums up, before pooling."""
+        source = self.tensors[operation.sources[0]]
+        height, width = operation.window.outputs(source.height, source.width)
+        return height * width
 
     @property
     def multiply_adds(self) -> int:

@@ -81,16 +81,9 @@ class Costs:
             return planes * len(operation.left.positions) * tiles * max(operation.rows, size)
         if index not in self.tiles:
             return 0
-        rows = planes * self._sums(index)
+        rows = planes * self.network.sums(operation)
         bands = -(-rows // (self.config.accumulator_rows // 2))
         return self.tiles[index] * max(rows, bands * max(self.config.size, fetch_cycles(self.config)))
-
-    def _sums(self, index: int) -> int:
-        """Positions of one image that a convolution sums up, before pooling."""
-        operation = self.network.operations[index]
-        source = self.network.tensors[operation.sources[0]]
-        height, width = operation.window.outputs(source.height, source.width)
-        return height * width
 
     def _activation(self, index: int, planes: float) -> float:
         operation = self.network.operations[index]

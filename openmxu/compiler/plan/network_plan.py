@@ -20,7 +20,7 @@ from openmxu.compiler.emit.convolve import ConvolutionTasks
 from openmxu.compiler.emit.deferred_activations import Chunk, DeferredActivations
 from openmxu.compiler.emit.emitter import Code, ParameterSets
 from openmxu.compiler.emit.list_scheduler import list_schedule
-from openmxu.compiler.emit.memory import ALIGNMENT, check_addresses
+from openmxu.compiler.emit.memory import aligned, check_addresses
 from openmxu.compiler.emit.permute import permutation_tasks
 from openmxu.compiler.emit.strip import Machine, Strip, Tables, has_table
 from openmxu.compiler.emit.tasks import TaskList
@@ -93,7 +93,9 @@ def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int
     layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
     weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
     copies = base.host_bytes + constants.data.size
-    constants_end = copies + -(-len(weights_of(1).copied) * config.tile_bytes // ALIGNMENT) * ALIGNMENT
+    # Tiles are as many however they are grouped; without copies there is no need to make them only to count.
+    count = len(weights_of(1).copied) if plan.ports.operations else 0
+    constants_end = copies + aligned(count * config.tile_bytes)
     places, host_bytes = _place_tensors(plan, constants, config.size, constants_end)
     check_addresses(host_bytes, 0, config)
 
@@ -223,7 +225,7 @@ def _place_tensors(
             places[name] = HostPlace(end, batch)
             tensor = network.tensors[name]
             length = -(-tensor.channels // size) * batch * tensor.positions * tensor.item * size
-            end += -(-length // ALIGNMENT) * ALIGNMENT
+            end += aligned(length)
     return places, end
 
 

@@ -16,6 +16,7 @@ from openmxu.compiler.ir.network import Network
 from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.recurrent.layout import step_tiles
 
 __all__ = ["WeightPorts"]
 
@@ -80,20 +81,9 @@ def _rows(network: Network, operation: Operation, batch: int) -> int | None:
     """Rows that the array multiplies by each tile, at most; ``None`` for operations without weights."""
     if isinstance(operation, Recurrent):
         return batch
-    if not isinstance(operation, Convolution):
-        return None
-    source = network.tensors[operation.sources[0]]
-    height, width = operation.window.outputs(source.height, source.width)
-    return batch * height * width
+    return batch * network.sums(operation) if isinstance(operation, Convolution) else None
 
 
 def _least_tiles(operation: Operation, size: int) -> int:
-    """The tiles of an operation; of a cell, at least those that multiply its state."""
-    if isinstance(operation, Convolution):
-        return kernel_tiles(operation, size).count()
-    return sum(
-        -(-weights.shape[0] // size) * -(-weights.shape[1] // size)
-        for phase in operation.phases
-        for item in phase.sums
-        for weights in item.weights.values()
-    )
+    """The tiles of an operation; of a cell without those of factors."""
+    return kernel_tiles(operation, size).count() if isinstance(operation, Convolution) else step_tiles(operation, size)

@@ -18,16 +18,23 @@ def block_order(operation: Recurrent, blocks: Sequence[Sequence[range]]) -> list
     A later phase of a block comes as soon as a turn of the first phase, which takes longest, lies between it and what
     it needs: so the array does not wait for the activation unit, and little is left when the last sums are made.
     """
-    waiting = [list(range(len(of_phase))) for of_phase in blocks]
+    needed = {
+        (phase, block): _needed(operation, blocks, (phase, block))
+        for phase, of_phase in enumerate(blocks)
+        for block in range(len(of_phase))
+    }
     order: list[_Turn] = []
-    while any(waiting):
-        next_ones = [(phase, numbers[0]) for phase, numbers in enumerate(waiting) if numbers]
-        before = max((index for index, (phase, _) in enumerate(order) if phase == 0), default=0)
-        possible = [turn for turn in next_ones if _needed(operation, blocks, turn) <= set(order)]
-        ready = [turn for turn in possible if _needed(operation, blocks, turn) <= set(order[:before])]
+    # What came before the last turn of the first phase.
+    settled: set[_Turn] = set()
+    while len(order) < len(needed):
+        # Phases are in order, and blocks within them: the first one of each phase that is left comes next there.
+        first = {turn[0]: turn for turn in reversed(needed) if turn not in order}
+        possible = [turn for _, turn in sorted(first.items()) if needed[turn] <= set(order)]
+        ready = [turn for turn in possible if needed[turn] <= settled]
         turn = ready[-1] if ready else possible[0]
+        if turn[0] == 0:
+            settled = set(order)
         order.append(turn)
-        waiting[turn[0]].pop(0)
     return order
 
 

@@ -27,12 +27,12 @@ __all__ = [
     "products",
     "step_cycles",
     "step_passes",
+    "step_tiles",
     "tiles",
 ]
 
 _INPUT_SLOTS = 6
 """Steps of the input that are in the unified buffer at a time, where there is room."""
-
 
 _BLOCKS = 4
 """Blocks of a step where a batch has one part only; two where parameters are loaded anew for every block."""
@@ -248,17 +248,19 @@ def _layout(operation: Recurrent, inputs: int, images: int, slots: int, most: in
     return Layout(config.size, images, parts, blocks, slots, planes, places, end)
 
 
+def step_tiles(operation: Recurrent, size: int) -> int:
+    """Tiles of weights that a step multiplies by, without those of factors."""
+    sums = [item for phase in operation.phases for item in phase.sums]
+    shapes = [weights.shape for item in sums for weights in item.weights.values()]
+    return sum(-(-units // size) * -(-inputs // size) for units, inputs in shapes)
+
+
 def step_cycles(operation: Recurrent, inputs: int, images: int, config: Config) -> tuple[int, int]:
     """Cycles of a step in the activation unit, and of its multiplications, whose weights may be what they wait for."""
     count = tiles(operation, config.size)
     passes = sum(step_passes(step, operation) for phase in operation.phases for step in phase.steps)
     sums = [item for phase in operation.phases for item in phase.sums]
-    weight_tiles = sum(
-        count * -(-(inputs if value == INPUT else operation.units) // config.size)
-        for item in sums
-        for value in item.weights
-    )
-    weight_tiles += sum(count * len(item.factors) for item in sums)
+    weight_tiles = step_tiles(operation, config.size) + sum(count * len(item.factors) for item in sums)
     return images * count * passes * config.column_groups, weight_tiles * max(images, fetch_cycles(config), config.size)
 
 
