@@ -175,11 +175,14 @@ class Program:
         count = values[self.inputs[0].name].shape[self.inputs[0].batch_axis]
         if most is not None and count > most:
             raise InputError(f"states are there for {most} batch elements, but the inputs have {count}")
-        if self.by_element:
+        if not self.by_element:
+            return self._compute(values, execute) if count else no_elements(self.outputs)
+        try:
             return compute_by_element(
                 self.inputs, self.outputs, values, lambda element: self._compute(element, execute)
             )
-        return self._compute(values, execute) if count else no_elements(self.outputs)
+        except HostSegmentError as error:
+            raise InputError(str(error)) from None
 
     def _compute(
         self,
@@ -189,10 +192,23 @@ class Program:
         there = dict(values)
         try:
             for segment in self.segments:
+                self._check_given(segment, there)
                 there |= segment.run(there) if isinstance(segment, HostSegment) else segment.run(there, execute)
         except HostSegmentError as error:
             raise InputError(str(error)) from None
         return {spec.name: there[spec.name] for spec in self.outputs}
+
+    @staticmethod
+    def _check_given(segment: DeviceSegment | HostSegment, there: Mapping[str, NDArray[Any]]) -> None:
+        """Check that the shapes that the host made are those that were found when the model was compiled."""
+        for item in segment.inputs:
+            spec = item if isinstance(item, ArraySpec) else item.spec
+            array = there[spec.name]
+            if not spec.accepts(array):
+                raise InputError(
+                    f"the model makes {spec.name!r} of a shape that depends on the data, {array.shape} here, but the "
+                    f"rest of it is compiled for {spec}"
+                )
 
     def host_memory(self) -> NDArray[np.uint8]:
         """A new host memory, uint8, (host_bytes,): the constants, and zeros elsewhere."""

@@ -7,6 +7,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from openmxu.segments.bodies import inputs_of
+
 __all__ = ["replace_normalizations"]
 
 _FEATURE_MAP_DIMENSIONS = (3, 4)
@@ -28,7 +30,7 @@ def replace_normalizations(graph: onnx.GraphProto) -> None:
         rank = dimensions.get(node.input[0])
         if rank in _FEATURE_MAP_DIMENSIONS and all(name in constants for name in node.input[1:]):
             _replace(graph, node, [constants[name] for name in node.input[1:]], rank)
-    used = {name for node in graph.node for name in node.input} | {item.name for item in graph.output}
+    used = {name for node in graph.node for name in inputs_of(node)} | {item.name for item in graph.output}
     kept = [item for item in graph.initializer if item.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)

@@ -17,10 +17,13 @@ from onnx import helper, numpy_helper, version_converter
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.onnx.model_file import check_model, first_line, load_model, opset_of
 from openmxu.compiler.operators.sequences import batch_axes
+from openmxu.quantizer.branches import hand_over, own_constants
 from openmxu.quantizer.calibration import has_no_batch
 from openmxu.quantizer.directions import split_directions
 from openmxu.quantizer.linear_models import replace_linear_models
 from openmxu.quantizer.normalization import replace_normalizations
+from openmxu.quantizer.zero_states import drop_zero_states
+from openmxu.segments.bodies import bodies_of, inputs_of
 
 __all__ = ["host_nodes", "prepare"]
 
@@ -52,11 +55,15 @@ def prepare(
     model = _checked(load_model(float_model))
     _close_dimensions(model.graph, data)
     replace_linear_models(model.graph)
-    model = _optimized(_current(model))
+    model = _current(model)
+    own_constants(model.graph)
+    drop_zero_states(model.graph)
+    model = _optimized(model)
     _flatten_biases(model.graph)
     _separate_biases(model.graph)
     replace_normalizations(model.graph)
     split_directions(model.graph)
+    hand_over(model.graph)
     _name_nodes(model.graph)
     return model
 
@@ -66,7 +73,7 @@ def host_nodes(graph: onnx.GraphProto) -> list[str]:
     inputs = {item.name for item in graph.input}
     names = [node.name for node in graph.node if node.op_type == "BatchNormalization" and node.input[0] in inputs]
     for node in reversed(graph.node):
-        readers = [other.name for other in graph.node if set(node.output) & set(other.input)]
+        readers = [other.name for other in graph.node if set(node.output) & set(inputs_of(other))]
         if node.op_type in _LAST and all(name in names for name in readers):
             names.append(node.name)
     return names
@@ -84,8 +91,10 @@ def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
     for node in model.graph.node:
         if node.op_type in _QUANTIZED:
             raise ModelError(f"node {node.name or node.output[0]!r} ({node.op_type}): the model is quantized already")
+    has_bodies = any(bodies_of(node) for node in model.graph.node)
     try:
-        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        # ONNX takes the shapes that a body declares more seriously than ONNX Runtime, which will look at them anyway.
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=not has_bodies)
     except onnx.shape_inference.InferenceError as error:
         raise ModelError(f"the model's types or shapes contradict each other: {first_line(error)}") from None
     copy = onnx.ModelProto()

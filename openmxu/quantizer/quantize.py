@@ -31,7 +31,8 @@ def quantize(
     weights become int8 with a scale for each output channel, biases int32; the range of every activation is that on the
     calibration data. A BatchNormalization of feature maps that no convolution took in becomes a depthwise convolution
     of one position. Operators that only the host can do stay as they are, in float32, at the edges of the network: a
-    BatchNormalization of an input, and Softmax, LogSoftmax, ArgMax and TopK after everything else.
+    BatchNormalization of an input, and Softmax, LogSoftmax, ArgMax and TopK after everything else. So does what is in
+    the bodies of If, Loop and Scan. Initial states of recurrent cells that are zeros are left out.
 
     Parameters
     ----------

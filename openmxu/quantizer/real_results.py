@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import onnx
 
+from openmxu.segments.bodies import inputs_of
+
 __all__ = ["keep_results_real", "nodes_behind_products"]
 
 _ARRAY_OPERATORS = ("Conv", "Gemm", "GRU", "LSTM", "MatMul")
@@ -16,7 +18,7 @@ def nodes_behind_products(graph: onnx.GraphProto) -> list[str]:
     """Names of the nodes, other than products, that no product follows."""
     names: list[str] = []
     for node in reversed(graph.node):
-        readers = [other for other in graph.node if set(node.output) & set(other.input)]
+        readers = [other for other in graph.node if set(node.output) & set(inputs_of(other))]
         if node.op_type not in _ARRAY_OPERATORS and all(reader.name in names for reader in readers):
             names.append(node.name)
     return names
@@ -35,8 +37,8 @@ def keep_results_real(model: onnx.ModelProto, behind: list[str]) -> None:
         product = makers.get(quantize.input[0])
         if quantize.op_type != "QuantizeLinear" or product is None or product.op_type not in ("Gemm", "MatMul"):
             continue
-        readers = [other for other in graph.node if node.output[0] in other.input]
-        others = [other for other in graph.node if {*quantize.output, *product.output} & set(other.input)]
+        readers = [other for other in graph.node if node.output[0] in inputs_of(other)]
+        others = [other for other in graph.node if {*quantize.output, *product.output} & set(inputs_of(other))]
         if len(others) == 2 and all(reader.name in behind for reader in readers):
             product.output[0] = node.output[0]
             taken += [quantize.name, node.name]

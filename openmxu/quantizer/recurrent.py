@@ -19,6 +19,7 @@ from openmxu.compiler.errors import ModelError
 from openmxu.compiler.recurrent.scales import METADATA, REACHES, TABLE_STEPS
 from openmxu.compiler.recurrent.support import GATES, attributes_of, unsupported_feature
 from openmxu.quantizer.float_cells import CellWeights, Statistics, observe_gru, observe_lstm
+from openmxu.segments.bodies import inputs_of
 from openmxu.segments.graph_runner import GraphError, GraphRunner, with_outputs
 
 __all__ = ["CellQuantization", "calibrate_cells", "output_overrides", "quantize_cells"]
@@ -216,7 +217,7 @@ def quantize_cells(model: onnx.ModelProto, cells: Mapping[str, CellQuantization]
         nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
-    used = {name for node in graph.node for name in node.input}
+    used = {name for node in graph.node for name in inputs_of(node)}
     kept = [item for item in graph.initializer if item.name in used]
     del graph.initializer[:]
     graph.initializer.extend(kept)

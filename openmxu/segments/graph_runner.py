@@ -7,14 +7,19 @@ float32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.segments.bodies import with_bodies
+
 if TYPE_CHECKING:
     import onnx
+    import onnxruntime
 
 __all__ = ["DOMAINS", "GraphError", "GraphRunner", "make_graph_model", "with_outputs"]
 
@@ -48,12 +53,13 @@ def make_graph_model(
     from onnx import helper
 
     versions = [_OLDEST_OPSET]
-    for node in nodes:
+    inner = [item for node in nodes for item in with_bodies(node)]
+    for node in inner:
         if node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, max_inclusive_version=opset, domain=""):
             versions.append(onnx.defs.get_schema(node.op_type, opset, "").since_version)
-    domains = {node.domain for node in nodes} - set(_ONNX)
+    domains = {node.domain for node in inner} - set(_ONNX)
     imports = [helper.make_opsetid("", min(max(versions), opset))]
-    imports += [helper.make_opsetid(domain, _version(nodes, domain)) for domain in sorted(domains)]
+    imports += [helper.make_opsetid(domain, _version(inner, domain)) for domain in sorted(domains)]
     graph = helper.make_graph(
         list(nodes), "host", list(inputs), [onnx.ValueInfoProto(name=name) for name in outputs], list(constants)
     )
@@ -137,21 +143,49 @@ class GraphRunner:
         except Exception as error:  # as above
             raise GraphError(f"{reason}; {_first_line(error)}") from None
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    def run(self, inputs: Mapping[str, NDArray[Any]], seconds: float | None = None) -> list[NDArray[Any]]:
         """All outputs for all inputs.
+
+        Parameters
+        ----------
+        seconds
+            After which ONNX Runtime gives up between two operators: a loop may have no end.
 
         Raises
         ------
         GraphError
-            The inputs do not fit, or an operator fails.
+            The inputs do not fit, an operator fails, or time is up.
         """
         try:
             if self._session is not None:
-                return [np.asarray(array) for array in self._session.run(None, dict(inputs))]
+                with _limited(seconds) as options:
+                    return [np.asarray(array) for array in self._session.run(None, dict(inputs), options)]
             with np.errstate(all="ignore"):
                 return [np.asarray(array) for array in self._reference.run(None, dict(inputs))]
         except Exception as error:  # both evaluators raise many classes of exceptions
             raise GraphError(_first_line(error)) from None
+
+
+@contextmanager
+def _limited(seconds: float | None) -> Iterator[onnxruntime.RunOptions]:
+    """Options of a run that ends when time is up."""
+    import onnxruntime
+
+    options = onnxruntime.RunOptions()
+    if seconds is None:
+        yield options
+        return
+
+    def end() -> None:
+        options.terminate = True
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield options
+    finally:
+        timer.cancel()
 
 
 def _with_newest_operators(model: bytes) -> bytes:

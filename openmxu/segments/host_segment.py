@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from openmxu.segments.array_spec import ArraySpec
 from openmxu.segments.graph_runner import DOMAINS, GraphError, GraphRunner
 
-__all__ = ["HostSegment", "HostSegmentError"]
+__all__ = ["HostSegment", "HostSegmentError", "joined"]
 
 _CONVERSIONS = ("Constant", "DequantizeLinear", "QuantizeLinear")
 _NAMED = 4
@@ -22,6 +22,23 @@ _NAMED = 4
 
 class HostSegmentError(RuntimeError):
     """The host could not compute its part of a model; the message is one line."""
+
+
+def joined(name: str, pieces: Sequence[NDArray[Any]], axis: int = 0) -> NDArray[Any]:
+    """One array of those of consecutive batch elements.
+
+    Raises
+    ------
+    HostSegmentError
+        Their other lengths depend on the data, and differ.
+    """
+    shapes = {piece.shape[:axis] + piece.shape[axis + 1 :] for piece in pieces}
+    if len(shapes) > 1:
+        raise HostSegmentError(
+            f"{name!r} is of another shape for each batch element, {' and '.join(map(str, sorted(shapes)[:2]))} for "
+            "example; give one element at a time"
+        )
+    return np.concatenate(pieces, axis)
 
 
 @dataclass(frozen=True)
@@ -110,7 +127,7 @@ class HostSegment:
         results = {}
         for spec in self.outputs:
             pieces = [np.moveaxis(part[spec.name], spec.batch_axis, 0) for part in parts]
-            results[spec.name] = np.moveaxis(np.concatenate(pieces)[:count], 0, spec.batch_axis)
+            results[spec.name] = np.moveaxis(joined(spec.name, pieces)[:count], 0, spec.batch_axis)
         return results
 
     def _run_part(self, values: Mapping[str, NDArray[Any]], start: int, stop: int) -> dict[str, NDArray[Any]]:
@@ -128,7 +145,9 @@ class HostSegment:
         except GraphError as error:
             raise HostSegmentError(f"the host's part of the model ({self._summary}) failed: {error}") from None
         for spec, array in zip(self.outputs, results, strict=True):
-            if array.dtype != spec.dtype or array.shape != spec.full_shape(count):
+            # Other lengths may depend on the data, such as the number of objects found.
+            lacks_batch = not spec.is_whole and array.shape[spec.batch_axis : spec.batch_axis + 1] != (count,)
+            if array.dtype != spec.dtype or lacks_batch:
                 raise HostSegmentError(f"the host made {array.dtype} {array.shape} of {spec.name!r}")
         return dict(zip([spec.name for spec in self.outputs], results, strict=True))
 

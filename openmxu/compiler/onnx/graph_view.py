@@ -13,6 +13,7 @@ from openmxu.compiler.errors import ModelError
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.values import Constant
 from openmxu.segments.array_spec import WHOLE, ArraySpec
+from openmxu.segments.bodies import inputs_of
 
 if TYPE_CHECKING:
     import onnx
@@ -62,7 +63,7 @@ class GraphView:
         varying = {spec.name for spec in self.inputs}
         constant = set()
         for index, node in enumerate(self.graph.node):
-            if varying.isdisjoint(node.input):
+            if varying.isdisjoint(inputs_of(node)):
                 constant.add(index)
             else:
                 varying.update(node.output)
@@ -72,7 +73,7 @@ class GraphView:
             node = self.graph.node[index]
             if index not in constant and not wanted.isdisjoint(set(node.output) - {""}):
                 working.append(index)
-                wanted.update(node.input)
+                wanted.update(inputs_of(node))
         object.__setattr__(self, "working_nodes", tuple(reversed(working)))
 
     @classmethod
@@ -158,7 +159,7 @@ class GraphView:
         own, needed, constants = set(nodes), [], []
         waiting = deque(sorted(nodes))
         while waiting:
-            for name in self.graph.node[waiting.popleft()].input:
+            for name in inputs_of(self.graph.node[waiting.popleft()]):
                 maker = self.makers.get(name)
                 if name in self.constants:
                     constants.append(name)

@@ -14,13 +14,14 @@ from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_work import multiply_adds, shapes_needed
 from openmxu.compiler.operators.builder import node_name
 from openmxu.segments.array_spec import WHOLE, ArraySpec
+from openmxu.segments.bodies import inputs_of, with_bodies
 from openmxu.segments.graph_runner import DOMAINS, GraphError, GraphRunner, make_graph_model
 from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["NoBatchError", "host_segment"]
+__all__ = ["HandOverError", "host_segment"]
 
 _OPEN_BATCHES = (2, 3)
 """Batches with which a part is tried out where the model leaves the batch open."""
@@ -31,13 +32,18 @@ _MOST_ELEMENTS = 1 << 27
 """Of an array that a part is tried out with."""
 
 
-class NoBatchError(Exception):
-    """``name``, which the host makes, has no dimension for the batch."""
+_MOST_SECONDS = 10.0
+"""For a part that is tried out."""
 
-    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+
+class HandOverError(Exception):
+    """The host makes tensor ``name`` of a shape that no other segment can take, ``why`` it cannot."""
+
+    def __init__(self, name: str, why: str, lacks_batch: bool) -> None:
         super().__init__(name)
         self.name = name
-        self.shape = shape
+        self.why = why
+        self.lacks_batch = lacks_batch
 
 
 def host_segment(
@@ -62,18 +68,18 @@ def host_segment(
     ------
     UnsupportedOperatorError
         The host cannot do it either.
-    NoBatchError
-        An output has no dimension for the batch.
+    HandOverError
+        An output has no dimension for the batch, or is empty.
     """
     numbers, needed, constants = view.part(nodes)
-    for node in (view.graph.node[number] for number in numbers):
-        if node.domain not in DOMAINS or any(item.HasField("g") or item.graphs for item in node.attribute):
+    work = [view.graph.node[number] for number in numbers]
+    for node in (inner for outer in work for inner in with_bodies(outer)):
+        if node.domain not in DOMAINS:
             raise reason
         if node.op_type == "QLinearConcat" and not all(node.input):
             # ONNX's checker does not know the operator, and ONNX Runtime crashes.
             raise ModelError(f"node {node_name(node)!r} (QLinearConcat): an input is missing")
     inputs = [there[name] for name in needed]
-    work = [view.graph.node[number] for number in numbers]
     model = _model(view, work, inputs, wanted, constants)
     extra = [name for name in shapes_needed(work) if name not in wanted and name not in needed]
     observed = _model(view, work, inputs, [*wanted, *(name for name in extra if name not in constants)], constants)
@@ -124,7 +130,7 @@ def _try_out(
         values = {spec.name: np.zeros(spec.full_shape(batch), spec.dtype) for spec in inputs}
         try:
             runner = runner or GraphRunner(model.SerializeToString(), optimize=True)
-            arrays = dict(zip(names, runner.run(values), strict=True))
+            arrays = dict(zip(names, runner.run(values, _MOST_SECONDS), strict=True))
         except GraphError as error:
             text = f"{reason.reason}; the host cannot compute it either: {error}"
             raise UnsupportedOperatorError(reason.node, reason.operator, text) from None
@@ -143,18 +149,23 @@ def _try_out(
         elif len(shapes) == len(batches):
             axis = _batch_axis([made[name] for made in shapes], batches)
         if axis is None:
-            raise NoBatchError(name, shapes[-1][name])
+            raise HandOverError(name, f"no dimension of {shapes[-1][name]} is the batch", lacks_batch=True)
         shape = list(shapes[-1][name])
         if axis != WHOLE:
             del shape[axis]
-        if 0 in shape:
-            text = f"{reason.reason}; the host computes it, but {name!r} is empty"
-            raise UnsupportedOperatorError(reason.node, reason.operator, text)
+        if 0 in shape and not _is_result(view, name):
+            raise HandOverError(name, "it is empty where all inputs are 0", lacks_batch=False)
         outputs.append(ArraySpec(name, arrays[name].dtype.name, tuple(shape), axis))
     batch = batches[len(shapes) - 1]
     known = shapes[-1] | {spec.name: spec.full_shape(batch) for spec in inputs}
     known |= {name: view.constants[name].array.shape for name in constants}
     return tuple(outputs), multiply_adds(model.graph.node, known) // batch
+
+
+def _is_result(view: GraphView, name: str) -> bool:
+    """Whether a tensor is for the caller alone, who can have it empty: nothing may have been found in zeros."""
+    is_output = any(item.name == name for item in view.graph.output)
+    return view.is_whole and is_output and not any(name in inputs_of(node) for node in view.graph.node)
 
 
 def _check_sizes(shapes: Mapping[str, tuple[int, ...]], reason: UnsupportedOperatorError) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from openmxu.segments.bodies import bodies_of
 
 if TYPE_CHECKING:
     import onnx
@@ -35,8 +37,42 @@ def shapes_needed(nodes: Iterable[onnx.NodeProto]) -> list[str]:
 
 
 def multiply_adds(nodes: Iterable[onnx.NodeProto], shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Multiplications of all convolutions, matrix products and recurrent cells among some nodes."""
-    return sum(_multiply_adds(node, shapes) for node in nodes)
+    """Multiplications of all convolutions, matrix products and recurrent cells among some nodes.
+
+    In bodies of If, Loop and Scan each weight counts once: how many rows it multiplies there, and how often a body is
+    computed, is known when it runs.
+    """
+    total = 0
+    for node in nodes:
+        total += _multiply_adds(node, shapes)
+        total += sum(_weights(body, shapes) for body in bodies_of(node))
+    return total
+
+
+def _weights(body: onnx.GraphProto, outside: Mapping[str, tuple[int, ...]]) -> int:
+    """The weights of a body, those that it is given included where their shapes are declared."""
+    shapes = dict(outside)
+    for item in (*body.input, *body.value_info):
+        shapes[item.name] = tuple(dim.dim_value for dim in item.type.tensor_type.shape.dim)
+    shapes |= {item.name: tuple(item.dims) for item in body.initializer}
+    count = 0
+    for node in body.node:
+        count += sum(math.prod(shapes.get(name, (0,))) for name in _weight_inputs(node))
+        count += sum(_weights(inner, shapes) for inner in bodies_of(node))
+    return count
+
+
+def _weight_inputs(node: onnx.NodeProto) -> Sequence[str]:
+    match node.op_type:
+        case kind if kind in _CONVOLUTIONS:
+            return node.input[_CONVOLUTIONS[kind] :][:1]
+        case "QGemm" | "QLinearMatMul":
+            return node.input[3:4]
+        case kind if kind in _PRODUCTS or kind == "ConvTranspose":
+            return node.input[1:2]
+        case kind if kind in _CELLS:
+            return node.input[1:3]
+    return ()
 
 
 def _multiply_adds(node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from openmxu.compiler.onnx.graph_view import GraphView
+from openmxu.segments.bodies import inputs_of
 
 __all__ = ["Part", "cut"]
 
@@ -78,7 +79,7 @@ def _levels(view: GraphView, host: Collection[int]) -> dict[int, int]:
     levels: dict[int, int] = {}
     for index in view.working_nodes:
         node = view.graph.node[index]
-        sources = [_source(view, name, host) for name in node.input]
+        sources = [_source(view, name, host) for name in inputs_of(node)]
         before = [levels[source] for source in sources if source in levels]
         follows = view.converts(index, "DequantizeLinear", "QuantizeLinear") and index not in host
         if follows and before:
@@ -108,7 +109,7 @@ def _working(view: GraphView, nodes: Sequence[int], wanted: Collection[str]) -> 
         node = view.graph.node[index]
         if not used.isdisjoint(set(node.output) - {""}):
             working.append(index)
-            used.update(node.input)
+            used.update(inputs_of(node))
     return working[::-1]
 
 
@@ -119,7 +120,7 @@ def _repeated(
     found: set[int] = set()
     waiting = list(nodes)
     while waiting:
-        for name in view.graph.node[waiting.pop()].input:
+        for name in inputs_of(view.graph.node[waiting.pop()]):
             maker = view.makers.get(name)
             if maker in found or maker in host or levels.get(maker, level) == level:
                 continue

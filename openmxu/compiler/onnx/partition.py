@@ -19,7 +19,7 @@ from openmxu.compiler.ir.model import Model
 from openmxu.compiler.ir.network import Network
 from openmxu.compiler.ir.operations import Combination, Pooling
 from openmxu.compiler.onnx.graph_view import GraphView
-from openmxu.compiler.onnx.host_graph import NoBatchError, host_segment
+from openmxu.compiler.onnx.host_graph import HandOverError, host_segment
 from openmxu.compiler.onnx.host_sums import host_sums
 from openmxu.compiler.onnx.levels import Part, cut
 from openmxu.compiler.onnx.walk import Refusal, Walk
@@ -28,6 +28,7 @@ from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.table import operator_name
 from openmxu.compiler.recurrent.support import GATES
 from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.bodies import inputs_of
 from openmxu.segments.host_segment import HostSegment
 
 __all__ = ["Partition"]
@@ -182,8 +183,8 @@ class Partition:
         reason = self._cause(part)
         try:
             return host_segment(self._view, nodes, part.wanted, {spec.name: spec for spec in given}, reason)
-        except NoBatchError as error:
-            raise self._without_batch(error, parts, reason) from None
+        except HandOverError as error:
+            raise self._cannot_take(error, parts, reason) from None
 
     def _batched(self, nodes: Collection[int], given: Sequence[ArraySpec]) -> tuple[list[ArraySpec], int | None]:
         """What a part of the device is given, and its batch.
@@ -215,17 +216,15 @@ class Partition:
         causes = [index for index in refused if index not in self._consequences]
         return self._reasons[min(causes or refused)]
 
-    def _without_batch(self, error: NoBatchError, parts: list[Part], cause: UnsupportedOperatorError) -> Exception:
-        """What follows from a tensor of the host without a batch: no other segment can use it."""
-        view, self.loses_batch = self._view, True
-        text = (
-            f"{cause.reason}; the host computes it, but cannot hand over {error.name!r}: no dimension of "
-            f"{error.shape} is the batch"
-        )
+    def _cannot_take(self, error: HandOverError, parts: list[Part], cause: UnsupportedOperatorError) -> Exception:
+        """What follows from a tensor of the host that no other segment can use."""
+        view = self._view
+        self.loses_batch |= error.lacks_batch
+        text = f"{cause.reason}; the host computes it, but cannot hand over {error.name!r}: {error.why}"
         reason = UnsupportedOperatorError(cause.node, cause.operator, text)
         for part in parts:
             for index in part.nodes if part.is_device else ():
-                if error.name in view.graph.node[index].input:
+                if error.name in inputs_of(view.graph.node[index]):
                     return Refusal(index, reason)
         return reason
 
@@ -316,12 +315,12 @@ def _check_types(view: GraphView, there: Mapping[str, ArraySpec]) -> None:
 
 def _summary(causes: list[UnsupportedOperatorError]) -> UnsupportedOperatorError:
     """The first reason, and the nodes that the others are about."""
-    first, *others = causes
+    first = causes[0]
+    _, *others = dict.fromkeys(f"{error.node!r} ({error.operator})" for error in causes)
     if not others:
         return first
-    names = [f"{error.node!r} ({error.operator})" for error in others[:_NAMED]]
     more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-    text = f"{first.reason}; the device does not compute either: {', '.join(names)}{more}"
+    text = f"{first.reason}; the device does not compute either: {', '.join(others[:_NAMED])}{more}"
     return UnsupportedOperatorError(first.node, first.operator, text)
 
 

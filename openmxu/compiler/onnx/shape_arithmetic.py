@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.onnx.model_file import opset_of
 from openmxu.compiler.operators.shapes import fold
+from openmxu.segments.bodies import inputs_of
 
 if TYPE_CHECKING:
     import onnx
@@ -115,7 +116,7 @@ class _Resolution:
                     node.input[index] = f"{node.output[0]} {name}"
                     resolved[node.input[index]] = array
             kept.append(node)
-            wanted.update(node.input)
+            wanted.update(inputs_of(node))
         del self._graph.node[:]
         self._graph.node.extend(reversed(kept))
         self._graph.initializer.extend(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
+from openmxu.compiler.errors import ModelError
 from openmxu.compiler.operators.builder import node_name
+from openmxu.segments.bodies import bodies_of, inputs_of
 
 if TYPE_CHECKING:
     import onnx
@@ -23,8 +24,6 @@ def check_structure(model: onnx.ModelProto) -> None:
     ------
     ModelError
         A tensor is missing, nodes are out of order or in a circle, or ONNX does not know the version of its operators.
-    UnsupportedOperatorError
-        A node holds graphs of its own.
     """
     import onnx
 
@@ -44,12 +43,7 @@ def check_structure(model: onnx.ModelProto) -> None:
     there = {item.name for items in (graph.input, graph.initializer) for item in items}
     there |= {item.values.name for item in graph.sparse_initializer}
     for index, node in enumerate(graph.node):
-        for attribute in node.attribute:
-            if attribute.HasField("g") or attribute.graphs:
-                raise UnsupportedOperatorError(
-                    node_name(node), node.op_type, "it holds graphs of its own, which are not supported"
-                )
-        for name in node.input:
+        for name in inputs_of(node):
             if name and name not in there:
                 raise ModelError(f"node {node_name(node)!r} ({node.op_type}) {_missing(graph, makers, index, name)}")
         there.update(node.output)
@@ -62,6 +56,8 @@ def _check_names(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         names += [node.name, node.op_type, node.domain, *node.input, *node.output]
         names += [attribute.name for attribute in node.attribute]
+        for body in bodies_of(node):
+            _check_names(body)
     for name in names:
         if not isinstance(name, str):
             raise ModelError(f"the model is damaged: the name {name!r} is no text")
@@ -79,5 +75,5 @@ def _missing(graph: onnx.GraphProto, makers: dict[str, int], index: int, name: s
             return f"uses {name!r}, which is made from its own output: the graph has a cycle; cut it"
         if number not in seen:
             seen.add(number)
-            waiting += [makers[item] for item in graph.node[number].input if item in makers]
+            waiting += [makers[item] for item in inputs_of(graph.node[number]) if item in makers]
     return f"uses {name!r}, which {node_name(maker)!r} ({maker.op_type}) makes only behind it; sort the nodes"

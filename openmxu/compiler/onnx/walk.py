@@ -29,6 +29,7 @@ from openmxu.compiler.operators.values import (
 )
 from openmxu.compiler.recurrent.unused import without_unused
 from openmxu.segments.array_spec import ArraySpec
+from openmxu.segments.bodies import inputs_of
 from openmxu.segments.host_tensor import HostTensor
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Walk:
         self._nodes = view.part(nodes)[0]
         self._wanted = wanted
         self._passed_on = passed_on
-        self._uses = Counter(name for index in self._nodes for name in view.graph.node[index].input)
+        self._uses = Counter(name for index in self._nodes for name in inputs_of(view.graph.node[index]))
         self._uses.update(wanted)
         self._builder = Builder(dict(view.constants), view.opset, batch)
         for spec in given:

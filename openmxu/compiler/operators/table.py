@@ -31,6 +31,7 @@ from openmxu.compiler.operators.values import (
     Value,
 )
 from openmxu.compiler.recurrent.operators import gru_operator, lstm_operator
+from openmxu.segments.bodies import bodies_of
 
 if TYPE_CHECKING:
     import onnx
@@ -60,7 +61,7 @@ def visit(builder: Builder, node: onnx.NodeProto) -> None:
     here = Visit(builder, node, node_name(node), attributes, inputs)
     given = [value for value in inputs if value is not None]
     is_own = operator_name(node) != node.op_type or node.op_type == "DequantizeLinear"
-    if is_own or not all(isinstance(value, Constant) for value in given):
+    if is_own or bodies_of(node) or not all(isinstance(value, Constant) for value in given):
         if operator_name(node) not in OPERATORS:
             raise UnsupportedOperatorError(node_name(node), operator_name(node), UNKNOWN_OPERATOR)
         operator = OPERATORS[operator_name(node)]

@@ -147,7 +147,10 @@ def test_broken_graph(name: str) -> None:
 def test_graphs_in_nodes() -> None:
     branch = onnx.helper.make_graph([node("Identity", "sums", "t")], "branch", [], [onnx.ValueInfoProto(name="t")])
     proto = in_the_middle(node("If", "c", "f", then_branch=branch, else_branch=branch), last="f", c=np.array(True))
-    refuse(proto, UnsupportedOperatorError, r"node 'f' \(If\): it holds graphs of its own, which are not supported")
+    refuse(proto, UnsupportedOperatorError, r"node 'f' \(If\): the operator is not supported")
+    branch.node[0].input[0] = "nowhere"
+    proto = in_the_middle(node("If", "c", "f", then_branch=branch, else_branch=branch), last="f", c=np.array(True))
+    refuse(proto, ModelError, r"not valid ONNX|node 'f' \(If\) uses 'nowhere', .*: the file lacks it")
 
 
 def test_real_model() -> None:

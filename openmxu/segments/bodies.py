@@ -1,0 +1,41 @@
+"""Bodies of If, Loop and Scan: graphs within a node, which read tensors from outside without being given them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["bodies_of", "inputs_of", "with_bodies"]
+
+
+def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs within a node; they are not copied."""
+    found = []
+    for attribute in node.attribute:
+        found += [attribute.g] if attribute.HasField("g") else []
+        found += attribute.graphs
+    return found
+
+
+def inputs_of(node: onnx.NodeProto) -> list[str]:
+    """Names of all tensors that a node needs: its inputs, empty ones included, and what its bodies read."""
+    return [*node.input, *(name for body in bodies_of(node) for name in _read(body))]
+
+
+def with_bodies(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """A node, and all those within it."""
+    yield node
+    for body in bodies_of(node):
+        for inner in body.node:
+            yield from with_bodies(inner)
+
+
+def _read(body: onnx.GraphProto) -> list[str]:
+    """Names from outside of what a body reads."""
+    own = {item.name for item in (*body.input, *body.initializer)}
+    own.update(name for node in body.node for name in node.output)
+    used = [*(name for node in body.node for name in inputs_of(node)), *(item.name for item in body.output)]
+    return [name for name in dict.fromkeys(used) if name and name not in own]
