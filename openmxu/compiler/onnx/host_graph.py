@@ -32,7 +32,7 @@ _MOST_ELEMENTS = 1 << 27
 """Of an array that a part is tried out with."""
 
 
-_MOST_SECONDS = 10.0
+_MOST_SECONDS = 5.0
 """For a part that is tried out."""
 
 
