@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import onnx
 from onnx import helper
 
-from openmxu.segments.bodies import bodies_of, inputs_of
+from openmxu.segments.bodies import bodies_of, captured_by, own_names
 
 __all__ = ["hand_over", "own_constants"]
 
@@ -19,39 +19,30 @@ __all__ = ["hand_over", "own_constants"]
 def own_constants(graph: onnx.GraphProto) -> None:
     """Give every body copies of the constants that it takes from ``graph``."""
     constants = {item.name: item for item in graph.initializer}
-    for node in graph.node:
-        captured = set(inputs_of(node)) - set(node.input)
-        for body in bodies_of(node):
-            _copy_into(body, {name: constants[name] for name in captured & constants.keys()})
+    for body in (body for node in graph.node for body in bodies_of(node)):
+        names = {name: f"{name} in {body.name}" for name in captured_by(body) if name in constants}
+        for name, own in names.items():
+            copy = body.initializer.add()
+            copy.CopyFrom(constants[name])
+            copy.name = own
+        _rename(body, names)
+        own_constants(body)
 
 
 def hand_over(graph: onnx.GraphProto) -> None:
     """Let every body read results of ``graph`` from nodes of their own."""
     makers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
-    names: dict[str, str] = {}
-    for node in graph.node:
-        captured = [name for name in inputs_of(node)[len(node.input) :] if name in makers]
-        names |= {name: f"{name} for bodies" for name in captured}
-        for body in bodies_of(node):
-            _rename(body, names)
+    bodies = [body for node in graph.node for body in bodies_of(node)]
+    names = {name: f"{name} for bodies" for body in bodies for name in captured_by(body) if name in makers}
+    for body in bodies:
+        _rename(body, names)
     for name, other in sorted(names.items(), key=lambda item: -makers[item[0]]):
         graph.node.insert(makers[name] + 1, helper.make_node("Identity", [name], [other], name=other))
 
 
-def _copy_into(body: onnx.GraphProto, constants: Mapping[str, onnx.TensorProto]) -> None:
-    names = {name: f"{name} in {body.name}" for name in sorted(constants)}
-    for name, own in names.items():
-        copy = body.initializer.add()
-        copy.CopyFrom(constants[name])
-        copy.name = own
-    _rename(body, names)
-    own_constants(body)
-
-
 def _rename(body: onnx.GraphProto, names: Mapping[str, str]) -> None:
     """Let a body, and those within it, read tensors under other names, unless they have such names of their own."""
-    hidden = {item.name for item in (*body.input, *body.initializer)}
-    hidden.update(name for node in body.node for name in node.output)
+    hidden = own_names(body)
     names = {name: own for name, own in names.items() if name not in hidden}
     for node in body.node:
         node.input[:] = [names.get(name, name) for name in node.input]

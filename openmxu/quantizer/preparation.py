@@ -23,7 +23,7 @@ from openmxu.quantizer.directions import split_directions
 from openmxu.quantizer.linear_models import replace_linear_models
 from openmxu.quantizer.normalization import replace_normalizations
 from openmxu.quantizer.zero_states import drop_zero_states
-from openmxu.segments.bodies import bodies_of, inputs_of
+from openmxu.segments.bodies import bodies_of, readers_of
 
 __all__ = ["host_nodes", "prepare"]
 
@@ -72,9 +72,10 @@ def host_nodes(graph: onnx.GraphProto) -> list[str]:
     """Names of the nodes that stay in float32: normalization of inputs, and classification of outputs."""
     inputs = {item.name for item in graph.input}
     names = [node.name for node in graph.node if node.op_type == "BatchNormalization" and node.input[0] in inputs]
+    readers = readers_of(graph.node)
     for node in reversed(graph.node):
-        readers = [other.name for other in graph.node if set(node.output) & set(inputs_of(other))]
-        if node.op_type in _LAST and all(name in names for name in readers):
+        following = [graph.node[number].name for name in node.output for number in readers.get(name, ())]
+        if node.op_type in _LAST and all(name in names for name in following):
             names.append(node.name)
     return names
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import onnx
 
-from openmxu.segments.bodies import inputs_of
+from openmxu.segments.bodies import readers_of
 
 __all__ = ["keep_results_real", "nodes_behind_products"]
 
@@ -17,9 +17,10 @@ _ARRAY_OPERATORS = ("Conv", "Gemm", "GRU", "LSTM", "MatMul")
 def nodes_behind_products(graph: onnx.GraphProto) -> list[str]:
     """Names of the nodes, other than products, that no product follows."""
     names: list[str] = []
+    readers = readers_of(graph.node)
     for node in reversed(graph.node):
-        readers = [other for other in graph.node if set(node.output) & set(inputs_of(other))]
-        if node.op_type not in _ARRAY_OPERATORS and all(reader.name in names for reader in readers):
+        following = [graph.node[number].name for name in node.output for number in readers.get(name, ())]
+        if node.op_type not in _ARRAY_OPERATORS and all(name in names for name in following):
             names.append(node.name)
     return names
 
@@ -29,7 +30,7 @@ def keep_results_real(model: onnx.ModelProto, behind: list[str]) -> None:
     read."""
     graph = model.graph
     makers = {name: node for node in graph.node for name in node.output}
-    taken: list[str] = []
+    readers, taken = readers_of(graph.node), list[str]()
     for node in graph.node:
         if node.op_type != "DequantizeLinear" or node.input[0] not in makers:
             continue
@@ -37,9 +38,9 @@ def keep_results_real(model: onnx.ModelProto, behind: list[str]) -> None:
         product = makers.get(quantize.input[0])
         if quantize.op_type != "QuantizeLinear" or product is None or product.op_type not in ("Gemm", "MatMul"):
             continue
-        readers = [other for other in graph.node if node.output[0] in inputs_of(other)]
-        others = [other for other in graph.node if {*quantize.output, *product.output} & set(inputs_of(other))]
-        if len(others) == 2 and all(reader.name in behind for reader in readers):
+        following = [graph.node[number].name for number in readers.get(node.output[0], ())]
+        others = {number for name in (*quantize.output, *product.output) for number in readers.get(name, ())}
+        if len(others) == 2 and all(name in behind for name in following):
             product.output[0] = node.output[0]
             taken += [quantize.name, node.name]
     kept = [node for node in graph.node if node.name not in taken]
