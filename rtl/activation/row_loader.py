@@ -9,7 +9,7 @@ from openmxu.arch.effects import PARAMETER_ROWS, TABLES, table_rows
 from openmxu.rtl.activation.parameter_memory import parameter_write_layout
 from openmxu.rtl.activation.table_memory import table_word_bytes, table_write_layout
 from openmxu.rtl.buffer import unified_buffer
-from openmxu.rtl.buffer.unified_buffer import row_layout
+from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer, row_layout
 
 __all__ = ["RowLoader", "load_layout"]
 
@@ -30,6 +30,8 @@ def load_layout(config: Config) -> data.StructLayout:
 
 class RowLoader(wiring.Component):
     """Reads row after row and writes it byte by byte, or word by word.
+
+    A row is asked for while the one before it is written, so late that there is always room for it.
 
     Row i of a parameter set's eight rows holds byte i of every column's parameters and is written in S/L cycles. A row
     of a table holds S entries and is written in words of
@@ -66,20 +68,37 @@ class RowLoader(wiring.Component):
         load = self.loads.p
 
         address = Signal(config.unified_buffer_address_width, reset_less=True)
-        set_number = Signal(config.parameter_set_width, reset_less=True)
-        sets_left = Signal.like(load.count, reset_less=True)
         is_table = Signal(reset_less=True)
         table_number = Signal(range(TABLES), reset_less=True)
-        row = Signal(range(max(PARAMETER_ROWS, table_rows(config.size))))
-        beat = Signal(range(max(2, groups, words)))
+        # The row that comes next, and the one that is written.
+        next_set, set_number = (
+            Signal(config.parameter_set_width, reset_less=True, name=n) for n in ("next_set", "set")
+        )
+        rows = range(max(PARAMETER_ROWS, table_rows(config.size)))
+        next_row, row = Signal(rows), Signal(rows, reset_less=True)
+        sets_left = Signal.like(load.count, reset_less=True)
         held = Signal(row_layout(config), reset_less=True)
-        writes, ends_row, ends_block, ends_load = Signal(), Signal(), Signal(), Signal()
+        beat = Signal(range(max(2, groups, words)))
+        asks, comes, writes, follows = Signal(), Signal(), Signal(), Signal()
+        ends_block, comes_last, is_last, ends_row = Signal(), Signal(), Signal(), Signal()
+        # A row is due as soon as writing the one before it has ended when it comes.
+        early = 1 + UnifiedBuffer.read_latency
+        due = {
+            table: comes & ~comes_last if beats <= early else writes & ~is_last & (beat == beats - early)
+            for table, beats in ((False, groups), (True, words))
+        }
         m.d.comb += [
+            comes.eq(self.rows.response.valid),
+            ends_block.eq(next_row == Mux(is_table, table_rows(config.size) - 1, PARAMETER_ROWS - 1)),
+            comes_last.eq(ends_block & (is_table | (sets_left == 1))),
+            follows.eq(Mux(is_table, due[True], due[False])),
+            ends_row.eq(writes & (beat == Mux(is_table, words - 1, groups - 1))),
+            self.rows.request.valid.eq(asks | follows),
             self.rows.request.payload.eq(address),
-            ends_row.eq(beat == Mux(is_table, words - 1, groups - 1)),
-            ends_block.eq(row == Mux(is_table, table_rows(config.size) - 1, PARAMETER_ROWS - 1)),
-            ends_load.eq(ends_block & (is_table | (sets_left == 1))),
         ]
+        m.d.sync += asks.eq(self.rows.request.valid & ~self.rows.request.ready)
+        with m.If(self.rows.request.valid & self.rows.request.ready):
+            m.d.sync += address.eq(address + 1)
         # A pipeline register before the memories.
         m.d.sync += [
             self.parameters.enable.eq(writes & ~is_table),
@@ -94,36 +113,37 @@ class RowLoader(wiring.Component):
         word = Value.cast(held).word_select(beat[: ceil_log2(words)], 8 * word_bytes)
         m.d.sync += Value.cast(self.table.data).eq(word)
 
+        with m.If(writes):
+            m.d.sync += beat.eq(beat + 1)
+        with m.If(ends_row):
+            m.d.sync += [beat.eq(0), writes.eq(0)]
+        with m.If(comes):
+            m.d.sync += [
+                held.eq(self.rows.response.payload),
+                row.eq(next_row),
+                set_number.eq(next_set),
+                is_last.eq(comes_last),
+                writes.eq(1),
+                next_row.eq(next_row + 1),
+            ]
+            with m.If(ends_block):
+                m.d.sync += [next_row.eq(0), next_set.eq(next_set + 1), sets_left.eq(sets_left - 1)]
+
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [
                     address.eq(load.unified_buffer),
-                    set_number.eq(load.first),
+                    next_set.eq(load.first),
                     sets_left.eq(load.count),
                     is_table.eq(load.is_table),
                     table_number.eq(load.table_number),
                 ]
                 with m.If(self.loads.valid):
-                    m.next = "REQUEST"
-            with m.State("REQUEST"):
-                m.d.comb += self.rows.request.valid.eq(1)
-                with m.If(self.rows.request.ready):
-                    m.d.sync += address.eq(address + 1)
-                    m.next = "RESPONSE"
-            with m.State("RESPONSE"):
-                m.d.sync += held.eq(self.rows.response.payload)
-                with m.If(self.rows.response.valid):
-                    m.next = "WRITE"
-            with m.State("WRITE"):
-                m.d.comb += writes.eq(1)
-                m.d.sync += beat.eq(beat + 1)
-                with m.If(ends_row):
-                    m.d.sync += [beat.eq(0), row.eq(row + 1)]
-                    m.next = "REQUEST"
-                    with m.If(ends_block):
-                        m.d.sync += [row.eq(0), set_number.eq(set_number + 1), sets_left.eq(sets_left - 1)]
-                    with m.If(ends_load):
-                        m.next = "END"
+                    m.d.sync += asks.eq(1)
+                    m.next = "LOAD"
+            with m.State("LOAD"):
+                with m.If(ends_row & is_last):
+                    m.next = "END"
             with m.State("END"):
                 m.d.comb += self.loads.ready.eq(1)
                 m.next = "IDLE"

@@ -11,7 +11,7 @@ import numpy as np
 from openmxu.rtl.activation.element_fetcher import ElementFetcher
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads, BufferWrites, Results
-from openmxu.sim.cycle_model.demand import load_row_cycles, pass_cycles
+from openmxu.sim.cycle_model.demand import load_cycles, pass_cycles
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.passes import Passes
 from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
@@ -51,7 +51,7 @@ class Activation(InOrderUnit):
         self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
         self._is_load = work.is_load.tolist()
         self._load_rows = work.load_rows.tolist()
-        self._load_row = load_row_cycles(work).tolist()
+        self._load_row, self._load_last = (cycles.tolist() for cycles in load_cycles(work))
         self._positions = work.positions.tolist()
         self._from_elements = work.from_unified_buffer.tolist()
         self._reads_elements = (work.from_unified_buffer | work.has_operand).tolist()
@@ -75,7 +75,8 @@ class Activation(InOrderUnit):
     def _soonest(self, number: int, accepted: int, before: int) -> int:
         # As in `_execute`, with nothing in the way.
         if self._is_load[number]:
-            return max(accepted + 4, before + 3) + self._load_rows[number] * self._load_row[number]
+            rows = (self._load_rows[number] - 1) * self._load_row[number] + self._load_last[number]
+            return max(accepted + 4, before + 3) + rows
         return max(accepted + 1 + self.walk + self.offered + self._end, before) + self._length[number]
 
     def _execute(self, place: int) -> tuple[int, int]:
@@ -153,14 +154,13 @@ class Activation(InOrderUnit):
         return start, self._next
 
     def _load(self, number: int, cycle: int) -> int:
-        """The end of a load, the cycle after the last write; rows are requested, read and written one after the
-        other."""
-        first = self._first[number]
+        """The end of a load, the cycle after the last write."""
+        first, row_cycles = self._first[number], self._load_row[number]
+        cycle += 2 - row_cycles
         for row in range(first, first + self._load_rows[number]):
-            cycle = self._reads.all.free(cycle + 2, row % self._banks)
+            cycle = self._reads.all.free(cycle + row_cycles, row % self._banks)
             self._reads.loads.add(cycle, 1, row, 1)
-            cycle += self._load_row[number] - 2
-        return cycle + 1
+        return cycle + self._load_last[number] - 1
 
     def _write(self, number: int, start: int) -> None:
         """Record the results of passes from ``start`` to ``_next``."""

@@ -12,7 +12,7 @@ from openmxu.rtl.activation.table_memory import table_word_bytes
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["Demand", "load_row_cycles", "pass_cycles"]
+__all__ = ["Demand", "load_cycles", "pass_cycles"]
 
 _Array = NDArray[np.int64]
 
@@ -24,11 +24,16 @@ def pass_cycles(work: Work) -> _Array:
     return work.rows * work.result_bytes * (work.positions * source + work.has_operand * operand)
 
 
-def load_row_cycles(work: Work) -> _Array:
-    """Cycles of a load for one row: to request it, to read it, and to write it part by part."""
+def load_cycles(work: Work) -> tuple[_Array, _Array]:
+    """Cycles of a load from one request for a row to the next one, and from the last one to the last write.
+
+    A row is written part by part. The next one is requested when it comes or, if writing takes longer than a row's way
+    through the unified buffer, so late that it comes behind the last part; the request passes a register first.
+    """
     config = work.config
     parts = np.where(work.loads_table, config.size // table_word_bytes(config), config.column_groups)
-    return 2 + UnifiedBuffer.read_latency + parts
+    way = 1 + UnifiedBuffer.read_latency
+    return np.where(parts > way, parts + 1, way), way + 1 + parts
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,8 @@ class Demand:
         is_read, is_write = (work.unit == unit for unit in (Unit.HOST_READ, Unit.HOST_WRITE))
         transfer = work.rows * max(1, config.size // config.host_data_bytes)
         transfer_bytes = _beats(work) * config.host_data_bytes
-        activation = work.is_activate * pass_cycles(work) + work.is_load * work.load_rows * load_row_cycles(work)
+        row, last = load_cycles(work)
+        activation = work.is_activate * pass_cycles(work) + work.is_load * ((work.load_rows - 1) * row + last)
         ranges = (work.unified_buffer, work.source, work.operand)
         return cls(
             array=passes * work.rows,
