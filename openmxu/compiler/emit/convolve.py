@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openmxu.arch.isa import Pooling as PoolingMode
@@ -68,6 +68,25 @@ class _Places:
     views: dict[tuple[int, int], tuple[_View, ...]] = field(default_factory=dict)
 
 
+class _Parts:
+    """The pieces of a section, so many at a time; found once for all steps."""
+
+    def __init__(self, places: Callable[[tuple[Piece, ...]], _Places], pieces: tuple[Piece, ...]) -> None:
+        self._places, self._pieces = places, pieces
+        self._found: dict[int, list[tuple[_Places, int]]] = {}
+
+    def of(self, size: int) -> list[tuple[_Places, int]]:
+        """Parts of ``size`` pieces, of all of them for 0, each with its first row of sums."""
+        if size not in self._found:
+            parts, offset = [], 0
+            for start in range(0, len(self._pieces), size or len(self._pieces)):
+                places = self._places(self._pieces[start : start + (size or len(self._pieces))])
+                parts.append((places, offset))
+                offset += sum(piece.positions for piece in places.pieces)
+            self._found[size] = parts
+        return self._found[size]
+
+
 @dataclass(frozen=True)
 class ConvolutionTasks:
     """Makes the tasks of one convolution for the bands of a strip.
@@ -107,26 +126,26 @@ class ConvolutionTasks:
         machine.tasks.layer = self.index
         count = sum(piece.positions for piece in pieces)
         sums = {tile: machine.take_sums(count) for tile in section.tiles}
-        places = self._places(pieces)
+        parts = _Parts(self._places, pieces)
         steps = list(self.tiles.steps(section.tiles))
         first = self.first_tile + self.tiles.first(section.tiles)
         # The first tiles come first, and what they read stays, if it has room and is all that the others need.
         is_read_here = section.tiles.start == 0 or self._source.ring > 0 or self.operation.groups > 1
+        ends = {step.tile: number for number, step in enumerate(steps)}
         plane, begun = -1, set[int]()
         for number, step in enumerate(steps):
             if number == self._parameters_at(section, len(steps)):
                 machine.parameters.require(self.index, section.tiles[0])
-            weights = WeightTile(first + number, self.tiles.format)
-            if number == 0 and section.startup:
-                self._start(section, sums[step.tile], step, weights)
-            else:
-                if step.plane != plane and is_read_here:
-                    self._load(places, step.plane)
-                self._sum(places, sums[step.tile], step, weights, accumulate=step.tile in begun)
+            reads = step.plane != plane and is_read_here
+            is_first, is_last = number == 0, number == ends[step.tile]
+            size = section.startup if is_first and section.startup else section.chunk if reads or is_last else 0
+            accumulate = step.tile in begun
+            self._step(parts.of(size), sums[step.tile], step, first + number, reads=reads, accumulate=accumulate)
             plane = step.plane
             begun.add(step.tile)
         for tile in section.tiles:
-            self._activate(pieces, sums[tile], tile)
+            for places, offset in parts.of(section.chunk):
+                self._activate(places.pieces, sums[tile] + offset, tile)
 
     def _parameters_at(self, section: Section, steps: int) -> int:
         """The step before which parameters are read: behind all that a program's first sums need to be read."""
@@ -138,15 +157,17 @@ class ConvolutionTasks:
         # Reading is over when the array has done as much of the section as reading is faster.
         return min(last, -(-steps * row_cycles(self.strip.config) // len(section.tiles)))
 
-    def _start(self, section: Section, sums: int, step: Step, weights: WeightTile) -> None:
-        """The first tile of a section in parts, each as soon as its rows have been read."""
-        next_tile: WeightTile | None = weights
-        for start in range(0, len(section.pieces), section.startup):
-            places = self._places(section.pieces[start : start + section.startup])
-            self._load(places, step.plane)
-            self._sum(places, sums, step, next_tile, accumulate=False)
-            sums += sum(piece.positions for piece in places.pieces)
-            next_tile = None
+    def _step(
+        self, parts: Sequence[tuple[_Places, int]], sums: int, step: Step, number: int, *, reads: bool, accumulate: bool
+    ) -> None:
+        """One kernel position and tile, part by part, each as soon as its rows have been read; ``number`` is the tile's
+        place in weight memory. The first part takes the tile."""
+        tile: WeightTile | None = WeightTile(number, self.tiles.format)
+        for places, offset in parts:
+            if reads:
+                self._load(places, step.plane)
+            self._sum(places, sums + offset, step, tile, accumulate)
+            tile = None
 
     def touch(self, section: Section) -> Touch:
         """The rows that the tasks of a section touch."""

@@ -49,13 +49,15 @@ class Section:
     """Output tiles ``tiles`` of some pieces, which are summed up side by side.
 
     ``startup`` pieces are multiplied at a time by the very first tile, while the others are still being read; 0 for
-    all of them. ``parameters_first`` where loads of parameters take so long that they should begin at once.
+    all of them. So are ``chunk`` pieces by every tile with which rows are read or sums end, and activated and written.
+    ``parameters_first`` where loads of parameters take so long that they should begin at once.
     """
 
     pieces: tuple[Piece, ...]
     tiles: range
     startup: int = 0
     parameters_first: bool = False
+    chunk: int = 0
 
 
 def bands(
@@ -128,11 +130,12 @@ def sections(
         taper=is_last and not halves,
         parts=shares * ramp.split,
     )
-    result = [Section(pieces, group) for pieces in parts for group in tiles.groups]
+    chunk = ramp.chunk if is_first and is_last else 0
+    result = [Section(pieces, group, chunk=chunk) for pieces in parts for group in tiles.groups]
     if is_first:
         first = result[0]
         rows = max(_STARTUP_ROWS, -(-len(first.pieces) // _STARTUP_PARTS)) if startup else 0
-        result[0] = Section(first.pieces, first.tiles, rows, ramp.parameters_first)
+        result[0] = dataclasses.replace(first, startup=rows, parameters_first=ramp.parameters_first)
     if halves:
         result += _tapered(result.pop(), len(list(tiles.steps(tiles.groups[-1]))), config)
     return result
@@ -148,7 +151,8 @@ def _tapered(section: Section, steps: int, config: Config) -> Iterator[Section]:
         if count < least or saved < lost:
             count = stop - start
         pieces = section.pieces[start : start + count]
-        yield dataclasses.replace(section, pieces=pieces) if start == 0 else Section(pieces, section.tiles)
+        own = section if start == 0 else Section(section.pieces, section.tiles, chunk=section.chunk)
+        yield dataclasses.replace(own, pieces=pieces)
         start += count
 
 

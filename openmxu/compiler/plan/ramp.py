@@ -18,6 +18,9 @@ __all__ = ["Ramp", "fastest"]
 _BUDGET = 80_000
 """Instructions of all the programs that are compared with an effort of 1: some seconds of work."""
 
+_LATENCIES = (4, 100)
+"""Of the memories in cycles: a program should be fast with both, and slower than the first one with neither."""
+
 _HIDDEN = 8
 """Beats of reading instructions to one that something waits for."""
 
@@ -42,6 +45,8 @@ class Ramp:
     split
         Bands are so many times smaller than accumulators have room for: the activation unit begins earlier, and the
         weights come more often.
+    chunk
+        Rows that are read, multiplied, activated and written at a time by a product of few rows; 0 for all of a band.
     """
 
     together: int = 1
@@ -50,6 +55,7 @@ class Ramp:
     parameters_first: bool = False
     spare: int = 1
     split: int = 1
+    chunk: int = 0
 
     @classmethod
     def of(cls, operation: Convolution, config: Config) -> Ramp:
@@ -69,6 +75,8 @@ class Ramp:
         fewer = [{"together": count, "startup": False} for count in range(1, min(most, 2) + 1)]
         yield [{"split": split, **change} for split in (3, 2, 6) for change in ({}, *fewer)]
         yield [{"together": count, "startup": start} for count in range(1, most + 1) for start in (False, True)]
+        if operation.window.is_point:
+            yield [{"chunk": chunk, **change} for chunk in (32, 16) for change in ({}, {"split": 1, "together": 1})]
         yield [{"halves": not self.halves}]
         yield [{"parameters_first": not self.parameters_first}]
         yield [{"spare": spare} for spare in (2, 0, -1)]
@@ -104,8 +112,12 @@ def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config:
     ramp = Ramp.of(operation, config)
     best = compiled(ramp)
     beats = -(-WORD_BYTES // config.host_data_bytes)
+
+    def cycles_of(result: _Compiled) -> list[int]:
+        return [predict(result.instructions, config, memory_latency=each).cycles for each in _LATENCIES]
+
     attempts = effort * _BUDGET // len(best.instructions)
-    cycles = predict(best.instructions, config).cycles if attempts else 0
+    first = cycles = cycles_of(best) if attempts else []
     for alternatives in ramp.others(operation, config):
         base = ramp
         for changes in alternatives:
@@ -114,8 +126,10 @@ def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config:
                 continue
             attempts -= 1
             result = compiled(other)
-            needed = predict(result.instructions, config).cycles
+            needed = cycles_of(result)
             added = len(result.instructions) - len(best.instructions)
-            if _HIDDEN * (cycles - needed) > max(0, added) * beats:
+            is_slower = any(own > other for own, other in zip(needed, first, strict=True))
+            saved = (sum(cycles) - sum(needed)) / len(_LATENCIES)
+            if not is_slower and _HIDDEN * saved > max(0, added) * beats:
                 ramp, best, cycles = other, result, needed
     return best
