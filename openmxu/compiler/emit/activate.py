@@ -20,18 +20,19 @@ from openmxu.compiler.plan.buffers import Buffer
 
 __all__ = ["element_chunks", "pooling_chunks", "pooling_scales"]
 
-_CHUNKS = 8
+_CHUNKS = 16
 _CHUNK_ROWS = 64
-"""Results of one Activate: an eighth of a plane, so that it begins before all is read, but not too few."""
+"""Results of one Activate: a part of an image's plane, so that it begins before all is there, but not too few."""
 
 
 def element_chunks(index: int, operation: Lookup | Combination, strip: Strip) -> Iterator[Chunk]:
     """A table, a sum or a product, over all elements of a strip in the order in which they lie."""
     target = strip.buffers[operation.target]
     shared = any(strip.buffers[name].shared for name in operation.sources)
-    # A constant tensor begins again with each image.
-    run = target.plane_elements // len(target.region.images) if shared else target.elements
-    chunk = min(run, max(_CHUNK_ROWS, -(-target.elements // _CHUNKS)))
+    image = target.plane_elements // len(target.region.images)
+    # A constant tensor begins again with each image; of others, too, one image is done before the next one.
+    run = image if shared or image >= _CHUNK_ROWS else target.elements
+    chunk = min(run, max(_CHUNK_ROWS, -(-run // _CHUNKS)))
     for first in range(0, target.elements, run):
         for start in range(first, first + run, chunk):
             yield _combination(index, operation, strip, start, min(chunk, first + run - start))

@@ -125,7 +125,8 @@ class Strip:
         loaded = self._loaded.get(name, np.zeros(buffer.elements, np.bool_))
         if name in self.sources and not loaded[first : first + count].all():
             # Neighbours come along from wherever the first one is that is still missing then.
-            yield buffer.rows(first, min(count - 1 + _READ_ROWS, buffer.elements - first))
+            most = count if count >= _READ_ROWS else count - 1 + _READ_ROWS
+            yield buffer.rows(first, min(most, buffer.elements - first))
 
     def need(self, name: str, start: int, stop: int) -> None:
         """Read those elements of a tensor that have not been read yet."""
@@ -137,13 +138,14 @@ class Strip:
             loaded = self._loaded[name] = np.zeros(buffer.elements, np.bool_)
         elif loaded[start:stop].all():
             return
+        is_short = stop - start < _READ_ROWS
         for first, count, _ in buffer.runs(start, stop, place, self.config.size):
             missing = np.flatnonzero(~loaded[first : first + count])
             if missing.size == 0:
                 continue
             first, last = first + int(missing[0]), first + int(missing[-1]) + 1
             # Neighbours come along where a plane has few rows.
-            if buffer.tensor.positions > 1 or buffer.plane_elements <= _READ_ROWS // 2:
+            if is_short and (buffer.tensor.positions > 1 or buffer.plane_elements <= _READ_ROWS // 2):
                 last = max(last, min(first + _READ_ROWS, buffer.elements))
             first, count, address = next(buffer.runs(first, last, place, self.config.size))
             for other in range(first % buffer.period, buffer.elements, buffer.period):

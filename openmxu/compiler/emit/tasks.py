@@ -227,10 +227,11 @@ class TaskList:
             **fields,
         )
         reads = (*((source,) if from_unified_buffer else ()), *((operand_rows,) if operand_rows is not None else ()))
+        passes = 1 if operand_rows is None else 2
         self._add(
             Unit.ACTIVATION,
             instruction,
-            max(results * positions, target.count) * self._config.column_groups,
+            max(results * positions, target.count) * passes * self._config.column_groups,
             registers=registers,
             reads=reads,
             writes=(target,),

@@ -17,6 +17,9 @@ from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 __all__ = ["Piece", "Section", "bands", "sections"]
 
 
+_IMAGE_ROWS = 64
+"""Sums of an image that are enough for a band."""
+
 _STARTUP_ROWS = 16
 _STARTUP_PARTS = 8
 _DISPATCH_CYCLES = 10
@@ -75,7 +78,7 @@ def bands(
     A band is as large as half of the accumulators: one is summed up while another is activated. At the beginning and
     the end of a program, bands grow from and shrink to what just hides the fetch of weights: with ``ramp``, computing
     begins when little of the input is there; with ``taper``, little is left to activate and to write when the last sum
-    is done.
+    is done. A band is of one image, where that has sums enough: what follows can go on with the image when it is done.
 
     Parameters
     ----------
@@ -85,12 +88,14 @@ def bands(
     limit = max(1, config.accumulator_rows // parts)
     units = list(_units(operation.pooling, strip, plane, limit))
     total = sum(unit.positions for unit in units)
+    alone = total >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
     targets = _sizes(total, limit, config, ramp, taper)
     result: list[list[Piece]] = [[]]
     wanted = next(targets)
     filled = 0
     for unit in units:
-        if result[-1] and (filled >= wanted or _positions(_joined([*result[-1], unit], operation, plane)) > limit):
+        is_full = filled >= wanted or (alone and filled > 0 and unit.image != result[-1][-1].image)
+        if result[-1] and (is_full or _positions(_joined([*result[-1], unit], operation, plane)) > limit):
             result.append([])
             wanted, filled = next(targets, limit), 0
         result[-1] = _joined([*result[-1], unit], operation, plane)

@@ -30,7 +30,7 @@ from openmxu.compiler.ir.network import Port
 from openmxu.compiler.ir.operations import Convolution, Pooling
 from openmxu.compiler.ir.permutation import Permutation
 from openmxu.compiler.plan.bands import Section, sections
-from openmxu.compiler.plan.buffers import HostPlace
+from openmxu.compiler.plan.buffers import Buffer, HostPlace
 from openmxu.compiler.plan.fusion_groups import Group
 from openmxu.compiler.plan.planned_network import PlannedNetwork
 from openmxu.compiler.plan.ramp import Ramp, fastest
@@ -282,15 +282,17 @@ class _Scheduler:
                 images=len(strip.images),
             ).run()
 
-    def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
+    def _buffers(self, group: Group, number: int) -> dict[str, Buffer]:
+        """The buffers of a strip."""
         base = self.plan.kept.end + number % group.slots * group.slot_rows
         addresses = {name: base + address for name, address in group.addresses.items()}
-        region = group.strips[number]
+        region, size = group.strips[number], self.config.size
+        return strip_buffers(self.plan.network, group.operations, region, addresses, size, group.rings)
+
+    def _strip(self, machine: Machine, group: Group, number: int) -> Strip:
         return Strip(
             machine=machine,
-            buffers=strip_buffers(
-                self.plan.network, group.operations, region, addresses, self.config.size, group.rings
-            ),
+            buffers=self._buffers(group, number),
             sources={name: self.places[name] for name in group.sources},
             targets={name: self.places[name] for name in group.targets},
         )
@@ -301,26 +303,51 @@ class _Scheduler:
         In waves, strip s of operation n comes in wave s + n: between the end of a strip in one operation and its
         beginning in the next one lies other work.
         """
-        runs, strips = self._runs(group.operations), len(group.strips)
+        runs, strips = self._runs(group), len(group.strips)
         if not group.waves:
             yield from itertools.product(range(strips), runs)
             return
         for wave in range(strips + len(runs) - 1):
             yield from ((wave - n, run) for n, run in enumerate(runs) if 0 <= wave - n < strips)
 
-    def _runs(self, operations: range) -> list[range]:
-        """Operations cut before every one of the array: each with those of the activation unit alone that follow it."""
+    def _runs(self, group: Group) -> list[range]:
+        """Operations cut before every one of the array: each with those of the activation unit alone that follow it.
+
+        Two convolutions that work side by side are not cut apart.
+        """
+        operations = group.operations
         starts = [index for index in operations if isinstance(self.plan.network.operations[index], _OF_ARRAY)]
         edges = [operations.start, *(index for index in starts if index > operations.start), operations.stop]
-        return [range(start, stop) for start, stop in itertools.pairwise(edges)]
+        runs = [range(start, stop) for start, stop in itertools.pairwise(edges)]
+        for number in reversed(range(len(runs) - 1)):
+            both = range(runs[number].start, runs[number + 1].stop)
+            if len(runs[number]) == 1 and self._are_side_by_side(group, both[0], both[1]) and self._may_alternate(both):
+                runs[number : number + 2] = [both]
+        return runs
+
+    def _are_side_by_side(self, group: Group, first: int, second: int) -> bool:
+        """Whether two convolutions of one tensor take turns: one keeps the array busy and the other the activation
+        unit."""
+        own = [self.plan.network.operations[index] for index in (first, second)]
+        if not all(isinstance(operation, Convolution) for operation in own) or own[0].sources != own[1].sources:
+            return False
+        if len({self.weights.tiles[index].limits(self.config) for index in (first, second)}) == 1:
+            return False
+        read = {name for index in group.operations for name in self.plan.network.operations[index].sources}
+        targets = [operation.target for operation in own]
+        if read.isdisjoint(targets):
+            return True  # their rows are on their way to host memory when others take the place
+        buffers = self._buffers(group, 0)
+        rows = [buffers[name].rows(0, buffers[name].elements) for name in targets]
+        return not rows[0].meets(rows[1])
 
     def _operate(self, run: range, strip: Strip, is_first: bool, is_last: bool) -> None:
-        """The tasks of an operation of the array and what follows it, for one strip."""
+        """The tasks of the operations of the array that a run begins with and of what follows them, for one strip."""
         index, operation = run.start, self.plan.network.operations[run.start]
-        is_alone = not isinstance(operation, _OF_ARRAY)
+        heads = [other for other in run if isinstance(self.plan.network.operations[other], _OF_ARRAY)]
+        followers = run[len(heads) :]
         deferred = DeferredActivations(
-            (chunk for other in (run if is_alone else run[1:]) for chunk in self._chunks(other, strip)),
-            self.config.unified_buffer_rows,
+            (chunk for other in followers for chunk in self._chunks(other, strip)), self.config.unified_buffer_rows
         )
         if isinstance(operation, Permutation):
             strip.machine.tasks.layer = index
@@ -328,15 +355,29 @@ class _Scheduler:
         elif isinstance(operation, TensorProduct):
             strip.machine.tasks.layer = index
             tensor_product_tasks(index, operation, strip)
-        elif not is_alone:
-            emission, parts = self._convolution(index, strip, is_first, is_last)
-            touches = [emission.touch(section) for section in parts] if len(run) > 1 else []
-            for number, section in enumerate(parts):
+        elif heads:
+            parts = self._sections(heads, strip, is_first, is_last)
+            touches = [emission.touch(section) for emission, section in parts] if followers else []
+            for number, (emission, section) in enumerate(parts):
                 emission.section(section)
-                if len(run) > 1 and self._may_alternate(run):
+                if followers and self._may_alternate(run):
                     deferred.advance(touches[number + 1 :])
         deferred.advance(())
         strip.flush()
+
+    def _sections(
+        self, indices: Sequence[int], strip: Strip, is_first: bool, is_last: bool
+    ) -> list[tuple[ConvolutionTasks, Section]]:
+        """The sections of some convolutions, those of one evenly between those of another.
+
+        The one that keeps the array busy begins: the activation unit may still have to do what came before.
+        """
+        parts: list[tuple[float, ConvolutionTasks, Section]] = []
+        for index in indices:
+            emission, own = self._convolution(index, strip, is_first, is_last)
+            delay = 0 if emission.tiles.limits(self.config) else 0.75
+            parts += [((number + delay) / len(own), emission, section) for number, section in enumerate(own)]
+        return [(emission, section) for _, emission, section in sorted(parts, key=lambda part: part[0])]
 
     def _convolution(
         self, index: int, strip: Strip, is_first: bool, is_last: bool

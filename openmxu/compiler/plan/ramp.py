@@ -15,7 +15,7 @@ from openmxu.compiler.plan.staging import fetch_cycles, row_cycles
 
 __all__ = ["Ramp", "fastest"]
 
-_BUDGET = 80_000
+_BUDGET = 120_000
 """Instructions of all the programs that are compared with an effort of 1: some seconds of work."""
 
 _LATENCIES = (4, 100)
@@ -68,9 +68,12 @@ class Ramp:
         return cls(together, startup=together > 1, halves=together > 1)
 
     def others(self, operation: Convolution, config: Config) -> Iterator[list[dict[str, int]]]:
-        """Fields to change, one list of alternatives after the other."""
+        """Fields to change, one list of alternatives after the other; those that gain most in long programs first."""
         tiles = -(-operation.outputs // config.size) if operation.groups == 1 else 1
         most = min(tiles, row_cycles(config) + 2)
+        if not operation.window.is_point:
+            yield [{"split": 3}]
+            yield [{"spare": spare} for spare in (3, 2)]
         # With small bands, fewer tiles pay off at the beginning.
         fewer = [{"together": count, "startup": False} for count in range(1, min(most, 2) + 1)]
         yield [{"split": split, **change} for split in (3, 2, 6) for change in ({}, *fewer)]
@@ -79,7 +82,7 @@ class Ramp:
             yield [{"chunk": chunk, **change} for chunk in (32, 16) for change in ({}, {"split": 1, "together": 1})]
         yield [{"halves": not self.halves}]
         yield [{"parameters_first": not self.parameters_first}]
-        yield [{"spare": spare} for spare in (2, 0, -1)]
+        yield [{"spare": spare} for spare in (2, 0, -1, 3)]
 
 
 class _Compiled(Protocol):
@@ -118,12 +121,14 @@ def fastest(compiled: Callable[[Ramp], _Result], operation: Convolution, config:
 
     attempts = effort * _BUDGET // len(best.instructions)
     first = cycles = cycles_of(best) if attempts else []
+    tried = {ramp}
     for alternatives in ramp.others(operation, config):
         base = ramp
         for changes in alternatives:
             other = dataclasses.replace(base, **changes)
-            if other == base or attempts == 0:
+            if other in tried or attempts == 0:
                 continue
+            tried.add(other)
             attempts -= 1
             result = compiled(other)
             needed = cycles_of(result)

@@ -10,8 +10,8 @@ __all__ = ["fetch_cycles", "load_cycles", "plan_staging", "row_cycles", "table_c
 _LOADS = 8
 """Parameter sets that one load brings."""
 
-_LOAD_CYCLES = 6
-"""Cycles from the request for a row that the activation unit loads to its first bytes."""
+_LOAD_CYCLES = 5
+"""Cycles from one row that the activation unit loads to the next one, where writing does not take longer."""
 
 
 def row_cycles(config: Config) -> int:
@@ -21,12 +21,12 @@ def row_cycles(config: Config) -> int:
 
 def load_cycles(config: Config, sets: int) -> int:
     """Cycles in which the activation unit loads parameter sets."""
-    return sets * PARAMETER_ROWS * (_LOAD_CYCLES + config.column_groups)
+    return sets * PARAMETER_ROWS * max(_LOAD_CYCLES, config.column_groups + 1)
 
 
 def table_cycles(config: Config) -> int:
     """Cycles in which it loads a table, four bytes at a time."""
-    return table_rows(config.size) * (_LOAD_CYCLES + -(-config.size // 4))
+    return table_rows(config.size) * max(_LOAD_CYCLES, -(-config.size // 4) + 1)
 
 
 def fetch_cycles(config: Config) -> int:

@@ -56,6 +56,11 @@ def test_small_images_share_a_band() -> None:
     assert [[piece.image for piece in band] for band in pieces] == [list(range(20))]
 
 
+def test_large_images_have_bands_of_their_own() -> None:
+    pieces = cut(3, 10, 10, 1, Config.for_size(8), ramp=False, taper=False)
+    assert [{piece.image for piece in band} for band in pieces] == [{0}, {1}, {2}]
+
+
 def test_windows() -> None:
     window = Window(3, 2, stride_y=2, stride_x=3, dilation_y=2, top=1, right=1)
     assert (window.span_y, window.span_x) == (5, 2)

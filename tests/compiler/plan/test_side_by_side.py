@@ -1,0 +1,81 @@
+"""Two convolutions of one tensor take turns: one keeps the array busy, the other the activation unit."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from openmxu.arch import Config
+from openmxu.arch.isa import Opcode
+from openmxu.compiler import compile_network
+from openmxu.compiler.ir.network import Network, Tensor
+from openmxu.compiler.ir.operations import Combination
+from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.fusion_groups import plan_groups
+from tests.compiler.models.plane_networks import differing_planes
+from tests.compiler.models.small_networks import RESULT, SAME, convolution, image_network
+
+DOWN = Window(3, 3, stride_y=2, stride_x=2, top=1, left=1)
+SHORTCUT = Window(1, 1, stride_y=2, stride_x=2)
+CONFIG = Config(size=4, activation_lanes=1, unified_buffer_rows=4096, accumulator_rows=256)
+PLANE, HALF = Tensor(16, 16, 4, False), Tensor(8, 8, 8, False)
+
+
+def down(first: str, second: str) -> list:
+    """Half of the positions and twice the channels of ``x``, by both windows in some order."""
+    return [convolution("x", name, 4, 8, SHORTCUT if name == "s" else DOWN) for name in (first, second)]
+
+
+def block(first: str, second: str) -> Network:
+    """A residual block that halves its input, the sum of three convolutions."""
+    addition = Combination(
+        name="y",
+        sources=("b", "s"),
+        target="y",
+        result=RESULT,
+        multiplies=False,
+        input_signed=(False, False),
+        zero_points=(0, 0),
+        second_scale=np.float32(0.5),
+    )
+    operations = [*down(first, second), convolution("a", "b", 8, 8, SAME), addition]
+    return image_network(operations, {"x": PLANE, **dict.fromkeys(("s", "a", "b", "y"), HALF)})
+
+
+def branches(first: str, second: str) -> Network:
+    """The result of the shortcut leaves, and the other one is read once more."""
+    operations = [*down(first, second), convolution("a", "y", 8, 8, SAME)]
+    return image_network(operations, {"x": PLANE, **dict.fromkeys(("s", "a", "y"), HALF)})
+
+
+def turns(network: Network, config: Config) -> list[int]:
+    """The first two layers, as the array goes from one to the other."""
+    program = compile_network(network, config, 1, effort=0)
+    products = [item.word & 0xFF == Opcode.CONVOLVE for item in program.instructions]
+    layers = [layer for layer, _ in itertools.groupby(program.layer_numbers[products])]
+    return [layer for layer in layers if layer in (0, 1)]
+
+
+@pytest.mark.parametrize("order", [("s", "a"), ("a", "s")])
+@pytest.mark.parametrize("network", [block, branches])
+@pytest.mark.parametrize("rows", [400, 640, 1024, 4096])
+def test_exact(network, order: tuple[str, str], rows: int) -> None:
+    config = CONFIG.replace(unified_buffer_rows=rows)
+    assert differing_planes(network(*order), config, np.random.default_rng(rows), batch=3) == 0
+
+
+def test_their_sections_alternate() -> None:
+    network = block("s", "a")
+    (group,) = plan_groups(network, 1, 16, CONFIG)
+    assert group.operations == range(4)
+    assert turns(network, CONFIG) == [1, 0, 1, 0]
+
+
+def test_not_in_the_same_place() -> None:
+    """What the shortcut makes leaves and has the place of what stays: it must be gone before that is made."""
+    network = branches("s", "a")
+    (group,) = plan_groups(network, 1, 16, CONFIG)
+    assert group.addresses["s"] == group.addresses["a"]
+    assert turns(network, CONFIG) == [0, 1]
