@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,8 @@ from openmxu.compiler.plan.bands import Section, sections
 from openmxu.compiler.plan.buffers import Buffer, HostPlace
 from openmxu.compiler.plan.fusion_groups import Group
 from openmxu.compiler.plan.planned_network import PlannedNetwork
-from openmxu.compiler.plan.ramp import Ramp, fastest
+from openmxu.compiler.plan.ramp import Ramp
+from openmxu.compiler.plan.search import fastest
 from openmxu.compiler.plan.slots import strip_buffers
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
@@ -81,72 +82,115 @@ class CompiledNetwork:
 
 
 def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int = 1) -> CompiledNetwork:
-    """Compile a network; ``effort`` as in :func:`~openmxu.compiler.plan.ramp.fastest`.
+    """Compile a network; ``effort`` as in :func:`~openmxu.compiler.plan.search.fastest`.
 
     Raises
     ------
     CapacityError
         Host memory or weight memory is too small, together with the segments that come before.
     """
-    network, groups, batch, layers = plan.network, plan.groups, plan.batch, plan.layers
-    constants = plan.constants.at(base.host_bytes)
-    layouts = {group.operations.start: group.layout for group in groups if group.layout is not None}
-    weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
-    copies = base.host_bytes + constants.data.size
-    # Tiles are as many however they are grouped; without copies there is no need to make them only to count.
-    count = len(weights_of(1).copied) if plan.ports.operations else 0
-    constants_end = copies + aligned(count * config.tile_bytes)
-    places, host_bytes = _place_tensors(plan, constants, config.size, constants_end)
-    check_addresses(host_bytes, 0, config)
 
-    def attempt(ramp: Ramp) -> _Attempt:
-        weights = weights_of(ramp.together)
-        scheduler = _Scheduler(plan, weights, constants, copies, places, config, ramp)
-        return _Attempt(scheduler.code(), weights)
+    @functools.cache
+    def draft(limits: Config) -> _Draft:
+        return _Draft.of(plan if limits == config else plan.replanned(limits), limits, base)
 
-    first = network.operations[0]
-    is_convolution = isinstance(first, Convolution)
-    best = fastest(attempt, first, config, effort) if is_convolution else attempt(Ramp())
-    code, memory = best.code, best.weights.bytes()
-    weight_bytes = base.tiles * config.tile_bytes + memory.size
-    check_addresses(host_bytes, weight_bytes, config)
-    host_constants = np.zeros(constants_end - base.host_bytes, np.uint8)
-    host_constants[: constants.data.size] = constants.data
-    copied = best.weights.copies()
-    host_constants[constants.data.size :][: copied.size] = copied
-
-    fills = filled_inputs(network, config.size)
-
-    def placed(port: Port) -> HostTensor:
-        return dataclasses.replace(port.host, offset=places[port.tensor].address, fill=fills.get(port.tensor, 0))
-
-    end = Base(
-        host_bytes=host_bytes,
-        tiles=weight_bytes // config.tile_bytes,
-        instructions=base.instructions + len(code.instructions),
-        layers=base.layers + len(layers),
+    best = fastest(
+        lambda limits, ramp: draft(limits).program(ramp), plan.network.operations[0], config=config, effort=effort
     )
-    segment = DeviceSegment(
-        inputs=tuple(placed(port) for port in network.inputs),
-        outputs=tuple(placed(port) for port in network.outputs),
-        batch=batch,
-        elements=network.batch if network.is_whole else None,
-        start=base.instructions,
-        stop=end.instructions,
-        layers=(base.layers, end.layers),
-        constants=(base.host_bytes, host_constants.size),
-    )
-    return CompiledNetwork(
-        segment=segment,
-        instructions=code.instructions,
-        weights=memory,
-        constants=host_constants,
-        multiply_adds=plan.multiply_adds,
-        layers=layers,
-        layer_numbers=np.where(code.layers < 0, -1, code.layers + base.layers).astype(np.int32),
-        states=plan.kept.states(network, layouts, config.size),
-        base=end,
-    )
+    return best.compiled()
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What all programs for a planned network share, behind the segments that end at ``base``.
+
+    Attributes
+    ----------
+    config
+        The core, perhaps with smaller memories: a program may leave a part of them unused.
+    constants
+        At their addresses; from ``copies`` to ``constants_end`` lie copies of weights.
+    """
+
+    plan: PlannedNetwork
+    config: Config
+    base: Base
+    constants: Constants
+    copies: int
+    constants_end: int
+    places: Mapping[str, HostPlace]
+    host_bytes: int
+    _weights: dict[int, _Weights] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: PlannedNetwork, config: Config, base: Base) -> _Draft:
+        """Place the network's constants and tensors."""
+        constants = plan.constants.at(base.host_bytes)
+        copies = base.host_bytes + constants.data.size
+        weights: dict[int, _Weights] = {}
+        constants_end = copies
+        if plan.ports.operations:
+            # Tiles are as many however they are grouped.
+            weights[1] = _Weights.of(plan, 1, config, base.tiles)
+            constants_end = copies + aligned(len(weights[1].copied) * config.tile_bytes)
+        places, host_bytes = _place_tensors(plan, constants, config.size, constants_end)
+        check_addresses(host_bytes, 0, config)
+        return cls(plan, config, base, constants, copies, constants_end, places, host_bytes, weights)
+
+    def program(self, ramp: Ramp) -> _Attempt:
+        """A program that begins and ends in one way."""
+        weights = self._weights.get(ramp.together)
+        if weights is None:
+            weights = _Weights.of(self.plan, ramp.together, self.config, self.base.tiles)
+            self._weights[ramp.together] = weights
+        scheduler = _Scheduler(self.plan, weights, self.constants, self.copies, self.places, self.config, ramp)
+        return _Attempt(self, scheduler.code(), weights)
+
+    def compiled(self, code: Code, weights: _Weights) -> CompiledNetwork:
+        """The network with one of its programs."""
+        plan, base, config = self.plan, self.base, self.config
+        network, layers = plan.network, plan.layers
+        layouts = {group.operations.start: group.layout for group in plan.groups if group.layout is not None}
+        memory = weights.bytes()
+        weight_bytes = base.tiles * config.tile_bytes + memory.size
+        check_addresses(self.host_bytes, weight_bytes, config)
+        host_constants = np.zeros(self.constants_end - base.host_bytes, np.uint8)
+        host_constants[: self.constants.data.size] = self.constants.data
+        copied = weights.copies()
+        host_constants[self.constants.data.size :][: copied.size] = copied
+        fills = filled_inputs(network, config.size)
+
+        def placed(port: Port) -> HostTensor:
+            offset = self.places[port.tensor].address
+            return dataclasses.replace(port.host, offset=offset, fill=fills.get(port.tensor, 0))
+
+        end = Base(
+            host_bytes=self.host_bytes,
+            tiles=weight_bytes // config.tile_bytes,
+            instructions=base.instructions + len(code.instructions),
+            layers=base.layers + len(layers),
+        )
+        segment = DeviceSegment(
+            inputs=tuple(placed(port) for port in network.inputs),
+            outputs=tuple(placed(port) for port in network.outputs),
+            batch=plan.batch,
+            elements=network.batch if network.is_whole else None,
+            start=base.instructions,
+            stop=end.instructions,
+            layers=(base.layers, end.layers),
+            constants=(base.host_bytes, host_constants.size),
+        )
+        return CompiledNetwork(
+            segment=segment,
+            instructions=code.instructions,
+            weights=memory,
+            constants=host_constants,
+            multiply_adds=plan.multiply_adds,
+            layers=layers,
+            layer_numbers=np.where(code.layers < 0, -1, code.layers + base.layers).astype(np.int32),
+            states=plan.kept.states(network, layouts, config.size),
+            base=end,
+        )
 
 
 @dataclass(frozen=True)
@@ -203,6 +247,7 @@ def _joined(tiles: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 class _Attempt:
     """A program, and the weights that it is for."""
 
+    draft: _Draft
     code: Code
     weights: _Weights
 
@@ -210,6 +255,10 @@ class _Attempt:
     def instructions(self) -> tuple[Instruction, ...]:
         """Of the program."""
         return self.code.instructions
+
+    def compiled(self) -> CompiledNetwork:
+        """The network with this program."""
+        return self.draft.compiled(self.code, self.weights)
 
 
 def _place_tensors(

@@ -64,6 +64,8 @@ class PlannedNetwork:
         From address 0 on.
     selections
         Of every permutation, by the number of the operation.
+    original
+        The network as it was.
     """
 
     network: Network
@@ -77,6 +79,7 @@ class PlannedNetwork:
     kept: KeptRows
     groups: tuple[Group, ...]
     selections: Mapping[int, Selections]
+    original: Network
 
     @classmethod
     def of(cls, network: Network, config: Config, batch: int) -> PlannedNetwork:
@@ -87,6 +90,7 @@ class PlannedNetwork:
         CapacityError
             The configuration's memories are too small.
         """
+        original = network
         multiply_adds, layers = batch * network.multiply_adds, network.layers(batch)
         # Before anything else: the largest tensors would take long.
         ports = {port.tensor: network.tensors[port.tensor] for port in (*network.inputs, *network.outputs)}
@@ -105,7 +109,24 @@ class PlannedNetwork:
             for index, operation in enumerate(network.operations)
             if isinstance(operation, Permutation)
         }
-        return cls(network, images, batch, multiply_adds, layers, constants, staging, ports, kept, groups, selections)
+        return cls(
+            network,
+            images,
+            batch,
+            multiply_adds,
+            layers,
+            constants,
+            staging,
+            ports,
+            kept,
+            groups,
+            selections,
+            original,
+        )
+
+    def replanned(self, config: Config) -> PlannedNetwork:
+        """The plan for other memories; errors as those of :meth:`of`."""
+        return PlannedNetwork.of(self.original, config, self.batch)
 
 
 def _check_sizes(network: Network, config: Config) -> None:

@@ -1,0 +1,158 @@
+"""The fastest of several programs for one network: the cycle model is the judge."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cached_property
+from typing import Generic, Protocol, TypeVar
+
+from openmxu.arch.config import Config
+from openmxu.arch.isa import WORD_BYTES, Instruction
+from openmxu.compiler.errors import CapacityError
+from openmxu.compiler.ir.operations import Operation
+from openmxu.compiler.plan.ramp import Ramp
+
+__all__ = ["fastest"]
+
+_RAMPS, _LIMITS = 120_000, 60_000
+"""Instructions of all the programs that are tried in each part of a search with an effort of 1: some seconds."""
+
+_LATENCIES = (4, 100)
+"""Of the memories in cycles: a program should be fast with both, and slower than the first one with neither."""
+
+_HIDDEN = 8
+"""Beats of reading instructions to one that something waits for."""
+
+_MEMORIES = ("unified_buffer_rows", "accumulator_rows", "parameter_sets")
+"""Memories of which a program may leave a part unused."""
+
+_HALVINGS = 4
+
+
+class _Compiled(Protocol):
+    """Anything with instructions."""
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]: ...
+
+
+_Result = TypeVar("_Result", bound=_Compiled)
+
+
+class _Search(Generic[_Result]):
+    """Keeps the fastest of the programs that it is shown.
+
+    More instructions must save an eighth of the cycles in which the host port reads them: the model does not count
+    these, and most of them lie behind other work.
+    """
+
+    def __init__(self, first: _Result, config: Config) -> None:
+        self.best = first
+        self._config = config
+        self._attempts = 0
+
+    def allow(self, instructions: int) -> None:
+        """Allow to try programs of so many instructions together."""
+        self._attempts = instructions // len(self.best.instructions)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether another program may be tried."""
+        return self._attempts > 0
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """Cycles of the first program."""
+        return [self._cycles_of(self.best, latency) for latency in _LATENCIES]
+
+    @cached_property
+    def _cycles(self) -> list[int]:
+        """Cycles of the best program."""
+        return self._first
+
+    def improve(self, other: _Result) -> bool:
+        """Whether a program is faster than the best one, which it is from now on."""
+        self._attempts -= 1
+        needed: list[int] = []
+        for latency, most in zip(_LATENCIES, self._first, strict=True):
+            needed.append(self._cycles_of(other, latency))
+            if needed[-1] > most:
+                return False
+        added = len(other.instructions) - len(self.best.instructions)
+        beats = -(-WORD_BYTES // self._config.host_data_bytes)
+        saved = (sum(self._cycles) - sum(needed)) / len(_LATENCIES)
+        if _HIDDEN * saved <= max(0, added) * beats:
+            return False
+        self.best, self._cycles = other, needed
+        return True
+
+    def _cycles_of(self, program: _Result, latency: int) -> int:
+        from openmxu.sim.cycle_model import predict  # needs the RTL, which takes a while to load
+
+        return predict(program.instructions, self._config, memory_latency=latency).cycles
+
+
+def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, effort: int) -> _Result:
+    """The fastest program of those tried.
+
+    The ways to begin and to end it are changed one after the other. Then it may use a half of a memory, a quarter and
+    so on: a core with more of it should not be slower than one with less. Where that helps, the search begins again as
+    it would there.
+
+    Parameters
+    ----------
+    compiled
+        Makes the program for memories as small as those of a configuration.
+    operation
+        The network's first operation.
+    effort
+        How many programs may be tried, relative to the usual number; with 0 it is the first one alone.
+    """
+    search, ramp = _with_other_ends(compiled, operation, config, config, effort)
+    limits = config
+    while True:
+        search.allow(effort * _LIMITS)
+        before, limits = limits, _with_less(compiled, search, ramp, limits)
+        if limits == before:
+            return search.best
+        again, found = _with_other_ends(compiled, operation, config, limits, effort)
+        ramp = found if search.improve(again.best) else ramp
+
+
+def _with_other_ends(
+    compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, limits: Config, effort: int
+) -> tuple[_Search[_Result], Ramp]:
+    """A search for the fastest way to begin and to end a program, and that way."""
+    ramp = Ramp.of(operation, limits)
+    search = _Search(compiled(limits, ramp), config)
+    search.allow(effort * _RAMPS)
+    tried = {ramp}
+    for alternatives in ramp.others(operation, limits):
+        base = ramp
+        for changes in alternatives:
+            other = dataclasses.replace(base, **changes)
+            if search.may_go_on and other not in tried:
+                tried.add(other)
+                ramp = other if search.improve(compiled(limits, other)) else ramp
+    return search, ramp
+
+
+def _with_less(
+    compiled: Callable[[Config, Ramp], _Result], search: _Search[_Result], ramp: Ramp, limits: Config
+) -> Config:
+    """The limits with as much of each memory as the fastest program needs."""
+    for memory in _MEMORIES:
+        whole, last = limits, search.best.instructions
+        for halvings in range(1, 1 + _HALVINGS):
+            if not search.may_go_on:
+                break
+            try:
+                less = whole.replace(**{memory: getattr(whole, memory) >> halvings})
+                result = compiled(less, ramp)
+            except (CapacityError, ValueError):  # nothing fits in, or no core has so little
+                break
+            if result.instructions != last and search.improve(result):
+                limits = less
+            last = result.instructions
+    return limits
