@@ -5,8 +5,9 @@
     python -m scripts.performance --write
 
 The bound of a program is that of openmxu/reporting.py: the cycles for which array, weight path, host port or activation
-unit are busy, whichever is busiest. ``--write`` puts the table into docs/performance.md. Configurations are the default
-ones of each size; the first run of a size builds it. Exit status 1 when a result is not the numpy model's.
+unit are busy, whichever is busiest. ``--write`` puts the table into docs/performance.md and draws performance.svg
+beside it. Configurations are the default ones of each size; the first run of a size builds it. Exit status 1 when a
+result is not the numpy model's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scripts.docs.sections import with_section
 from scripts.performance.measure import Measured, cases, measure
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+PICTURE = DOCUMENT.with_suffix(".svg")
 
 
 def table(found: list[Measured]) -> str:
@@ -35,7 +37,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, action="append", help="only this size of the array")
     parser.add_argument("--latency", type=int, action="append", help="only this latency of the memories in cycles")
     parser.add_argument("--case", action="append", help="only this case, as it is named in the output")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name} and draw it")
     arguments = parser.parse_args()
     wanted = [
         (name, size, latency)
@@ -59,6 +61,9 @@ def main() -> int:
             flush=True,
         )
     if arguments.write:
+        from scripts.performance.plot import picture  # matplotlib takes a while to load
+
+        write_atomically(PICTURE, picture(found))
         write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "measured", table(found)).encode())
     return int(any(item.mismatches for item in found))
 

@@ -32,10 +32,13 @@ class _Transfers(InOrderUnit):
 class HostReader(_Transfers):
     """Executes Read_Host_Memory: requests bursts ahead and writes the arriving rows."""
 
+    place = 4
+    """Cycles from the request for a burst until the place of its first row is known, before which no beat is taken."""
+
     def __init__(self, waits: Waits, work: Work, latencies: Latencies, activation: Activation) -> None:
         super().__init__(waits, work, latencies)
         self._activation = activation
-        self._read_latency = latencies.read
+        self._read_latency = max(latencies.read, self.place)
         self._first = work.unified_buffer.first.tolist()
         # Queued bursts, two in a register slice and the one in progress may be outstanding. The last row of a burst has
         # its place, and the next one is in progress, when two rows before it have come: for each burst this cycle.
@@ -50,7 +53,7 @@ class HostReader(_Transfers):
         rows, bursts = self._rows[number], 1
         if self._is_alternate[number]:
             rows, bursts = 1, rows
-        self._taken = asked = max(self._offered(place), self._asked + 1)
+        self._taken = asked = max(self._offered(place), self._asked + 1, self._has_place(place))
         with self._activation.foreseen():
             for burst in range(bursts):
                 asked += 1
@@ -62,6 +65,12 @@ class HostReader(_Transfers):
                 self._write(self._first[number] + burst, rows)
         self._asked = asked
         return self._taken, self._written
+
+    def _has_place(self, place: int) -> int:
+        """The first cycle in which the destination of a transfer has a place behind those of earlier ones."""
+        # Queued destinations and the one in progress, which is left when its last row has come.
+        before = place - ReaderHardware.runs_ahead - 1
+        return self.done[before] if before >= 0 else 0
 
     def _write(self, row: int, rows: int) -> None:
         """Write ``rows`` rows from ``row`` on, whose last beat comes in the cycle before ``_free``."""

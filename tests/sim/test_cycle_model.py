@@ -174,8 +174,8 @@ def test_tiles_that_nobody_takes(tiles: tuple[int, ...], nops: int) -> None:
         assert predict(program, config).cycles == device.counters[Counter.CYCLES]
 
 
-def measured(program: openmxu.Program, inputs: np.ndarray) -> int:
-    with openmxu.open_device("verilator", program.config) as device:
+def measured(program: openmxu.Program, inputs: np.ndarray, latency: int = 4) -> int:
+    with openmxu.open_device("verilator", program.config, memory_latency=latency) as device:
         program.run(device, inputs)
         return device.counters[Counter.CYCLES]
 
@@ -209,6 +209,21 @@ def test_rows_of_several_beats() -> None:
     program = compile_network(network, Config.for_size(16), 8)
     inputs = np.repeat(conv_input(16, 32, 32), 8, axis=0)
     assert_close(predict(program.instructions, program.config).cycles, measured(program, inputs))
+
+
+def test_a_memory_that_answers_at_once() -> None:
+    """The reader takes the first beat of a burst a cycle later: it does not know yet where its row goes."""
+    program = gemm(20, 19, 1, openmxu.Config())
+    cycles = measured(program, gemm_input(20, 19), 1)
+    assert predict(program.instructions, program.config, memory_latency=1).cycles == cycles
+
+
+def test_more_reads_than_the_reader_has_places_for() -> None:
+    """A queue of eight holds more transfers than may be on their way at a time."""
+    config = Config(size=4, activation_lanes=1, unified_buffer_rows=1024, accumulator_rows=256, command_queue_depth=8)
+    program = compile_network(conv_network(8, 8, 7, 5, kernel=1, stride=1, pool=2), config, 1, effort=0)
+    cycles = measured(program, conv_input(8, 7, 5), 100)
+    assert predict(program.instructions, config, memory_latency=100).cycles == cycles
 
 
 def test_any_configuration() -> None:

@@ -1,0 +1,106 @@
+"""Compare the cycle model with the RTL at random points: a product or a convolution, a configuration, a memory latency.
+
+    python scripts/cycle_points.py
+    python scripts/cycle_points.py --count 100 --seed 7
+
+Each configuration is built when it is met first. Exit status 1 when a prediction is more than 0.5 % off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.progress import track
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
+
+import openmxu
+from openmxu.arch.events import Counter
+from openmxu.compiler import compile_network, conv_input, conv_network, gemm_input, gemm_network
+from openmxu.sim.cycle_model import predict
+
+LIMIT = 0.005
+
+CONFIGS = (
+    openmxu.Config.for_size(4),
+    openmxu.Config.for_size(8),
+    openmxu.Config.for_size(16),
+    openmxu.Config.for_size(4, activation_lanes=4, weight_fifo_tiles=4, unified_buffer_rows=2048),
+    openmxu.Config.for_size(8, activation_lanes=4, host_data_bytes=16, weight_data_bytes=4, accumulator_rows=512),
+    openmxu.Config.for_size(8, host_data_bytes=4, unified_buffer_banks=4, command_queue_depth=8, parameter_sets=32),
+)
+LATENCIES = (1, 4, 10, 40, 100, 250)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A layer on a core: M, K, N of a product; of a convolution channels in and out, height, width, kernel, stride,
+    pooling."""
+
+    config: int
+    latency: int
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        kind = "gemm" if len(self.shape) == 3 else "conv"
+        return f"{kind} {' '.join(map(str, self.shape))}, configuration {self.config}, latency {self.latency}"
+
+
+def points(count: int, seed: int) -> Iterator[Point]:
+    """Random points, the same ones for a seed; sizes are spread evenly over their logarithms."""
+    random = np.random.default_rng(seed)
+
+    def size(most: int) -> int:
+        return int(np.exp(random.uniform(0, np.log(most + 1))))
+
+    for _ in range(count):
+        shape: tuple[int, ...] = (size(300), size(300), size(300))
+        if random.random() < 0.5:
+            kernel, stride, pool = (int(random.choice(some)) for some in ((1, 3, 5), (1, 1, 2), (1, 1, 2)))
+            # Pooling needs as many positions as its window has.
+            shape = (size(40), size(40), 4 + size(16), 4 + size(16), kernel, stride, pool)
+        yield Point(int(random.integers(len(CONFIGS))), int(random.choice(LATENCIES)), shape)
+
+
+def error(point: Point) -> float:
+    """Of the prediction for a point, as a fraction of the measured cycles."""
+    config = CONFIGS[point.config]
+    if len(point.shape) == 3:
+        network, inputs = gemm_network(*point.shape), gemm_input(*point.shape[:2])
+        program = compile_network(network, config, effort=0)
+    else:
+        channels, outputs, height, width, kernel, stride, pool = point.shape
+        network = conv_network(channels, outputs, height, width, kernel=kernel, stride=stride, pool=pool)
+        inputs = conv_input(channels, height, width)
+        program = compile_network(network, config, 1, effort=0)
+    with openmxu.open_device("verilator", config, memory_latency=point.latency) as device:
+        program.run(device, inputs)
+        measured = device.counters[Counter.CYCLES]
+    return predict(program.instructions, config, memory_latency=point.latency).cycles / measured - 1
+
+
+def main() -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=1000, help="points; 1,000 without it")
+    parser.add_argument("--seed", type=int, default=0, help="of the random numbers; 0 without it")
+    arguments = parser.parse_args()
+    found = [
+        (error(point), point)
+        for point in track(list(points(arguments.count, arguments.seed)), description="Points", disable=None)
+    ]
+    exact = sum(value == 0 for value, _ in found)
+    for value, point in sorted(found, key=lambda item: -abs(item[0]))[:10]:
+        print(f"{value:+.3%} {point}")
+    worst = max(abs(value) for value, _ in found)
+    print(f"{len(found):,} points: {exact:,} exact to the cycle, at most {worst:.2%} off")
+    return int(worst > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
