@@ -82,11 +82,15 @@ class AccumulatorReads:
         self._period = max(2, self._groups)
         self.position = 0
         """The first run of updates that may still matter."""
+        self.begins: list[tuple[int, int, int]] = []
+        """Of the last instruction that was followed pass by pass: number of passes that begin in even steps, and the
+        cycles of the first and the last one of them."""
         self._sequences: dict[tuple[int, ...], _Sequence] = {}
 
     def run(self, number: int, start: int, length: int) -> int:
         """The end of the passes of instruction ``number``, which are ready in cycle ``start`` and take ``length``
         cycles."""
+        self.begins = []
         if not self.any_between(start, start + length):
             return start + length
         return self._follow(self._sequence(number), start)
@@ -119,11 +123,14 @@ class AccumulatorReads:
         while True:
             self._pass_by(cycle)
             begin, end, following = self._near(cycle)
+            before, first = index, cycle
             if cycle < begin:
                 index, cycle = _advance(free, free, index, cycle, begin)
+                self._note(free, before, index, first)
             elif following <= cycle:
                 # More than one run overlaps: advance pass by pass.
                 cycle = self.free(cycle, banks[index])
+                self.begins.append((1, cycle, cycle))
                 if index + 1 == count:
                     return cycle + rest
                 cycle += free[index + 1] - free[index]
@@ -134,8 +141,13 @@ class AccumulatorReads:
                 continue
             else:
                 index, cycle = _advance(contended, free, index, cycle, min(end, following))
+                self._note(contended, before, index, first)
             if index == count:
                 return cycle + rest
+
+    def _note(self, begins: Sequence[int], index: int, stop: int, cycle: int) -> None:
+        """Note passes ``index`` up to ``stop``, the first of which begins in ``cycle``."""
+        self.begins.append((stop - index, cycle, begins[stop - 1] - begins[index] + cycle))
 
     def _near(self, cycle: int) -> tuple[int, int, int]:
         """Begin and end of the current or next run as the lanes see it, and the beginning of the run after it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -91,14 +91,16 @@ class Activation(InOrderUnit):
         start = max(cycle + self.walk + self.offered, self._next)
         if self._reads_elements[number]:
             start = max(start, self._first_element(number, cycle))
+        begins: list[tuple[int, int, int]] = []
         if self._reads_elements[number] and self._is_delayed(number, cycle, start + self._length[number]):
             start, self._next = self._follow(number, cycle)
         elif self._from_elements[number]:
             self._next = start + self._length[number]
         else:
             self._next = self._sums.run(number, start, self._length[number])
+            begins = self._sums.begins
         passes = self._passes[number]
-        self._write(number, start)
+        self._write(number, start, begins if passes == self._results[number] else [])
         self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
         return start, self._next - 1 + self._end
 
@@ -162,12 +164,18 @@ class Activation(InOrderUnit):
             self._reads.loads.add(cycle, 1, row, 1)
         return cycle + self._load_last[number] - 1
 
-    def _write(self, number: int, start: int) -> None:
-        """Record the results of passes from ``start`` to ``_next``."""
-        count = self._results[number]
+    def _write(self, number: int, start: int, begins: Sequence[tuple[int, int, int]]) -> None:
+        """Record the results of passes from ``start`` to ``_next``, in even steps unless their ``begins`` are given."""
+        count, row = self._results[number], self._first[number]
+        end = self._groups - 1 + self._result
+        for passes, first, last in begins:
+            self.writes.add(Results(first + end, last + end, passes, row))
+            row += passes
+        if begins:
+            return
         last = self._next - 1 + self._result
         first = start - 1 + self._result + (self._next - start) // count
-        self.writes.add(Results(first, last, count, self._first[number]))
+        self.writes.add(Results(first, last, count, row))
 
     @contextmanager
     def foreseen(self) -> Iterator[None]:

@@ -226,6 +226,16 @@ def test_more_reads_than_the_reader_has_places_for() -> None:
     assert predict(program.instructions, config, memory_latency=100).cycles == cycles
 
 
+def test_results_in_uneven_steps() -> None:
+    """Where the matrix unit holds up some passes of an Activate, rows that are read meet the others' results."""
+    config = Config.for_size(
+        8, activation_lanes=4, host_data_bytes=16, weight_data_bytes=4, accumulator_rows=512, unified_buffer_rows=2048
+    )
+    program = compile_network(conv_network(33, 1, 15, 14, kernel=1, stride=1, pool=1), config, 1, effort=0)
+    cycles = measured(program, conv_input(33, 15, 14), 10)
+    assert predict(program.instructions, config, memory_latency=10).cycles == cycles
+
+
 def test_any_configuration() -> None:
     """The model also works for configurations that are too large to simulate."""
     program = gemm(256, 1024, 512, Config.preset("tpu_v1"))
