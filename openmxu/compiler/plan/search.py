@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES, Instruction
 from openmxu.compiler.errors import CapacityError
-from openmxu.compiler.ir.operations import Operation
+from openmxu.compiler.ir.operations import Convolution, Operation
 from openmxu.compiler.plan.ramp import Ramp
 
 __all__ = ["fastest"]
@@ -23,6 +23,9 @@ _LATENCIES = (4, 100)
 
 _HIDDEN = 8
 """Beats of reading instructions to one that something waits for."""
+
+_LEAST = 1_000
+"""Instructions of a program for which another plan may pay off."""
 
 _MEMORIES = ("unified_buffer_rows", "accumulator_rows", "parameter_sets")
 """Memories of which a program may leave a part unused."""
@@ -111,13 +114,14 @@ def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, c
     """
     search, ramp = _with_other_ends(compiled, operation, config, config, effort)
     limits = config
-    while True:
+    while len(search.best.instructions) >= _LEAST:
         search.allow(effort * _LIMITS)
         before, limits = limits, _with_less(compiled, search, ramp, limits)
         if limits == before:
-            return search.best
+            break
         again, found = _with_other_ends(compiled, operation, config, limits, effort)
         ramp = found if search.improve(again.best) else ramp
+    return search.best
 
 
 def _with_other_ends(
@@ -126,7 +130,8 @@ def _with_other_ends(
     """A search for the fastest way to begin and to end a program, and that way."""
     ramp = Ramp.of(operation, limits)
     search = _Search(compiled(limits, ramp), config)
-    search.allow(effort * _RAMPS)
+    if isinstance(operation, Convolution) or len(search.best.instructions) >= _LEAST:
+        search.allow(effort * _RAMPS)
     tried = {ramp}
     for alternatives in ramp.others(operation, limits):
         base = ramp

@@ -18,6 +18,7 @@ MORE = {"unified_buffer_rows": 32768, "accumulator_rows": 4096}
 @pytest.mark.parametrize("memory", MORE)
 def test_less_of_a_memory_where_that_is_faster(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     config = Config.for_size(8, **{memory: MORE[memory]})
+    monkeypatch.setattr(search, "_LEAST", 0)
     found = compile_network(residual_block(), config, 8)
     assert found.config == config
     monkeypatch.setattr(search, "_MEMORIES", ())
@@ -27,9 +28,15 @@ def test_less_of_a_memory_where_that_is_faster(memory: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("memory", MORE)
-def test_exact_with_less_of_a_memory(memory: str) -> None:
+def test_exact_with_less_of_a_memory(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_LEAST", 0)
     config = Config.for_size(8, **{memory: MORE[memory]})
     assert differing_planes(residual_block(), config, np.random.default_rng(0), batch=8) == 0
+
+
+def test_short_programs_are_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(search, "_with_less")
+    compile_network(residual_block(), Config.for_size(8), 1)
 
 
 def test_no_search_without_effort(monkeypatch: pytest.MonkeyPatch) -> None:
