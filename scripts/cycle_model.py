@@ -28,7 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script,
 import openmxu
 from openmxu.arch.events import Counter
 from openmxu.cli.networks import load_network, network_names
-from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
+from openmxu.compiler import compile_network, conv_input, conv_network, gemm_input, gemm_network
+from openmxu.compiler.ir.network import Network
 from openmxu.device import Device
 from openmxu.program import Program
 from openmxu.program_file import write_atomically
@@ -36,7 +37,7 @@ from openmxu.sim.cycle_model import predict
 from scripts.docs.sections import with_section
 from tb.lockstep.programs.generator import generate
 
-__all__ = ["LIMIT", "Comparison", "case_names", "compare", "compare_random", "main", "summary", "table"]
+__all__ = ["LIMIT", "Comparison", "case_names", "compare", "compare_random", "layer", "main", "summary", "table"]
 
 LIMIT = 0.001
 SIZES = (8, 16)
@@ -114,16 +115,27 @@ def compare_random(seed: int, device: Device) -> Comparison:
 
 
 def _case(name: str, config: openmxu.Config) -> tuple[Program, Inputs]:
+    kind = name.split()[0]
+    if kind == "gemm":
+        network, values = layer(name)
+        return compile_network(network, config), values
+    if kind == "conv":
+        network, values = layer(name)
+        return compile_network(network, config, BATCH), np.repeat(values, BATCH, axis=0)
+    example = load_network(kind)
+    return openmxu.compile(example.model(), config, batch=BATCH), example.inputs(BATCH)
+
+
+def layer(name: str) -> tuple[Network, NDArray[np.uint8]]:
+    """A product, ``gemm M K N``, or a convolution, ``conv`` with its numbers in the order of :data:`CONVOLUTIONS`; and
+    an input, of a convolution one image."""
     kind, *numbers = name.split()
     shape = [int(number) for number in numbers]
     if kind == "gemm":
-        return gemm(*shape, config), gemm_input(*shape[:2])
-    if kind == "conv":
-        inputs, outputs, height, width, kernel, stride, pool = shape
-        network = conv_network(inputs, outputs, height, width, kernel=kernel, stride=stride, pool=pool)
-        return compile_network(network, config, BATCH), np.repeat(conv_input(inputs, height, width), BATCH, axis=0)
-    network = load_network(kind)
-    return openmxu.compile(network.model(), config, batch=BATCH), network.inputs(BATCH)
+        return gemm_network(*shape), gemm_input(*shape[:2])
+    inputs, outputs, height, width, kernel, stride, pool = shape
+    network = conv_network(inputs, outputs, height, width, kernel=kernel, stride=stride, pool=pool)
+    return network, conv_input(inputs, height, width)
 
 
 def table(comparisons: list[Comparison]) -> str:

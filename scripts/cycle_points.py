@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script,
 
 import openmxu
 from openmxu.arch.events import Counter
-from openmxu.compiler import compile_network, conv_input, conv_network, gemm_input, gemm_network
+from openmxu.compiler import compile_network
 from openmxu.sim.cycle_model import predict
+from scripts.cycle_model import layer
 
 LIMIT = 0.005
 
@@ -39,16 +40,14 @@ LATENCIES = (1, 4, 10, 40, 100, 250)
 
 @dataclass(frozen=True)
 class Point:
-    """A layer on a core: M, K, N of a product; of a convolution channels in and out, height, width, kernel, stride,
-    pooling."""
+    """A layer, named as :func:`scripts.cycle_model.layer` has it, on a core."""
 
     config: int
     latency: int
-    shape: tuple[int, ...]
+    name: str
 
     def __str__(self) -> str:
-        kind = "gemm" if len(self.shape) == 3 else "conv"
-        return f"{kind} {' '.join(map(str, self.shape))}, configuration {self.config}, latency {self.latency}"
+        return f"{self.name}, configuration {self.config}, latency {self.latency}"
 
 
 def points(count: int, seed: int) -> Iterator[Point]:
@@ -59,25 +58,20 @@ def points(count: int, seed: int) -> Iterator[Point]:
         return int(np.exp(random.uniform(0, np.log(most + 1))))
 
     for _ in range(count):
-        shape: tuple[int, ...] = (size(300), size(300), size(300))
+        kind, shape = "gemm", [size(300), size(300), size(300)]
         if random.random() < 0.5:
             kernel, stride, pool = (int(random.choice(some)) for some in ((1, 3, 5), (1, 1, 2), (1, 1, 2)))
             # Pooling needs as many positions as its window has.
-            shape = (size(40), size(40), 4 + size(16), 4 + size(16), kernel, stride, pool)
-        yield Point(int(random.integers(len(CONFIGS))), int(random.choice(LATENCIES)), shape)
+            kind, shape = "conv", [size(40), size(40), 4 + size(16), 4 + size(16), kernel, stride, pool]
+        name = " ".join(map(str, (kind, *shape)))
+        yield Point(int(random.integers(len(CONFIGS))), int(random.choice(LATENCIES)), name)
 
 
 def error(point: Point) -> float:
     """Of the prediction for a point, as a fraction of the measured cycles."""
     config = CONFIGS[point.config]
-    if len(point.shape) == 3:
-        network, inputs = gemm_network(*point.shape), gemm_input(*point.shape[:2])
-        program = compile_network(network, config, effort=0)
-    else:
-        channels, outputs, height, width, kernel, stride, pool = point.shape
-        network = conv_network(channels, outputs, height, width, kernel=kernel, stride=stride, pool=pool)
-        inputs = conv_input(channels, height, width)
-        program = compile_network(network, config, 1, effort=0)
+    network, inputs = layer(point.name)
+    program = compile_network(network, config, effort=0)
     with openmxu.open_device("verilator", config, memory_latency=point.latency) as device:
         program.run(device, inputs)
         measured = device.counters[Counter.CYCLES]

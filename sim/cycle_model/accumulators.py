@@ -18,7 +18,10 @@ from openmxu.arch.isa import Register
 from openmxu.sim.cycle_model.passes import Passes
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["AccumulatorReads", "Updates"]
+__all__ = ["AccumulatorReads", "EvenSteps", "Updates"]
+
+EvenSteps = tuple[int, int, int]
+"""A number of passes, and the cycles in which the first and the last one of them begin."""
 
 
 @dataclass
@@ -82,18 +85,15 @@ class AccumulatorReads:
         self._period = max(2, self._groups)
         self.position = 0
         """The first run of updates that may still matter."""
-        self.begins: list[tuple[int, int, int]] = []
-        """Of the last instruction that was followed pass by pass: number of passes that begin in even steps, and the
-        cycles of the first and the last one of them."""
         self._sequences: dict[tuple[int, ...], _Sequence] = {}
 
-    def run(self, number: int, start: int, length: int) -> int:
+    def run(self, number: int, start: int, length: int) -> tuple[int, list[EvenSteps]]:
         """The end of the passes of instruction ``number``, which are ready in cycle ``start`` and take ``length``
-        cycles."""
-        self.begins = []
+        cycles; and how they begin, if the matrix unit may hold them up."""
+        begins: list[EvenSteps] = []
         if not self.any_between(start, start + length):
-            return start + length
-        return self._follow(self._sequence(number), start)
+            return start + length, begins
+        return self._follow(self._sequence(number), start, begins), begins
 
     def any_between(self, start: int, end: int) -> bool:
         """Whether the matrix unit adds to any row in cycles ``start``, before which no pass is left, up to ``end``."""
@@ -113,7 +113,7 @@ class AccumulatorReads:
         while self.position < len(ends) and ends[self.position] + self._span <= cycle:
             self.position += 1
 
-    def _follow(self, passes: _Sequence, cycle: int) -> int:
+    def _follow(self, passes: _Sequence, cycle: int, noted: list[EvenSteps]) -> int:
         free, contended, banks = passes.free, passes.contended, passes.banks
         count, index = len(passes.free), 0
         if count == 0:
@@ -126,11 +126,11 @@ class AccumulatorReads:
             before, first = index, cycle
             if cycle < begin:
                 index, cycle = _advance(free, free, index, cycle, begin)
-                self._note(free, before, index, first)
+                noted.append(_even_steps(free, before, index, first))
             elif following <= cycle:
                 # More than one run overlaps: advance pass by pass.
                 cycle = self.free(cycle, banks[index])
-                self.begins.append((1, cycle, cycle))
+                noted.append((1, cycle, cycle))
                 if index + 1 == count:
                     return cycle + rest
                 cycle += free[index + 1] - free[index]
@@ -141,13 +141,9 @@ class AccumulatorReads:
                 continue
             else:
                 index, cycle = _advance(contended, free, index, cycle, min(end, following))
-                self._note(contended, before, index, first)
+                noted.append(_even_steps(contended, before, index, first))
             if index == count:
                 return cycle + rest
-
-    def _note(self, begins: Sequence[int], index: int, stop: int, cycle: int) -> None:
-        """Note passes ``index`` up to ``stop``, the first of which begins in ``cycle``."""
-        self.begins.append((stop - index, cycle, begins[stop - 1] - begins[index] + cycle))
 
     def _near(self, cycle: int) -> tuple[int, int, int]:
         """Begin and end of the current or next run as the lanes see it, and the beginning of the run after it."""
@@ -199,6 +195,11 @@ class AccumulatorReads:
         # Because banks alternate, a pass over the other bank begins an odd number of cycles later.
         contended = np.cumsum(np.concatenate([free[:1], gaps + ((gaps + np.diff(banks)) & 1)]))
         return _Sequence(free.tolist(), contended.tolist(), banks.tolist(), int(lengths.sum()))
+
+
+def _even_steps(begins: Sequence[int], index: int, stop: int, cycle: int) -> EvenSteps:
+    """Passes ``index`` up to ``stop``, the first of which begins in ``cycle``."""
+    return stop - index, cycle, begins[stop - 1] - begins[index] + cycle
 
 
 def _advance(begins: Sequence[int], free: Sequence[int], index: int, cycle: int, limit: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from openmxu.rtl.activation.element_fetcher import ElementFetcher
-from openmxu.sim.cycle_model.accumulators import AccumulatorReads
+from openmxu.sim.cycle_model.accumulators import AccumulatorReads, EvenSteps
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads, BufferWrites, Results
 from openmxu.sim.cycle_model.demand import load_cycles, pass_cycles
 from openmxu.sim.cycle_model.latencies import Latencies
@@ -91,14 +91,13 @@ class Activation(InOrderUnit):
         start = max(cycle + self.walk + self.offered, self._next)
         if self._reads_elements[number]:
             start = max(start, self._first_element(number, cycle))
-        begins: list[tuple[int, int, int]] = []
+        begins: list[EvenSteps] = []
         if self._reads_elements[number] and self._is_delayed(number, cycle, start + self._length[number]):
             start, self._next = self._follow(number, cycle)
         elif self._from_elements[number]:
             self._next = start + self._length[number]
         else:
-            self._next = self._sums.run(number, start, self._length[number])
-            begins = self._sums.begins
+            self._next, begins = self._sums.run(number, start, self._length[number])
         passes = self._passes[number]
         self._write(number, start, begins if passes == self._results[number] else [])
         self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
@@ -164,7 +163,7 @@ class Activation(InOrderUnit):
             self._reads.loads.add(cycle, 1, row, 1)
         return cycle + self._load_last[number] - 1
 
-    def _write(self, number: int, start: int, begins: Sequence[tuple[int, int, int]]) -> None:
+    def _write(self, number: int, start: int, begins: Sequence[EvenSteps]) -> None:
         """Record the results of passes from ``start`` to ``_next``, in even steps unless their ``begins`` are given."""
         count, row = self._results[number], self._first[number]
         end = self._groups - 1 + self._result

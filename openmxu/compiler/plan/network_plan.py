@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,8 @@ class _Draft:
         The core, perhaps with smaller memories: a program may leave a part of them unused.
     constants
         At their addresses; from ``copies`` to ``constants_end`` lie copies of weights.
+    weights_of
+        The weights for a number of output tiles that the first convolution sums up side by side.
     """
 
     plan: PlannedNetwork
@@ -120,29 +122,24 @@ class _Draft:
     constants_end: int
     places: Mapping[str, HostPlace]
     host_bytes: int
-    _weights: dict[int, _Weights] = field(default_factory=dict)
+    weights_of: Callable[[int], _Weights]
 
     @classmethod
     def of(cls, plan: PlannedNetwork, config: Config, base: Base) -> _Draft:
         """Place the network's constants and tensors."""
         constants = plan.constants.at(base.host_bytes)
         copies = base.host_bytes + constants.data.size
-        weights: dict[int, _Weights] = {}
-        constants_end = copies
-        if plan.ports.operations:
-            # Tiles are as many however they are grouped.
-            weights[1] = _Weights.of(plan, 1, config, base.tiles)
-            constants_end = copies + aligned(len(weights[1].copied) * config.tile_bytes)
+        weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
+        # Tiles are as many however they are grouped; without copies there is no need to make them only to count.
+        count = len(weights_of(1).copied) if plan.ports.operations else 0
+        constants_end = copies + aligned(count * config.tile_bytes)
         places, host_bytes = _place_tensors(plan, constants, config.size, constants_end)
         check_addresses(host_bytes, 0, config)
-        return cls(plan, config, base, constants, copies, constants_end, places, host_bytes, weights)
+        return cls(plan, config, base, constants, copies, constants_end, places, host_bytes, weights_of)
 
     def program(self, ramp: Ramp) -> _Attempt:
         """A program that begins and ends in one way."""
-        weights = self._weights.get(ramp.together)
-        if weights is None:
-            weights = _Weights.of(self.plan, ramp.together, self.config, self.base.tiles)
-            self._weights[ramp.together] = weights
+        weights = self.weights_of(ramp.together)
         scheduler = _Scheduler(self.plan, weights, self.constants, self.copies, self.places, self.config, ramp)
         return _Attempt(self, scheduler.code(), weights)
 

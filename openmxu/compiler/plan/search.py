@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from openmxu.arch.config import Config
@@ -52,48 +51,45 @@ class _Search(Generic[_Result]):
 
     def __init__(self, first: _Result, config: Config) -> None:
         self.best = first
+        self.cycles: Sequence[int] = ()
+        """Of the best program with each latency; none as long as no other program may be tried."""
         self._config = config
+        self._most: Sequence[int] = ()
         self._attempts = 0
 
     def allow(self, instructions: int) -> None:
         """Allow to try programs of so many instructions together."""
         self._attempts = instructions // len(self.best.instructions)
+        if self._attempts and not self._most:
+            self._most = self.cycles = tuple(self._cycles_of(self.best))
 
     @property
     def may_go_on(self) -> bool:
         """Whether another program may be tried."""
         return self._attempts > 0
 
-    @cached_property
-    def _first(self) -> list[int]:
-        """Cycles of the first program."""
-        return [self._cycles_of(self.best, latency) for latency in _LATENCIES]
-
-    @cached_property
-    def _cycles(self) -> list[int]:
-        """Cycles of the best program."""
-        return self._first
-
-    def improve(self, other: _Result) -> bool:
-        """Whether a program is faster than the best one, which it is from now on."""
+    def improve(self, other: _Result, cycles: Iterable[int] = ()) -> bool:
+        """Whether a program, of so many ``cycles`` if they are known, is faster than the best one, which it is from now
+        on."""
         self._attempts -= 1
         needed: list[int] = []
-        for latency, most in zip(_LATENCIES, self._first, strict=True):
-            needed.append(self._cycles_of(other, latency))
-            if needed[-1] > most:
+        for own, most in zip(cycles or self._cycles_of(other), self._most, strict=True):
+            if own > most:
                 return False
+            needed.append(own)
         added = len(other.instructions) - len(self.best.instructions)
         beats = -(-WORD_BYTES // self._config.host_data_bytes)
-        saved = (sum(self._cycles) - sum(needed)) / len(_LATENCIES)
+        saved = (sum(self.cycles) - sum(needed)) / len(_LATENCIES)
         if _HIDDEN * saved <= max(0, added) * beats:
             return False
-        self.best, self._cycles = other, needed
+        self.best, self.cycles = other, needed
         return True
 
-    def _cycles_of(self, program: _Result, latency: int) -> int:
+    def _cycles_of(self, program: _Result) -> Iterator[int]:
         from openmxu.sim.cycle_model import predict  # needs the RTL, which takes a while to load
 
-        return predict(program.instructions, self._config, memory_latency=latency).cycles
+        for latency in _LATENCIES:
+            yield predict(program.instructions, self._config, memory_latency=latency).cycles
 
 
 def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, effort: int) -> _Result:
@@ -120,7 +116,7 @@ def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, c
         if limits == before:
             break
         again, found = _with_other_ends(compiled, operation, config, limits, effort)
-        ramp = found if search.improve(again.best) else ramp
+        ramp = found if search.improve(again.best, again.cycles) else ramp
     return search.best
 
 

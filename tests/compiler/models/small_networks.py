@@ -9,7 +9,7 @@ from openmxu.compiler.ir.operations import Combination, Convolution, Operation, 
 from openmxu.compiler.ir.window import Window
 from openmxu.segments.host_tensor import HostTensor
 
-__all__ = ["SAME", "convolution", "image_network", "residual_block"]
+__all__ = ["SAME", "addition", "convolution", "image_network", "residual_block"]
 
 SAME = Window(3, 3, top=1, left=1, bottom=1, right=1)
 RESULT = Result(np.float32(0.004), 0, 0, 255)
@@ -31,6 +31,19 @@ def convolution(source: str, target: str, inputs: int, outputs: int, window: Win
     )
 
 
+def addition(sources: tuple[str, str], target: str, zero_points: tuple[int, int] = (0, 0)) -> Combination:
+    return Combination(
+        name=target,
+        sources=sources,
+        target=target,
+        result=RESULT,
+        multiplies=False,
+        input_signed=(False, False),
+        zero_points=zero_points,
+        second_scale=np.float32(0.5),
+    )
+
+
 def image_network(operations: list[Operation], tensors: dict[str, Tensor]) -> Network:
     """A network of uint8 tensors from ``x`` to all that no operation reads."""
     read = {name for operation in operations for name in operation.sources}
@@ -47,15 +60,9 @@ def image_network(operations: list[Operation], tensors: dict[str, Tensor]) -> Ne
 
 def residual_block() -> Network:
     """Two convolutions of 16 × 16 positions and four channels, and the sum of their result and their input."""
-    addition = Combination(
-        name="y",
-        sources=("b", "x"),
-        target="y",
-        result=RESULT,
-        multiplies=False,
-        input_signed=(False, False),
-        zero_points=(0, 3),
-        second_scale=np.float32(0.5),
-    )
-    operations = [convolution("x", "a", 4, 4, SAME), convolution("a", "b", 4, 4, SAME), addition]
+    operations = [
+        convolution("x", "a", 4, 4, SAME),
+        convolution("a", "b", 4, 4, SAME),
+        addition(("b", "x"), "y", zero_points=(0, 3)),
+    ]
     return image_network(operations, dict.fromkeys(["x", "a", "b", "y"], Tensor(16, 16, 4, False)))

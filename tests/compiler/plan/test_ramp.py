@@ -8,7 +8,6 @@ import pytest
 from openmxu.arch import Config
 from openmxu.compiler import compile_network, evaluate, gemm_input
 from openmxu.compiler.benchmark import conv_network, gemm_network
-from openmxu.compiler.plan import search
 from openmxu.compiler.plan.fusion_groups import plan_groups
 from openmxu.compiler.plan.ramp import Ramp
 from openmxu.sim.cycle_model import predict
@@ -52,7 +51,6 @@ def test_smaller_bands_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
         return [changes for changes in others(ramp, *arguments) if "split" not in changes[0]]
 
     monkeypatch.setattr(Ramp, "others", without_split)
-    monkeypatch.setattr(search, "_MEMORIES", ())
     whole = compile_network(network, config)
     assert predict(found.instructions, config).cycles < 0.95 * predict(whole.instructions, config).cycles
 

@@ -11,11 +11,10 @@ from openmxu.arch import Config
 from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network
 from openmxu.compiler.ir.network import Network, Tensor
-from openmxu.compiler.ir.operations import Combination
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.fusion_groups import plan_groups
 from tests.compiler.models.plane_networks import differing_planes
-from tests.compiler.models.small_networks import RESULT, SAME, convolution, image_network
+from tests.compiler.models.small_networks import SAME, addition, convolution, image_network
 
 DOWN = Window(3, 3, stride_y=2, stride_x=2, top=1, left=1)
 SHORTCUT = Window(1, 1, stride_y=2, stride_x=2)
@@ -30,17 +29,7 @@ def down(first: str, second: str) -> list:
 
 def block(first: str, second: str) -> Network:
     """A residual block that halves its input, the sum of three convolutions."""
-    addition = Combination(
-        name="y",
-        sources=("b", "s"),
-        target="y",
-        result=RESULT,
-        multiplies=False,
-        input_signed=(False, False),
-        zero_points=(0, 0),
-        second_scale=np.float32(0.5),
-    )
-    operations = [*down(first, second), convolution("a", "b", 8, 8, SAME), addition]
+    operations = [*down(first, second), convolution("a", "b", 8, 8, SAME), addition(("b", "s"), "y")]
     return image_network(operations, {"x": PLANE, **dict.fromkeys(("s", "a", "b", "y"), HALF)})
 
 
