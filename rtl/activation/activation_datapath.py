@@ -34,10 +34,9 @@ class Finish(data.Struct):
 
 
 def result_beat_layout(config: Config) -> data.StructLayout:
-    """One result byte per lane, with flags for the last beat of a row and of a walk."""
-    return data.StructLayout(
-        {"active": 1, "bytes": data.ArrayLayout(8, config.activation_lanes), "ends_row": 1, "ends_walk": 1}
-    )
+    """One result byte per lane, with flags for the last beat of a row and of a walk, and the pass's ``turns``."""
+    flags = dict.fromkeys(("ends_row", "ends_walk", "turns"), 1)
+    return data.StructLayout({"active": 1, "bytes": data.ArrayLayout(8, config.activation_lanes), **flags})
 
 
 def element_value(low: Value, high: Value, format: data.View) -> Value:
@@ -134,6 +133,7 @@ class ActivationDatapath(wiring.Component):
                 "completes": at_byte,
                 "ends_pass": at_byte,
                 "ends_walk": at_byte,
+                "turns": at_byte,
             },
         )
 
@@ -157,6 +157,7 @@ class ActivationDatapath(wiring.Component):
             self.results.active.eq(active[at_byte] & beats[at_byte].completes),
             self.results.ends_row.eq(beats[at_byte].ends_pass),
             self.results.ends_walk.eq(beats[at_byte].ends_walk),
+            self.results.turns.eq(beats[at_byte].turns),
             self.ending.eq(active[at_ending] & beats[at_ending].completes & beats[at_ending].ends_walk),
         ]
 

@@ -60,6 +60,8 @@ def beat_layout(config: Config) -> data.StructLayout:
         The pass completes a result.
     ends_pass, ends_walk
         Last beat of the pass, of the walk.
+    turns
+        That of the pass.
     """
     return data.StructLayout(
         {
@@ -77,6 +79,7 @@ def beat_layout(config: Config) -> data.StructLayout:
             "completes": 1,
             "ends_pass": 1,
             "ends_walk": 1,
+            "turns": 1,
         }
     )
 
@@ -148,6 +151,7 @@ class ActivationSequencer(wiring.Component):
             beat.completes.eq(pass_.completes),
             beat.ends_pass.eq(ends_pass),
             beat.ends_walk.eq(ends_pass & pass_.last),
+            beat.turns.eq(pass_.turns),
         ]
         with m.If(pass_.operand == Operand.MULTIPLY):
             m.d.comb += beat.operation.eq(PoolOperation.HOLD)

@@ -8,7 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.activation.activation_datapath import ActivationDatapath, Finish
 from openmxu.rtl.activation.activation_sequencer import ActivationSequencer, sequence_layout
 from openmxu.rtl.activation.element_fetcher import ElementFetcher, fetch_layout
-from openmxu.rtl.activation.result_writer import ResultWriter
+from openmxu.rtl.activation.result_writer import ResultWriter, destination_layout
 from openmxu.rtl.activation.row_loader import RowLoader
 from openmxu.rtl.buffer import unified_buffer
 from openmxu.rtl.common.address_generator import AddressGenerator
@@ -154,6 +154,7 @@ class ActivationUnit(wiring.Component):
         config, work = self.config, self.work
         fetches = Signal(fetch_layout(config))
         sequences = Signal(sequence_layout(config))
+        destinations = Signal(destination_layout(config))
         scale = Signal(32, reset_less=True)
         finishes = Signal(Finish, reset_less=True)
         m.d.comb += [
@@ -166,6 +167,8 @@ class ActivationUnit(wiring.Component):
             sequences.parameters.eq(work.parameters),
             sequences.maximum.eq(work.pooling == Pooling.MAX),
             sequences.is_int32.eq(work.output_format == OutputFormat.INT32),
+            destinations.first.eq(work.unified_buffer),
+            destinations.by_parity.eq(work.walk.by_parity),
         ]
         # In registers: their synchronous set and reset replace logic for each bit. The condition of these is a register
         # too, because the instruction word that it is decoded from is far away on the chip.
@@ -189,8 +192,8 @@ class ActivationUnit(wiring.Component):
         self._queue(m, "scales", scale, datapath.operand_scales)
         self._queue(m, "finishes", finishes, datapath.finishes)
         self._queue(m, "sequences", sequences, sequencer.sequences)
-        self._queue(m, "addresses", work.unified_buffer, writer.addresses)
-        return sequencer.sequences.p.parameters, writer.addresses.payload
+        self._queue(m, "destinations", destinations, writer.destinations)
+        return sequencer.sequences.p.parameters, writer.destinations.p.first
 
     def _queue(self, m: Module, name: str, queued: Value, output: stream.Interface) -> None:
         """A queue of commands for one part of the unit, always valid because the part is idle before its command is

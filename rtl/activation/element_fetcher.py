@@ -42,8 +42,8 @@ def pass_layout(config: Config) -> data.StructLayout:
         How the values are used as the second operand; ``NONE`` if they belong to the source's window.
     begins
         The pass is the first of a window; always set for a second operand.
-    completes, last
-        The pass completes a result; it is the last one of the walk.
+    completes, last, turns
+        The pass completes a result; it is the last one of the walk; the step's ``turns``.
     repeat
         Number of times that the result's window has been walked before.
     """
@@ -56,6 +56,7 @@ def pass_layout(config: Config) -> data.StructLayout:
             "begins": 1,
             "completes": 1,
             "last": 1,
+            "turns": 1,
             "repeat": 2,
         }
     )
@@ -192,6 +193,7 @@ class ElementFetcher(wiring.Component):
                 content.begins.eq(step.begins | is_operand),
                 content.completes.eq(step.ends & (is_operand | ~has_operand)),
                 content.last.eq(step.last & (is_operand | ~has_operand)),
+                content.turns.eq(step.turns),
                 content.repeat.eq(step.repeat),
                 made.is_wide.eq(from_elements & is_wide),
                 made.address.eq(Mux(is_operand, command.operand_address + offset, step.address)),

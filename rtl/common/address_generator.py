@@ -1,6 +1,6 @@
 """Address generator: walks over planes or plain ranges, one row address per cycle."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
+from amaranth.hdl import C, Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -40,6 +40,9 @@ def walk_layout(
     is_plane
         Whether there is a plane; if not, outputs are consecutive positions and all of them inside. The members below,
         except ``repeats`` and ``target``, then do not matter, but ``stride_x`` must be 1 and the window 1 × 1.
+    by_parity
+        Without a plane: every other position comes first, then those between them. ``width`` is the number of the
+        former, ``stride_x`` is 2, and ``wide`` is 0. With ``windows`` only.
     width
         Outputs in a row of outputs.
     y, x
@@ -74,7 +77,7 @@ def walk_layout(
         "plane_width": dimension,
     }
     if windows:
-        members |= {"window_height": 16, "window_width": 16, "repeats": 2}
+        members |= {"by_parity": 1, "window_height": 16, "window_width": 16, "repeats": 2}
     if target_width:
         members["target"] = target_width
     return data.StructLayout(members)
@@ -93,6 +96,9 @@ def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) ->
         The walk's last position.
     begins, ends
         First and last position of an output's window; with ``windows`` only.
+    turns
+        Behind this output of a walk ``by_parity`` the outputs between the former ones begin; no meaning in the last
+        output. With ``windows`` only.
     repeat
         Number of times that the window has been walked before; with ``windows`` only.
     target, first
@@ -102,7 +108,7 @@ def step_layout(walk: data.StructLayout, *, context: ShapeLike | None = None) ->
     """
     members = {"address": walk.members["address"], "inside": 1, "last": 1}
     if "window_height" in walk.members:
-        members |= {"begins": 1, "ends": 1, "repeat": 2}
+        members |= {"begins": 1, "ends": 1, "turns": 1, "repeat": 2}
     if "target" in walk.members:
         members |= {"target": walk.members["target"], "first": 1}
     if context is not None:
@@ -187,7 +193,7 @@ class AddressGenerator(wiring.Component):
         """An output, with all that the walk over its window needs. Its position is reduced by ``_COUNTS_FROM``."""
         walk = self._layout.members
         names = ("address", "wide", "is_plane", "plane_height", "plane_width", "window_height", "window_width")
-        others = {"y": _POSITION_WIDTH + 1, "x": _POSITION_WIDTH + 1, "last": 1}
+        others = {"y": _POSITION_WIDTH + 1, "x": _POSITION_WIDTH + 1, "last": 1, "turns": 1}
         others |= dict.fromkeys(("has_one_row", "has_two_rows", "has_one_column", "has_two_columns"), 1)
         return data.StructLayout({name: walk[name] for name in (*names, "repeats")} | others)
 
@@ -200,6 +206,7 @@ class AddressGenerator(wiring.Component):
         kept = {name: field.shape for name, field in self._layout if name not in asked}
         walk = Signal(data.StructLayout(kept), reset_less=True)
         context = Signal(0 if self._context is None else self._context, reset_less=True)
+        by_parity, in_rows = (walk.by_parity, new.is_plane | new.by_parity) if self._windows else (C(0), new.is_plane)
         valid = Signal()
         moves = Signal()
         # A walk begins next: this is the last output, or there is none.
@@ -246,23 +253,21 @@ class AddressGenerator(wiring.Component):
                 # Not from `left`, which is known later in the cycle.
                 begins.eq(Mux(begins, ~self.walks.valid | (new.rows == 1), nears_end)),
                 nears_end.eq(Mux(begins, new.rows == 2, rows_left == 2)),
-                ends_row.eq(walk.is_plane & nears_row_end),
+                ends_row.eq((walk.is_plane | by_parity) & nears_row_end),
                 nears_row_end.eq(column == walk.width),
             ]
             with m.If(ends_row):
-                m.d.sync += [
-                    ends_row.eq(has_one_column),
-                    nears_row_end.eq(has_two_columns),
-                    row_address.eq(self._add_rows(m, platform, "next_row", row_address, walk.pitch, walk.wide)),
-                ]
+                m.d.sync += [ends_row.eq(has_one_column), nears_row_end.eq(has_two_columns)]
+            with m.If(ends_row & ~by_parity):
+                m.d.sync += row_address.eq(self._add_rows(m, platform, "next_row", row_address, walk.pitch, walk.wide))
             with m.If(begins):
                 m.d.sync += [
-                    ends_row.eq(new.is_plane & (new.width == 1)),
+                    ends_row.eq(in_rows & (new.width == 1)),
                     nears_row_end.eq(new.width == 2),
                     row_address.eq(new.address),
                 ]
             with m.If(begins | ends_row):
-                m.d.sync += [column.eq(_COUNTS_FROM), column_offset.eq(0)]
+                m.d.sync += [column.eq(_COUNTS_FROM), column_offset.eq(by_parity & ~begins)]
             with m.Else():
                 m.d.sync += [
                     column.eq(column + 1),
@@ -278,6 +283,7 @@ class AddressGenerator(wiring.Component):
             payload.last.eq(begins),
         ]
         if self._windows:
+            m.d.comb += payload.turns.eq(ends_row & by_parity)
             self._follow_offsets(m, payload, walk, moves, begins, ends_row)
         else:
             self._follow_position(m, payload, walk, moves, begins, ends_row)
@@ -483,6 +489,7 @@ class AddressGenerator(wiring.Component):
                     )
                 ),
                 step.last.eq(output.last & takes),
+                step.turns.eq(output.turns),
                 step.begins.eq(begins),
                 step.ends.eq(ends_window),
                 step.repeat.eq(repeat),

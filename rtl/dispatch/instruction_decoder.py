@@ -1,6 +1,6 @@
 """Instruction decoder: from a checked word and the configuration registers to commands for the units."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -175,7 +175,20 @@ class InstructionDecoder(wiring.Component):
         from_unified_buffer = field_of(word, Opcode.ACTIVATE, "from_unified_buffer")
         output = field_of(word, Opcode.ACTIVATE, "output")
         _walk_plane(m, work.walk, ranges, window, configuration.pooling_plane)
+        # Rows of one bank of the accumulators come first, so that the matrix unit, which goes from bank to bank, holds
+        # up none but the first: the unit takes an even number of cycles for each.
+        by_parity = Signal()
+        if self._config.column_groups % 2 == 0:
+            one_by_one = field_of(word, Opcode.ACTIVATE, "operand") == Operand.NONE
+            m.d.comb += by_parity.eq(
+                ~ranges.is_plane & ~from_unified_buffer & one_by_one & (output == isa.OutputFormat.BYTE)
+            )
+        with m.If(by_parity):
+            m.d.sync += work.walk.stride_x.eq(2)
+        rows = field_of(word, Opcode.ACTIVATE, "rows")
         m.d.sync += [
+            work.walk.by_parity.eq(by_parity),
+            work.walk.width.eq(Mux(ranges.is_plane, configuration.pooling_plane.output_width, (rows >> 1) + rows[0])),
             work.walk.window_height.eq(Mux(ranges.is_plane, window.height, 1)),
             work.walk.window_width.eq(Mux(ranges.is_plane, window.width, 1)),
         ]
@@ -184,7 +197,6 @@ class InstructionDecoder(wiring.Component):
             work.walk.y.eq(-window.pad_top),
             work.walk.x.eq(-window.pad_left),
             work.walk.wide.eq(from_unified_buffer & configuration.source_format.wide),
-            work.walk.width.eq(configuration.pooling_plane.output_width),
             work.from_unified_buffer.eq(from_unified_buffer),
             work.pooling.eq(field_of(word, Opcode.ACTIVATE, "pooling")),
             work.operand.eq(field_of(word, Opcode.ACTIVATE, "operand")),

@@ -1,5 +1,5 @@
 """The cycle model: predicts the hardware's cycles for a program without simulating it cycle by cycle."""
 
-from openmxu.sim.cycle_model.prediction import Prediction, predict
+from openmxu.sim.cycle_model.prediction import Prediction, Predictor, predict
 
-__all__ = ["Prediction", "predict"]
+__all__ = ["Prediction", "Predictor", "predict"]

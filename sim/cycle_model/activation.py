@@ -48,6 +48,7 @@ class Activation(InOrderUnit):
         self._lead = latencies.result_lead
         self._element = latencies.element
         self._groups = groups = work.config.column_groups
+        self._by_parity = work.by_parity.tolist()
         self._passes = (work.rows * work.result_bytes * (work.positions + work.has_operand)).tolist()
         self._is_load = work.is_load.tolist()
         self._load_rows = work.load_rows.tolist()
@@ -167,14 +168,26 @@ class Activation(InOrderUnit):
         """Record the results of passes from ``start`` to ``_next``, in even steps unless their ``begins`` are given."""
         count, row = self._results[number], self._first[number]
         end = self._groups - 1 + self._result
-        for passes, first, last in begins:
-            self.writes.add(Results(first + end, last + end, passes, row))
-            row += passes
-        if begins:
+        steps = [(passes, first + end, last + end) for passes, first, last in begins]
+        if not steps:
+            first = start - 1 + self._result + (self._next - start) // count
+            steps = [(count, first, self._next - 1 + self._result)]
+        if not self._by_parity[number]:
+            for passes, first, last in steps:
+                self.writes.add(Results(first, last, passes, row, 1))
+                row += passes
             return
-        last = self._next - 1 + self._result
-        first = start - 1 + self._result + (self._next - start) // count
-        self.writes.add(Results(first, last, count, row))
+        turns = -(-count // 2)
+        written = 0
+        for passes, first, last in steps:
+            run = Results(first, last, passes, row, 2)
+            before = min(passes, max(0, turns - written))
+            if before:
+                self.writes.add(Results(first, run.turn(before - 1), before, row + 2 * written, 2))
+            if before < passes:
+                place = 2 * (written + before - turns) + 1
+                self.writes.add(Results(run.turn(before), last, passes - before, row + place, 2))
+            written += passes
 
     @contextmanager
     def foreseen(self) -> Iterator[None]:

@@ -128,12 +128,18 @@ class BufferReads:
 
 @dataclass(frozen=True)
 class Results:
-    """``count`` rows, from row ``row`` on, written in even steps from cycle ``first`` to cycle ``last``."""
+    """``count`` rows, ``row`` and others ``distance`` rows apart, written in even steps from cycle ``first`` to cycle
+    ``last``."""
 
     first: int
     last: int
     count: int
     row: int
+    distance: int
+
+    def turn(self, number: int) -> int:
+        """The cycle in which row ``number`` is written."""
+        return self.first + number * (self.last - self.first) // max(1, self.count - 1)
 
 
 class BufferWrites:
@@ -164,11 +170,9 @@ class BufferWrites:
             results = self._results[index]
             if results.first >= end:
                 break
-            length = results.last - results.first
-            steps = max(1, results.count - 1)
             for number in range(results.count):
-                turn = results.first + number * length // steps
+                turn, written = results.turn(number), results.row + number * results.distance
                 # The row written in cycle ``turn`` is as far from the last row as ``turn`` is from ``end``.
-                if cycle <= turn < end and (row + rows - end + turn - results.row - number) % self._banks == 0:
+                if cycle <= turn < end and (row + rows - end + turn - written) % self._banks == 0:
                     end += 1
         return end

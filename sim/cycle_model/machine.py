@@ -10,7 +10,7 @@ from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.host import HostReader, HostWriter
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.matrix import Matrix
-from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits, conflicts, in_question
+from openmxu.sim.cycle_model.unit import Comparison, Dependences, InOrderUnit, Waits
 from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
 
@@ -45,12 +45,12 @@ class Machine:
         The matrix unit.
     """
 
-    def __init__(self, work: Work, memory_latency: int) -> None:
+    def __init__(self, work: Work, dependences: Dependences, memory_latency: int) -> None:
         self._work = work
         self._depth = work.config.command_queue_depth
         latencies = Latencies.of(work.config, memory_latency)
-        waits = Waits(conflicts(work))
-        self._in_question = in_question(work)
+        waits = Waits(dependences.conflicts)
+        self._in_question = dependences.in_question
         updates, reads = Updates(), BufferReads(work)
         activation = Activation(waits, work, latencies, AccumulatorReads(work, updates), reads)
         self._weights = Weights(work.config, latencies)

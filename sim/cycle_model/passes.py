@@ -54,6 +54,8 @@ class Passes:
 def _positions(work: Work, number: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Positions of each result's window, (results, positions), and whether they lie inside the plane."""
     results = np.arange(int(work.rows[number]))
+    if work.by_parity[number]:
+        results = np.concatenate([results[::2], results[1::2]])
     if not work.is_pooled[number]:
         return results[:, np.newaxis], np.ones((len(results), 1), np.bool_)
     window = work.words.register_of(number, Register.POOLING_WINDOW)

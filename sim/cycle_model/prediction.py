@@ -12,10 +12,11 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction
 from openmxu.sim.cycle_model.demand import Demand
 from openmxu.sim.cycle_model.machine import Machine
+from openmxu.sim.cycle_model.unit import Dependences
 from openmxu.sim.cycle_model.words import Words
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["DEFAULT_LATENCY", "Prediction", "predict"]
+__all__ = ["DEFAULT_LATENCY", "Prediction", "Predictor", "predict"]
 
 DEFAULT_LATENCY = 4
 """Cycles from a request to the first beat of its data, as Verilated devices have it by default."""
@@ -78,19 +79,31 @@ def predict(program: Iterable[Instruction], config: Config, *, memory_latency: i
     ValueError
         The latency is less than 1.
     """
-    if memory_latency < 1:
-        raise ValueError(f"memory_latency must be at least 1 cycle, not {memory_latency}")
-    work = Work(Words(program), config)
-    machine = Machine(work, memory_latency)
-    machine.run()
-    begun, done = machine.times()
-    return Prediction(
-        programs=tuple(machine.programs),
-        weight_stall=machine.matrix.stall,
-        weight_shift=machine.matrix.shift,
-        accepted=np.array(machine.accepted, np.int64),
-        begun=np.array(begun, np.int64),
-        done=np.array(done, np.int64),
-        demand=Demand.of(work),
-        unit=work.unit,
-    )
+    return Predictor(program, config).predict(memory_latency)
+
+
+class Predictor:
+    """Predicts the cycles of one program with several latencies; parameters and errors as those of :func:`predict`."""
+
+    def __init__(self, program: Iterable[Instruction], config: Config) -> None:
+        self._work = Work(Words(program), config)
+        self._dependences = Dependences.of(self._work)
+
+    def predict(self, memory_latency: int = DEFAULT_LATENCY) -> Prediction:
+        """The prediction with a latency."""
+        if memory_latency < 1:
+            raise ValueError(f"memory_latency must be at least 1 cycle, not {memory_latency}")
+        work = self._work
+        machine = Machine(work, self._dependences, memory_latency)
+        machine.run()
+        begun, done = machine.times()
+        return Prediction(
+            programs=tuple(machine.programs),
+            weight_stall=machine.matrix.stall,
+            weight_shift=machine.matrix.shift,
+            accepted=np.array(machine.accepted, np.int64),
+            begun=np.array(begun, np.int64),
+            done=np.array(done, np.int64),
+            demand=Demand.of(work),
+            unit=work.unit,
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["Comparison", "InOrderUnit", "Waits", "conflicts", "in_question"]
+__all__ = ["Comparison", "Dependences", "InOrderUnit", "Waits"]
 
 
 _SHORT = 34
@@ -185,7 +185,28 @@ class InOrderUnit(ABC):
         register."""
 
 
-def in_question(work: Work) -> list[tuple[Unit, ...]]:
+@dataclass(frozen=True)
+class Dependences:
+    """What the scoreboard finds out about each instruction of a program, whatever the latency of the memories.
+
+    Attributes
+    ----------
+    conflicts
+        The older instructions that it waits for.
+    in_question
+        The units whose instructions it is compared with.
+    """
+
+    conflicts: Sequence[Sequence[int]]
+    in_question: Sequence[tuple[Unit, ...]]
+
+    @classmethod
+    def of(cls, work: Work) -> Dependences:
+        """Those of a program."""
+        return cls(_conflicts(work), _in_question(work))
+
+
+def _in_question(work: Work) -> list[tuple[Unit, ...]]:
     """For each instruction the units whose instructions the scoreboard compares it with."""
     results = (Unit.HOST_READ, Unit.HOST_WRITE, Unit.MATRIX)
     found: list[tuple[Unit, ...]] = []
@@ -203,7 +224,7 @@ def in_question(work: Work) -> list[tuple[Unit, ...]]:
 _HOST = (Unit.HOST_READ, Unit.HOST_WRITE)
 
 
-def conflicts(work: Work) -> list[list[int]]:
+def _conflicts(work: Work) -> list[list[int]]:
     """For each instruction the older ones that touch the same rows or bytes, if either of the two writes them.
 
     Only instructions that may be in flight together count: as many of each unit as its queue is deep.

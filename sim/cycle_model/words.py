@@ -43,7 +43,9 @@ class Words:
 
     def is_(self, *opcodes: Opcode) -> NDArray[np.bool_]:
         """A mask of the instructions with one of these opcodes."""
-        return np.isin(self.opcode, opcodes)
+        is_one = np.zeros(1 << 8, np.bool_)
+        is_one[list(opcodes)] = True
+        return is_one[self.opcode]
 
     def sets(self, register: Register) -> NDArray[np.bool_]:
         """A mask of the instructions that write a register."""

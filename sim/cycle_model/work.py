@@ -175,6 +175,12 @@ class Work:
         return np.select([output == OutputFormat.INT32, output == OutputFormat.WORD], [4, 2], 1)
 
     @cached_property
+    def by_parity(self) -> _Flags:
+        """Activate takes every other row of the accumulators first, then those between them."""
+        is_plain = self.is_activate & ~self.is_pooled & ~self.from_unified_buffer & ~self.has_operand
+        return is_plain & (self.result_bytes == 1) & (self.config.column_groups % 2 == 0)
+
+    @cached_property
     def load_rows(self) -> _Array:
         """Unified buffer rows that a load of parameters or of the table reads."""
         parameters = PARAMETER_ROWS * self.words.register(Register.LOAD_PARAMETERS, "count")

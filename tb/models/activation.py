@@ -119,6 +119,12 @@ class Activation:
         return 1 if self.window is None else self.window.height * self.window.width
 
     @property
+    def by_parity(self) -> bool:
+        """Whether every other row comes first, as the dispatcher decides: rows take an even number of cycles."""
+        is_plain = not self.from_unified_buffer and self.window is None and self.operand == isa.Operand.NONE
+        return is_plain and self.output_format == isa.OutputFormat.BYTE and CONFIG.column_groups % 2 == 0
+
+    @property
     def passes(self) -> int:
         """Number of passes, of S/L cycles each."""
         return self.output_rows * (self.positions + (self.operand != isa.Operand.NONE))
@@ -156,8 +162,8 @@ class Activation:
         walk = {"rows": self.rows, "wide": self.is_wide, "repeats": OUTPUT_BYTES[self.output_format] - 1}
         window = self.window
         if window is None:
-            ones = {"stride_x": 1, "window_height": 1, "window_width": 1}
-            return walk | ones | {"address": self.source}
+            walk |= {"address": self.source, "window_height": 1, "window_width": 1}
+            return walk | {"by_parity": self.by_parity, "width": -(-self.rows // 2), "stride_x": 1 + self.by_parity}
         shift = (-window.pad_top * window.plane_width - window.pad_left) << self.is_wide
         return walk | {
             "address": self.source + shift,

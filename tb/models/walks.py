@@ -17,13 +17,14 @@ __all__ = ["Position", "positions", "random_walk"]
 @dataclass(frozen=True)
 class Position:
     """A step of a walk. ``address`` is ``None`` outside the plane, where it has no meaning; ``target`` is ``None`` in
-    walks without targets."""
+    walks without targets, and ``turns`` in the last output."""
 
     address: int | None
     last: bool
     begins: bool
     ends: bool
     repeat: int
+    turns: bool | None
     target: int | None
     first: bool
 
@@ -40,12 +41,14 @@ def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]
     places = 1 << CONFIG.accumulator_address_width
     for output in range(walk["rows"]):
         target = (walk["target"] + output) % places if "target" in walk else None
-        row, column = divmod(output, walk["width"]) if walk["is_plane"] else (0, output)
+        row, column = divmod(output, walk["width"]) if walk["is_plane"] else (0, place_of(walk, output))
+        turns = bool(walk.get("by_parity") and output == walk["width"] - 1)
         for repeat in range(repeats + 1):
             for wy in range(height):
                 for wx in range(width):
                     # Distance from the first position, in rows and columns of the plane.
-                    dy, dx = row * walk["stride_y"] + wy, column * walk["stride_x"] + wx
+                    stride_x = walk["stride_x"] if walk["is_plane"] else 1
+                    dy, dx = row * walk["stride_y"] + wy, column * stride_x + wx
                     y, x = walk["y"] + dy, walk["x"] + dx
                     inside = 0 <= y < walk["plane_height"] and 0 <= x < walk["plane_width"]
                     address = walk["address"] + ((dy * walk["plane_width"] + dx) << walk["wide"])
@@ -56,13 +59,21 @@ def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]
                         begins=begins,
                         ends=ends,
                         repeat=repeat,
+                        turns=None if output == walk["rows"] - 1 else turns,
                         target=target,
                         first=begins and output == repeat == 0,
                     )
 
 
+def place_of(walk: Mapping[str, int], output: int) -> int:
+    """Place of an output of a walk without a plane: every other place comes first in one by parity."""
+    if not walk.get("by_parity"):
+        return output
+    return 2 * output if output < walk["width"] else 2 * (output - walk["width"]) + 1
+
+
 def random_walk(rng: np.random.Generator, layout: data.StructLayout, most_rows: int) -> dict[str, int]:
-    """A walk over a plane or along consecutive rows. Unused members are random."""
+    """A walk over a plane, along consecutive rows, or by parity. Unused members are random."""
     width = {name: Shape.cast(field.shape).width for name, field in layout}
     walk = {name: int.from_bytes(rng.bytes(8), "little") % (1 << bits) for name, bits in width.items()}
     most = min(most_rows, (1 << width["rows"]) - 1)
@@ -71,9 +82,15 @@ def random_walk(rng: np.random.Generator, layout: data.StructLayout, most_rows: 
         walk |= {"window_height": 1, "window_width": 1, "repeats": int(rng.choice([0, 0, 1, 3]))}
     walk["is_plane"] = int(rng.random() < 0.75)
     if not walk["is_plane"]:
-        rows = int(rng.choice([1, 1, 2, 3, rng.integers(1, 20)]))
-        return walk | {"rows": min(most, rows), "stride_x": 1}
+        rows = min(most, int(rng.choice([1, 1, 2, 3, rng.integers(1, 20)])))
+        if not windows:
+            return walk | {"rows": rows, "stride_x": 1}
+        by_parity = int(rng.integers(2))
+        walk |= {"rows": rows, "by_parity": by_parity, "stride_x": 1 + by_parity}
+        return walk | ({"width": -(-rows // 2), "wide": 0} if by_parity else {})
 
+    if windows:
+        walk["by_parity"] = 0
     walk["width"] = min(most, int(rng.choice([1, 2, rng.integers(1, 8)])))
     walk["rows"] = min(most, walk["width"] * int(rng.choice([1, rng.integers(1, 5)])))
     for name, size in (("y", "plane_height"), ("x", "plane_width")):

@@ -56,6 +56,7 @@ def random_walk(rng):
                     "operand": Operand.NONE.value,
                     "begins": int(position == 0),
                     "completes": int(position == positions - 1 and operand is Operand.NONE),
+                    "turns": int(rng.integers(2)),
                     "repeat": repeat,
                 }
             )
@@ -91,6 +92,7 @@ def expected_beats(sequence, passes):
                 "completes": item["completes"],
                 "ends_pass": int(group == groups - 1),
                 "ends_walk": int(group == groups - 1 and item.get("last", 0)),
+                "turns": item.get("turns", 0),
             }
 
 

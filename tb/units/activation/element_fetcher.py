@@ -48,6 +48,7 @@ def random_steps(item, rng):
                         "begins": int(position == 0),
                         "ends": int(position == positions - 1),
                         "repeat": repeat,
+                        "turns": int(rng.integers(2)),
                         "result": result,
                         "last": 0,
                     }
@@ -68,6 +69,7 @@ def expected_passes(item, steps, rows):
             "begins": step["begins"],
             "completes": int(step["ends"] and not has_operand),
             "last": int(step["last"] and not has_operand),
+            "turns": step["turns"],
             "repeat": step["repeat"],
         }
         if source["from_accumulators"]:
@@ -84,6 +86,7 @@ def expected_passes(item, steps, rows):
                 "begins": 1,
                 "completes": 1,
                 "last": step["last"],
+                "turns": step["turns"],
                 "repeat": step["repeat"],
             }
             passes.append(operand | element(item.operand_format, place, rows))

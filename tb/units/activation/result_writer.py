@@ -1,10 +1,10 @@
-"""Result writer: bytes of the lanes become rows at consecutive addresses."""
+"""Result writer: bytes of the lanes become rows at the addresses of their walk."""
 
 import cocotb
 import numpy as np
 
 from openmxu.rtl.activation.activation_datapath import result_beat_layout
-from openmxu.rtl.activation.result_writer import ResultWriter
+from openmxu.rtl.activation.result_writer import ResultWriter, destination_layout
 from tb.bench import CONFIG, Agent, Bench, random_generator
 from tb.memories import RowWriter
 from tb.models.payloads import pack
@@ -14,7 +14,8 @@ WALKS = 60
 
 
 class Lanes(Agent):
-    """Drives the bytes of rows group by group, with random pauses between beats."""
+    """Drives the bytes of rows group by group, with random pauses between beats; each walk has the number of the row
+    that turns."""
 
     def __init__(self, bench, walks, idle, rng):
         self.bench, self.idle, self.rng = bench, idle, rng
@@ -22,15 +23,14 @@ class Lanes(Agent):
         self.layout = result_beat_layout(CONFIG)
         self.beats = []
         self.ends = []  # the cycles in which a row's last byte is there
-        for rows in walks:
+        for rows, turn in walks:
             for index, row in enumerate(rows):
                 groups = row.reshape(CONFIG.activation_lanes, CONFIG.column_groups).T
                 for group, lanes in enumerate(groups):
                     ends_row = group == CONFIG.column_groups - 1
                     ends_walk = ends_row and index == len(rows) - 1
-                    self.beats.append(
-                        {"active": 1, "bytes": lanes.tolist(), "ends_row": ends_row, "ends_walk": ends_walk}
-                    )
+                    flags = {"ends_row": ends_row, "ends_walk": ends_walk, "turns": index == turn}
+                    self.beats.append({"active": 1, "bytes": lanes.tolist(), **flags})
         self.place = 0
         bench.add(self)
 
@@ -52,15 +52,17 @@ async def rows_are_written(dut, idle):
     bench = await Bench.start(dut, "result_writer")
     rng = random_generator()
     walks, expected = [], []
-    addresses = bench.source("addresses")
+    destinations = bench.source("destinations")
     for _ in range(WALKS):
         count = int(rng.choice([1, 2, rng.integers(1, 10)]))
         first = int(rng.integers(0, CONFIG.unified_buffer_rows - count + 1))
         rows = rng.integers(0, 256, (count, CONFIG.size), np.uint8)
-        walks.append(rows)
-        addresses.send(first)
-        expected += [(first + index, row.tobytes()) for index, row in enumerate(rows)]
-    ends = np.cumsum([len(rows) for rows in walks])
+        by_parity = int(rng.integers(2))
+        places = [*range(0, count, 2), *range(1, count, 2)] if by_parity else range(count)
+        walks.append((rows, (count - 1) // 2 if by_parity else None))
+        destinations.send(pack(destination_layout(CONFIG), {"first": first, "by_parity": by_parity}))
+        expected += [(first + place, row.tobytes()) for place, row in zip(places, rows, strict=True)]
+    ends = np.cumsum([len(rows) for rows, _ in walks])
     # The address of a walk must arrive before its first byte.
     await bench.steps(2)
     lanes = Lanes(bench, walks, idle, rng)

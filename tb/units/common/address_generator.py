@@ -31,6 +31,7 @@ def check_step(bits, position, layout):
         assert step.address == position.address
     if "window_height" in layout.members:
         assert (step.begins, step.ends, step.repeat) == (position.begins, position.ends, position.repeat)
+        assert position.turns is None or step.turns == position.turns
     if "target" in layout.members:
         assert (step.target, step.first) == (position.target, position.first)
 
