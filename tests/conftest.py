@@ -15,6 +15,7 @@ from hypothesis import settings
 
 import openmxu.sim.verilator.cache
 import tb.build
+from openmxu.compiler.plan import search
 
 # No deadlines: they depend on the machine, and a first call may compile or import for seconds.
 settings.register_profile("openmxu", deadline=None, print_blob=True)
@@ -63,6 +64,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     finally:
         if gc.get_count()[0] > _GARBAGE:
             gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def _searches_are_short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try a few programs for each network rather than all that an effort of 1 allows, except in tests that are marked
+    ``whole_search``: what is tried, and how it is chosen, is the same."""
+    if request.node.get_closest_marker("whole_search") is None:
+        monkeypatch.setattr(search, "_RAMPS", 2_000)
+        monkeypatch.setattr(search, "_LIMITS", 1_000)
 
 
 @pytest.fixture(autouse=True)

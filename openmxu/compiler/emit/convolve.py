@@ -128,7 +128,7 @@ class ConvolutionTasks:
         sums = {tile: machine.take_sums(count) for tile in section.tiles}
         parts = _Parts(self._places, pieces)
         steps = list(self.tiles.steps(section.tiles))
-        first = self.first_tile + self.tiles.first(section.tiles)
+        numbers = self.tiles.numbers(section.tiles)
         # The first tiles come first, and what they read stays, if it has room and is all that the others need.
         is_read_here = section.tiles.start == 0 or self._source.ring > 0 or self.operation.groups > 1
         ends = {step.tile: number for number, step in enumerate(steps)}
@@ -140,7 +140,8 @@ class ConvolutionTasks:
             is_first, is_last = number == 0, number == ends[step.tile]
             size = section.startup if is_first and section.startup else section.chunk if reads or is_last else 0
             accumulate = step.tile in begun
-            self._step(parts.of(size), sums[step.tile], step, first + number, reads=reads, accumulate=accumulate)
+            place = self.first_tile + numbers[number]
+            self._step(parts.of(size), sums[step.tile], step, place, reads=reads, accumulate=accumulate)
             plane = step.plane
             begun.add(step.tile)
         for tile in section.tiles:

@@ -46,6 +46,8 @@ class KernelTiles:
         As in :func:`~openmxu.compiler.emit.weights.byte_parts`.
     together, following
         Output tiles of the first group and of each other one: they are summed up side by side, plane by plane.
+    apart
+        The tiles lie in memory once more, for output tiles that are summed up one by one.
     """
 
     operation: Convolution
@@ -54,6 +56,7 @@ class KernelTiles:
     size: int
     together: int = 1
     following: int = 1
+    apart: bool = False
 
     @property
     def tiles(self) -> int:
@@ -80,15 +83,21 @@ class KernelTiles:
         """Whether summing up an output tile takes much longer than activating it."""
         return self.count() >= 2 * config.column_groups * self.tiles
 
-    def first(self, group: range) -> int:
-        """The number of the first weight tile of a group."""
-        return self._firsts[group.start]
+    def numbers(self, group: range) -> range:
+        """The numbers of the weight tiles of a group, in the order of ``steps``."""
+        first = self._firsts[group]
+        return range(first, first + self._count(group))
 
     @cached_property
-    def _firsts(self) -> dict[int, int]:
-        """By the first output tile of a group."""
-        counts = itertools.accumulate((self._count(group) for group in self.groups), initial=0)
-        return {group.start: first for group, first in zip(self.groups, counts, strict=False)}
+    def _firsts(self) -> dict[range, int]:
+        """The first number of each group."""
+        counts = itertools.accumulate((self._count(group) for group in self._stored), initial=0)
+        return dict(reversed(list(zip(self._stored, counts, strict=False))))
+
+    @property
+    def _stored(self) -> list[range]:
+        """The groups in the order in which their tiles lie in memory."""
+        return self.groups + (self.singles if self.apart else [])
 
     def _count(self, group: range) -> int:
         _, _, height, width = self.operation.weights.shape
@@ -108,9 +117,14 @@ class KernelTiles:
         """Weight tiles of all output tiles."""
         return sum(self._count(group) for group in self.groups)
 
+    @property
+    def singles(self) -> list[range]:
+        """Output tiles one by one."""
+        return [range(tile, tile + 1) for tile in range(self.tiles)]
+
     def bytes(self) -> Iterator[NDArray[np.uint8]]:
-        """All weight tiles in the order of use, (S, S) bytes each; row k holds the weights of input k."""
-        for group in self.groups:
+        """All weight tiles as they lie in memory, (S, S) bytes each; row k holds the weights of input k."""
+        for group in self._stored:
             blocks: dict[tuple[int, int, int], NDArray[np.uint8]] = {}
             for step in self.steps(group):
                 key = step.tile, step.plane, step.part
@@ -146,7 +160,9 @@ def _overlap(first: int, count: int, other: int, other_count: int) -> range:
     return range(max(first, other), min(first + count, other + other_count))
 
 
-def kernel_tiles(operation: Convolution, size: int, together: int = 1, following: int = 1) -> KernelTiles:
+def kernel_tiles(
+    operation: Convolution, size: int, together: int = 1, following: int = 1, *, apart: bool = False
+) -> KernelTiles:
     """Find bytes for the weights of a convolution."""
     format, parts = byte_parts(operation.weights)
-    return KernelTiles(operation, format, tuple(parts), size, together, following)
+    return KernelTiles(operation, format, tuple(parts), size, together, following, apart)

@@ -136,13 +136,18 @@ def sections(
         parts=shares * ramp.split,
     )
     chunk = ramp.chunk if is_first and is_last else 0
-    result = [Section(pieces, group, chunk=chunk) for pieces in parts for group in tiles.groups]
+    groups = [tiles.groups] * len(parts)
+    if is_last and tiles.apart and len(parts) > 1:
+        groups[-1] = tiles.singles
+    result = [Section(pieces, group, chunk=chunk) for pieces, own in zip(parts, groups, strict=True) for group in own]
     if is_first:
         first = result[0]
         rows = max(_STARTUP_ROWS, -(-len(first.pieces) // _STARTUP_PARTS)) if startup else 0
         result[0] = dataclasses.replace(first, startup=rows, parameters_first=ramp.parameters_first)
+    if is_last and ramp.tail:
+        result[-1] = dataclasses.replace(result[-1], chunk=ramp.tail)
     if halves:
-        result += _tapered(result.pop(), len(list(tiles.steps(tiles.groups[-1]))), config)
+        result += _tapered(result.pop(), len(list(tiles.steps(groups[-1][-1]))), config)
     return result
 
 

@@ -111,7 +111,8 @@ class _Draft:
     constants
         At their addresses; from ``copies`` to ``constants_end`` lie copies of weights.
     weights_of
-        The weights for a number of output tiles that the first convolution sums up side by side.
+        The weights for a number of output tiles that the first convolution sums up side by side, and whether it sums
+        up those of its last band apart.
     """
 
     plan: PlannedNetwork
@@ -122,16 +123,16 @@ class _Draft:
     constants_end: int
     places: Mapping[str, HostPlace]
     host_bytes: int
-    weights_of: Callable[[int], _Weights]
+    weights_of: Callable[[int, bool], _Weights]
 
     @classmethod
     def of(cls, plan: PlannedNetwork, config: Config, base: Base) -> _Draft:
         """Place the network's constants and tensors."""
         constants = plan.constants.at(base.host_bytes)
         copies = base.host_bytes + constants.data.size
-        weights_of = functools.cache(lambda together: _Weights.of(plan, together, config, base.tiles))
+        weights_of = functools.cache(lambda together, apart: _Weights.of(plan, together, apart, config, base.tiles))
         # Tiles are as many however they are grouped; without copies there is no need to make them only to count.
-        count = len(weights_of(1).copied) if plan.ports.operations else 0
+        count = len(weights_of(1, False).copied) if plan.ports.operations else 0
         constants_end = copies + aligned(count * config.tile_bytes)
         places, host_bytes = _place_tensors(plan, constants, config.size, constants_end)
         check_addresses(host_bytes, 0, config)
@@ -139,7 +140,7 @@ class _Draft:
 
     def program(self, ramp: Ramp) -> _Attempt:
         """A program that begins and ends in one way."""
-        weights = self.weights_of(ramp.together)
+        weights = self.weights_of(ramp.together, ramp.apart)
         scheduler = _Scheduler(self.plan, weights, self.constants, self.copies, self.places, self.config, ramp)
         return _Attempt(self, scheduler.code(), weights)
 
@@ -205,9 +206,9 @@ class _Weights:
     copied: tuple[int, ...]
 
     @classmethod
-    def of(cls, plan: PlannedNetwork, together: int, config: Config, base: int) -> _Weights:
+    def of(cls, plan: PlannedNetwork, together: int, apart: bool, config: Config, base: int) -> _Weights:
         """The weights from tile ``base`` on, where the first convolution sums up ``together`` output tiles side by
-        side."""
+        side, and those of its last band ``apart``."""
         starts = {group.operations.start: group for group in plan.groups}
         tiles, first = {}, {}
         memory: list[NDArray[np.uint8]] = []
@@ -217,7 +218,10 @@ class _Weights:
             if isinstance(operation, Convolution):
                 following = starts[index].together if index in starts else 1
                 is_ramp = index == 0 and following == 1
-                tiles[index] = kernel_tiles(operation, config.size, together if is_ramp else following, following)
+                together_here = together if is_ramp else following
+                # With one operation alone the end of the program is that of the first convolution.
+                is_apart = apart and together_here > 1 == len(plan.network.operations) and not plan.ports.operations
+                tiles[index] = kernel_tiles(operation, config.size, together_here, following, apart=is_apart)
                 memory += tiles[index].bytes()
             if isinstance(operation, Permutation):
                 memory += plan.selections[index].bytes()

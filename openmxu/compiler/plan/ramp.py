@@ -26,6 +26,9 @@ class Ramp:
         The first tile is multiplied in parts while its rows are read; otherwise bands grow.
     halves
         The last output tile is cut in halves; otherwise bands shrink.
+    apart
+        The output tiles of the last band are summed up one after the other: those before the last one are activated and
+        written meanwhile.
     parameters_first
         Parameters are loaded before anything is summed up; otherwise behind the first sums.
     spare
@@ -33,6 +36,9 @@ class Ramp:
     split
         Bands are so many times smaller than accumulators have room for: the activation unit begins earlier, and the
         weights come more often.
+    tail
+        Rows of the last output tile that are summed up to the end, activated and written at a time by a product; 0 for
+        all of a band.
     chunk
         Rows that are read, multiplied, activated and written at a time by a product of few rows; 0 for all of a band.
     """
@@ -40,9 +46,11 @@ class Ramp:
     together: int = 1
     startup: bool = False
     halves: bool = False
+    apart: bool = False
     parameters_first: bool = False
     spare: int = 1
     split: int = 1
+    tail: int = 0
     chunk: int = 0
 
     @classmethod
@@ -76,4 +84,8 @@ class Ramp:
         if operation.window.is_point:
             yield [{"chunk": chunk, **change} for chunk in (32, 16) for change in ({}, {"split": 1, "together": 1})]
         yield [{"halves": not self.halves}]
+        if operation.window.is_point:
+            yield [{"tail": tail, **change} for change in ({}, {"halves": False}) for tail in (16, 32)]
+            counts = range(2, min(most, 3) + 1)
+            yield [{"apart": True, "tail": tail, "together": count} for tail in (16, 0) for count in counts]
         yield [{"parameters_first": not self.parameters_first}]

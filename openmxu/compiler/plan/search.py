@@ -9,8 +9,9 @@ from typing import Generic, Protocol, TypeVar
 from openmxu.arch.config import Config
 from openmxu.arch.isa import WORD_BYTES, Instruction
 from openmxu.compiler.errors import CapacityError
-from openmxu.compiler.ir.operations import Convolution, Operation
+from openmxu.compiler.ir.operations import Operation
 from openmxu.compiler.plan.ramp import Ramp
+from openmxu.compiler.plan.staging import fetch_cycles
 
 __all__ = ["fastest"]
 
@@ -20,16 +21,19 @@ _RAMPS, _LIMITS = 120_000, 60_000
 _LATENCIES = (4, 100)
 """Of the memories in cycles: a program should be fast with both, and slower than the first one with neither."""
 
+_LOSS = 1.01
+"""How much slower than the best program so far another one may be with one latency, where it gains with the other."""
+
 _HIDDEN = 8
 """Beats of reading instructions to one that something waits for."""
-
-_LEAST = 1_000
-"""Instructions of a program for which another plan may pay off."""
 
 _MEMORIES = ("unified_buffer_rows", "accumulator_rows", "parameter_sets")
 """Memories of which a program may leave a part unused."""
 
 _HALVINGS = 4
+
+_SUMS = 1024
+"""Accumulator rows that every program may use."""
 
 
 class _Compiled(Protocol):
@@ -73,8 +77,8 @@ class _Search(Generic[_Result]):
         on."""
         self._attempts -= 1
         needed: list[int] = []
-        for own, most in zip(cycles or self._cycles_of(other), self._most, strict=True):
-            if own > most:
+        for own, most, best in zip(cycles or self._cycles_of(other), self._most, self.cycles, strict=True):
+            if own > min(most, _LOSS * best):
                 return False
             needed.append(own)
         added = len(other.instructions) - len(self.best.instructions)
@@ -86,18 +90,19 @@ class _Search(Generic[_Result]):
         return True
 
     def _cycles_of(self, program: _Result) -> Iterator[int]:
-        from openmxu.sim.cycle_model import predict  # needs the RTL, which takes a while to load
+        from openmxu.sim.cycle_model import Predictor  # needs the RTL, which takes a while to load
 
+        predictor = Predictor(program.instructions, self._config)
         for latency in _LATENCIES:
-            yield predict(program.instructions, self._config, memory_latency=latency).cycles
+            yield predictor.predict(latency).cycles
 
 
 def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, effort: int) -> _Result:
     """The fastest program of those tried.
 
-    The ways to begin and to end it are changed one after the other. Then it may use a half of a memory, a quarter and
-    so on: a core with more of it should not be slower than one with less. Where that helps, the search begins again as
-    it would there.
+    The ways to begin and to end it are changed one after the other, again and again as long as that helps. Then it may
+    use a half of a memory, a quarter and so on: a core with more of it should not be slower than one with less. Where
+    that helps, the search begins again as it would there.
 
     Parameters
     ----------
@@ -108,9 +113,9 @@ def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, c
     effort
         How many programs may be tried, relative to the usual number; with 0 it is the first one alone.
     """
-    search, ramp = _with_other_ends(compiled, operation, config, config, effort)
-    limits = config
-    while len(search.best.instructions) >= _LEAST:
+    limits = config.replace(accumulator_rows=min(config.accumulator_rows, _enough_sums(config)))
+    search, ramp = _with_other_ends(compiled, operation, config, limits, effort)
+    while effort:
         search.allow(effort * _LIMITS)
         before, limits = limits, _with_less(compiled, search, ramp, limits)
         if limits == before:
@@ -120,22 +125,29 @@ def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, c
     return search.best
 
 
+def _enough_sums(config: Config) -> int:
+    """Accumulator rows of which half hide the fetch of a tile many times over: with more of them bands begin and end
+    later, and nothing comes sooner."""
+    return max(_SUMS, 16 * max(config.size, fetch_cycles(config)))
+
+
 def _with_other_ends(
     compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, limits: Config, effort: int
 ) -> tuple[_Search[_Result], Ramp]:
     """A search for the fastest way to begin and to end a program, and that way."""
     ramp = Ramp.of(operation, limits)
     search = _Search(compiled(limits, ramp), config)
-    if isinstance(operation, Convolution) or len(search.best.instructions) >= _LEAST:
-        search.allow(effort * _RAMPS)
-    tried = {ramp}
-    for alternatives in ramp.others(operation, limits):
-        base = ramp
-        for changes in alternatives:
-            other = dataclasses.replace(base, **changes)
-            if search.may_go_on and other not in tried:
-                tried.add(other)
-                ramp = other if search.improve(compiled(limits, other)) else ramp
+    search.allow(effort * _RAMPS)
+    tried, before = {ramp}, None
+    while ramp != before:
+        before = ramp
+        for alternatives in ramp.others(operation, limits):
+            base = ramp
+            for changes in alternatives:
+                other = dataclasses.replace(base, **changes)
+                if search.may_go_on and other not in tried:
+                    tried.add(other)
+                    ramp = other if search.improve(compiled(limits, other)) else ramp
     return search, ramp
 
 

@@ -27,17 +27,22 @@ def test_parts_add_up(low: int, high: int, parts: int) -> None:
 
 
 @pytest.mark.parametrize("together", [1, 2, 3])
-def test_tiles_of_a_group_lie_side_by_side(together: int) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+def test_tiles_of_a_group_lie_side_by_side(together: int, apart: bool) -> None:
     """A matrix of 8 × 12 at S = 4: two planes, three output tiles."""
     weights = np.arange(96, dtype=np.int16).reshape(8, 12)
     operation = dataclasses.replace(
         gemm_network(4, 8, 12).operations[0], weights=weights.T[:, :, np.newaxis, np.newaxis]
     )
-    tiles = kernel_tiles(operation, 4, together)
+    tiles = kernel_tiles(operation, 4, together, apart=apart)
+    stored = list(tiles.bytes())
+    assert len(stored) == (2 if apart else 1) * tiles.count()
     steps = [(group, step) for group in tiles.groups for step in tiles.steps(group)]
     assert [len(group) for group in tiles.groups] == [together, *[1] * (3 - together)]
     assert [step.tile for group, step in steps if group.start == 0] == list(range(together)) * 2
-    for number, ((group, step), tile) in enumerate(zip(steps, tiles.bytes(), strict=True)):
-        assert tiles.first(group) <= number
-        rows, columns = slice(4 * step.plane, 4 * step.plane + 4), slice(4 * step.tile, 4 * step.tile + 4)
-        assert (tile == weights[rows, columns]).all()
+    numbers = [number for group in tiles.groups for number in tiles.numbers(group)]
+    assert numbers == list(range(tiles.count()))
+    for group in (*tiles.groups, *(tiles.singles if apart else ())):
+        for number, step in zip(tiles.numbers(group), tiles.steps(group), strict=True):
+            rows, columns = slice(4 * step.plane, 4 * step.plane + 4), slice(4 * step.tile, 4 * step.tile + 4)
+            assert (stored[number] == weights[rows, columns]).all()

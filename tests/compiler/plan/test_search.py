@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from openmxu.arch import Config
-from openmxu.compiler import compile_network
+from openmxu.compiler import compile_network, gemm_network
 from openmxu.compiler.plan import search
 from openmxu.sim.cycle_model import predict
 from tests.compiler.models.plane_networks import differing_planes
 from tests.compiler.models.small_networks import residual_block
 
-MORE = {"unified_buffer_rows": 32768, "accumulator_rows": 4096}
+pytestmark = pytest.mark.whole_search
+
+LARGE = Config.for_size(8, unified_buffer_rows=32768)
 
 
-@pytest.mark.parametrize("memory", MORE)
-def test_less_of_a_memory_where_that_is_faster(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = Config.for_size(8, **{memory: MORE[memory]})
-    monkeypatch.setattr(search, "_LEAST", 0)
+def test_less_of_a_memory_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = LARGE
     found = compile_network(residual_block(), config, 8)
     assert found.config == config
     monkeypatch.setattr(search, "_MEMORIES", ())
@@ -27,16 +27,18 @@ def test_less_of_a_memory_where_that_is_faster(memory: str, monkeypatch: pytest.
     assert cycles < 0.95 * most
 
 
-@pytest.mark.parametrize("memory", MORE)
-def test_exact_with_less_of_a_memory(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_LEAST", 0)
-    config = Config.for_size(8, **{memory: MORE[memory]})
-    assert differing_planes(residual_block(), config, np.random.default_rng(0), batch=8) == 0
+def test_exact_with_less_of_a_memory() -> None:
+    assert differing_planes(residual_block(), LARGE, np.random.default_rng(0), batch=8) == 0
 
 
-def test_short_programs_are_not_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(search, "_with_less")
-    compile_network(residual_block(), Config.for_size(8), 1)
+@pytest.mark.parametrize(("size", "enough"), [(8, 1024), (64, 8192)])
+def test_more_sums_than_hide_the_fetch_of_weights_change_nothing(size: int, enough: int) -> None:
+    network = gemm_network(600, 3 * size, 2 * size)
+    programs = [
+        compile_network(network, Config.for_size(size, accumulator_rows=rows)).instructions
+        for rows in (enough, 2 * enough)
+    ]
+    assert programs[0] == programs[1]
 
 
 def test_no_search_without_effort(monkeypatch: pytest.MonkeyPatch) -> None:
