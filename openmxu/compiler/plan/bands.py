@@ -53,7 +53,8 @@ class Section:
 
     ``startup`` pieces are multiplied at a time by the very first tile, while the others are still being read; 0 for
     all of them. So are ``chunk`` pieces by every tile with which rows are read or sums end, and activated and written.
-    ``parameters_first`` where loads of parameters take so long that they should begin at once.
+    ``parameters_first`` where loads of parameters take so long that they should begin at once. ``planes`` planes of the
+    input are read at a time.
     """
 
     pieces: tuple[Piece, ...]
@@ -61,6 +62,7 @@ class Section:
     startup: int = 0
     parameters_first: bool = False
     chunk: int = 0
+    planes: int = 1
 
 
 def bands(
@@ -139,7 +141,12 @@ def sections(
     groups = [tiles.groups] * len(parts)
     if is_last and tiles.apart and len(parts) > 1:
         groups[-1] = tiles.singles
-    result = [Section(pieces, group, chunk=chunk) for pieces, own in zip(parts, groups, strict=True) for group in own]
+    planes = ramp.planes if is_first else 1
+    result = [
+        Section(pieces, group, chunk=chunk, planes=planes)
+        for pieces, own in zip(parts, groups, strict=True)
+        for group in own
+    ]
     if is_first:
         first = result[0]
         rows = max(_STARTUP_ROWS, -(-len(first.pieces) // _STARTUP_PARTS)) if startup else 0
@@ -161,7 +168,7 @@ def _tapered(section: Section, steps: int, config: Config) -> Iterator[Section]:
         if count < least or saved < lost:
             count = stop - start
         pieces = section.pieces[start : start + count]
-        own = section if start == 0 else Section(section.pieces, section.tiles, chunk=section.chunk)
+        own = section if start == 0 else dataclasses.replace(section, startup=0, parameters_first=False)
         yield dataclasses.replace(own, pieces=pieces)
         start += count
 

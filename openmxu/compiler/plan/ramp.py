@@ -36,6 +36,9 @@ class Ramp:
     split
         Bands are so many times smaller than accumulators have room for: the activation unit begins earlier, and the
         weights come more often.
+    planes
+        Planes of the input that are read at a time, apart from the first one: with far memories few reads take longer
+        than the array needs for a plane of few rows.
     tail
         Rows of the last output tile that are summed up to the end, activated and written at a time by a product; 0 for
         all of a band.
@@ -50,6 +53,7 @@ class Ramp:
     parameters_first: bool = False
     spare: int = 1
     split: int = 1
+    planes: int = 1
     tail: int = 0
     chunk: int = 0
 
@@ -85,7 +89,8 @@ class Ramp:
             yield [{"chunk": chunk, **change} for chunk in (32, 16) for change in ({}, {"split": 1, "together": 1})]
         yield [{"halves": not self.halves}]
         if operation.window.is_point:
-            yield [{"tail": tail, **change} for change in ({}, {"halves": False}) for tail in (16, 32)]
+            yield [{"planes": planes} for planes in (2, 3, 4)]
+            yield [{"tail": tail, **change} for change in ({}, {"halves": False}) for tail in (8, 16, 32)]
             counts = range(2, min(most, 3) + 1)
             yield [{"apart": True, "tail": tail, "together": count} for tail in (16, 0) for count in counts]
         yield [{"parameters_first": not self.parameters_first}]

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from openmxu.arch import Config
+from openmxu.arch.effects import PARAMETER_ROWS
+from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network, evaluate, gemm_input
 from openmxu.compiler.benchmark import conv_network, gemm_network
 from openmxu.compiler.plan import search
@@ -76,14 +78,24 @@ def test_output_tiles_share_the_readings_of_a_ring() -> None:
 @pytest.mark.parametrize("shape", [(64, 64, 64), (31, 31, 31), (70, 40, 100)])
 @pytest.mark.parametrize("tail", [0, 16])
 @pytest.mark.parametrize("together", [1, 3])
-def test_the_last_output_tiles_apart(
+def test_other_beginnings_and_ends_are_exact(
     shape: tuple[int, int, int], tail: int, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ramp = Ramp(together=together, split=6, apart=True, tail=tail)
+    ramp = Ramp(together=together, split=6, apart=True, tail=tail, planes=3)
     monkeypatch.setattr(Ramp, "of", lambda operation, config: ramp)
     network, config, inputs = gemm_network(*shape), Config.for_size(8), gemm_input(*shape[:2])
     result = compile_network(network, config, effort=0).run(Interpreter(config), inputs)
     np.testing.assert_array_equal(result["y"], evaluate(network, inputs))
+
+
+@pytest.mark.parametrize("planes", [1, 2, 5])
+def test_planes_are_read_together(planes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven planes of 20 rows: the first one alone, then ``planes`` at a time."""
+    monkeypatch.setattr(Ramp, "of", lambda operation, config: Ramp(planes=planes))
+    program = compile_network(gemm_network(20, 50, 8), Config.for_size(8), effort=0)
+    reads = [item["rows"] for item in program.instructions if item.word & 0xFF == Opcode.READ_HOST_MEMORY]
+    inputs = [rows for rows in reads if rows != PARAMETER_ROWS]
+    assert inputs == [20, *[20 * planes] * (6 // planes), *([20 * (6 % planes)] if 6 % planes else [])]
 
 
 def test_what_comes_before_the_last_output_tile_is_written_meanwhile() -> None:
