@@ -67,9 +67,9 @@ def _case(name: str, config: openmxu.Config) -> Case:
     return example_case(load_network(kind), config, BATCH)
 
 
-def measure(name: str, size: int, latency: int) -> Measured:
-    """Run a case on the RTL."""
-    config = openmxu.Config.for_size(size)
+def measure(name: str, size: int, latency: int, **changes: int) -> Measured:
+    """Run a case on the RTL; ``changes`` are parameters that are not those of the size."""
+    config = openmxu.Config.for_size(size, **changes)
     case = _case(name, config)
     with openmxu.open_device("verilator", config, memory_latency=latency) as device:
         results, measurement = measured_run(case.program, device, case.inputs, f"Running {name}")
