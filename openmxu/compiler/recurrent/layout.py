@@ -35,8 +35,8 @@ _INPUT_SLOTS = 6
 """Steps of the input that are in the unified buffer at a time, where there is room."""
 
 _BLOCKS = 4
-"""Blocks of a step where a batch has one part only; two of each phase where parameters are loaded anew for every
-block."""
+"""Blocks of a step of one phase where a batch has one part only; two of each phase where there are several, or where
+parameters are loaded anew for every block."""
 
 
 @dataclass(frozen=True)
@@ -291,5 +291,5 @@ def _blocks(phase: Phase, operation: Recurrent, rows: int, parts: int, most: int
     if parts == 1:
         own = {step.source for step in operation.steps if not step.is_uniform}
         fits = count * len(own) <= config.parameter_sets
-        length = min(length, -(-count // (max(1, _BLOCKS // len(operation.phases)) if fits else 2)))
+        length = min(length, -(-count // (_BLOCKS if fits and len(operation.phases) == 1 else 2)))
     return tuple(range(start, min(start + length, count)) for start in range(0, count, length))
