@@ -221,8 +221,9 @@ class ConvolutionTasks:
             self.strip.need(self.operation.sources[0], first + start, first + stop + others)
 
     def _read_stop(self, plane: int, section: Section) -> int:
-        """The plane behind those that are read with one: the first one comes alone, others with their group."""
-        group = section.planes
+        """The plane behind those that are read with one: the first one comes alone, others with their group. In a ring
+        they would take the place of planes that are still needed."""
+        group = 1 if self._source.ring else section.planes
         return min(self._source.planes, plane + group - (plane - 1) % group) if plane else 1
 
     def _input_rows(self, piece: Piece, plane: int) -> tuple[range, int]:
