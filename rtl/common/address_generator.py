@@ -1,6 +1,6 @@
 """Address generator: walks over planes or plain ranges, one row address per cycle."""
 
-from amaranth.hdl import C, Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -206,7 +206,8 @@ class AddressGenerator(wiring.Component):
         kept = {name: field.shape for name, field in self._layout if name not in asked}
         walk = Signal(data.StructLayout(kept), reset_less=True)
         context = Signal(0 if self._context is None else self._context, reset_less=True)
-        by_parity, in_rows = (walk.by_parity, new.is_plane | new.by_parity) if self._windows else (C(0), new.is_plane)
+        by_parity = walk.by_parity if self._windows else Const(0)
+        in_rows = new.is_plane | new.by_parity if self._windows else new.is_plane
         valid = Signal()
         moves = Signal()
         # A walk begins next: this is the last output, or there is none.

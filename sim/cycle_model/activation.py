@@ -172,21 +172,17 @@ class Activation(InOrderUnit):
         if not steps:
             first = start - 1 + self._result + (self._next - start) // count
             steps = [(count, first, self._next - 1 + self._result)]
-        if not self._by_parity[number]:
-            for passes, first, last in steps:
-                self.writes.add(Results(first, last, passes, row, 1))
-                row += passes
-            return
-        turns = -(-count // 2)
-        written = 0
+        # Results by parity come in two halves, others in one.
+        distance = 1 + self._by_parity[number]
+        half, written = -(-count // distance), 0
         for passes, first, last in steps:
-            run = Results(first, last, passes, row, 2)
-            before = min(passes, max(0, turns - written))
+            run = Results(first, last, passes, row, distance)
+            before = min(passes, max(0, half - written))
             if before:
-                self.writes.add(Results(first, run.turn(before - 1), before, row + 2 * written, 2))
+                self.writes.add(Results(first, run.turn(before - 1), before, row + distance * written, distance))
             if before < passes:
-                place = 2 * (written + before - turns) + 1
-                self.writes.add(Results(run.turn(before), last, passes - before, row + place, 2))
+                place = distance * (written + before - half) + 1
+                self.writes.add(Results(run.turn(before), last, passes - before, row + place, distance))
             written += passes
 
     @contextmanager

@@ -13,6 +13,7 @@ from openmxu.arch.numerics import add_scaled, elements, pool, requantize
 from openmxu.rtl.dispatch.commands import ActivationKind, activation_command, activation_start
 from tb.bench import CONFIG
 from tb.models.payloads import pack
+from tb.models.walks import is_by_parity
 
 __all__ = ["Activation", "ActivationModel", "ElementFormat", "Load", "Window", "random_activation", "random_load"]
 
@@ -120,9 +121,13 @@ class Activation:
 
     @property
     def by_parity(self) -> bool:
-        """Whether every other row comes first, as the dispatcher decides: rows take an even number of cycles."""
-        is_plain = not self.from_unified_buffer and self.window is None and self.operand == isa.Operand.NONE
-        return is_plain and self.output_format == isa.OutputFormat.BYTE and CONFIG.column_groups % 2 == 0
+        """Whether every other row comes first."""
+        return is_by_parity(
+            from_unified_buffer=self.from_unified_buffer,
+            pooling=self.pooling,
+            operand=self.operand,
+            output=self.output_format,
+        )
 
     @property
     def passes(self) -> int:

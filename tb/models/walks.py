@@ -9,9 +9,10 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 
+from openmxu.arch import isa
 from tb.bench import CONFIG
 
-__all__ = ["Position", "positions", "random_walk"]
+__all__ = ["Position", "is_by_parity", "positions", "random_walk"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ class Position:
     def inside(self) -> bool:
         """Whether the position lies inside the plane."""
         return self.address is not None
+
+
+def is_by_parity(
+    *, from_unified_buffer: bool, pooling: isa.Pooling, operand: isa.Operand, output: isa.OutputFormat
+) -> bool:
+    """Whether an Activate takes every other row first: one of accumulator rows to single bytes, which takes an even
+    number of cycles for each."""
+    is_plain = not from_unified_buffer and pooling == isa.Pooling.NONE and operand == isa.Operand.NONE
+    return is_plain and output == isa.OutputFormat.BYTE and CONFIG.column_groups % 2 == 0
 
 
 def positions(walk: Mapping[str, int], address_width: int) -> Iterator[Position]:

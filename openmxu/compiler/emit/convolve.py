@@ -141,8 +141,8 @@ class ConvolutionTasks:
             size = section.startup if is_first and section.startup else section.chunk if reads or is_last else 0
             accumulate = step.tile in begun
             place = self.first_tile + numbers[number]
-            stop = self._read_stop(step.plane, section) if reads else step.plane
-            self._step(parts.of(size), sums[step.tile], step, place, read_stop=stop, accumulate=accumulate)
+            planes = self._read_together(step.plane, section) if reads else range(0)
+            self._step(parts.of(size), sums[step.tile], step, place, planes, accumulate=accumulate)
             plane = step.plane
             begun.add(step.tile)
         for tile in section.tiles:
@@ -165,16 +165,16 @@ class ConvolutionTasks:
         sums: int,
         step: Step,
         number: int,
+        planes: range,
         *,
-        read_stop: int,
         accumulate: bool,
     ) -> None:
-        """One kernel position and tile, part by part, each as soon as its rows have been read, together with those of
-        the planes up to ``read_stop``; ``number`` is the tile's place in weight memory. The first part takes the tile.
-        """
+        """One kernel position and tile, part by part, each as soon as its rows of ``planes`` have been read; ``number``
+        is the tile's place in weight memory. The first part takes the tile."""
         tile: WeightTile | None = WeightTile(number, self.tiles.format)
         for places, offset in parts:
-            self._load(places, range(step.plane, read_stop))
+            if planes:
+                self._load(places, planes)
             self._sum(places, sums + offset, step, tile, accumulate)
             tile = None
 
@@ -215,16 +215,16 @@ class ConvolutionTasks:
     def _load(self, places: _Places, planes: range) -> None:
         """Read what pieces need of some planes, those that are read whole together."""
         length = self._source.plane_elements
-        for start, stop in places.inputs if planes else ():
-            others = (planes.stop - planes.start - 1) * length if (start, stop) == (0, length) else 0
-            first = planes.start * length
+        first = planes.start * length
+        for start, stop in places.inputs:
+            others = (len(planes) - 1) * length if (start, stop) == (0, length) else 0
             self.strip.need(self.operation.sources[0], first + start, first + stop + others)
 
-    def _read_stop(self, plane: int, section: Section) -> int:
-        """The plane behind those that are read with one: the first one comes alone, others with their group. In a ring
-        they would take the place of planes that are still needed."""
-        group = 1 if self._source.ring else section.planes
-        return min(self._source.planes, plane + group - (plane - 1) % group) if plane else 1
+    def _read_together(self, plane: int, section: Section) -> range:
+        """A plane and those that are read with it: the first one comes alone, others with their group. In a ring they
+        would take the place of planes that are still needed."""
+        group = 1 if self._source.ring or plane == 0 else section.planes
+        return range(plane, min(self._source.planes, plane + group - (plane - 1) % group))
 
     def _input_rows(self, piece: Piece, plane: int) -> tuple[range, int]:
         """The input rows that a piece needs, and the first element of them in a plane."""

@@ -92,7 +92,10 @@ class KernelTiles:
     def _firsts(self) -> dict[range, int]:
         """The first number of each group."""
         counts = itertools.accumulate((self._count(group) for group in self._stored), initial=0)
-        return dict(reversed(list(zip(self._stored, counts, strict=False))))
+        firsts: dict[range, int] = {}
+        for group, first in zip(self._stored, counts, strict=False):
+            firsts.setdefault(group, first)  # a group of one output tile may be there twice
+        return firsts
 
     @property
     def _stored(self) -> list[range]:

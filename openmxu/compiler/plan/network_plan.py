@@ -218,10 +218,11 @@ class _Weights:
             if isinstance(operation, Convolution):
                 following = starts[index].together if index in starts else 1
                 is_ramp = index == 0 and following == 1
-                together_here = together if is_ramp else following
+                first_group = together if is_ramp else following
                 # With one operation alone the end of the program is that of the first convolution.
-                is_apart = apart and together_here > 1 == len(plan.network.operations) and not plan.ports.operations
-                tiles[index] = kernel_tiles(operation, config.size, together_here, following, apart=is_apart)
+                is_alone = len(plan.network.operations) == 1 and not plan.ports.operations
+                is_apart = apart and is_alone and first_group > 1
+                tiles[index] = kernel_tiles(operation, config.size, first_group, following, apart=is_apart)
                 memory += tiles[index].bytes()
             if isinstance(operation, Permutation):
                 memory += plan.selections[index].bytes()

@@ -8,7 +8,7 @@ import cocotb
 
 from openmxu.arch.events import Event, EventKind
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import REGISTERS, Opcode, Operand, OutputFormat, Pooling, Register
+from openmxu.arch.isa import REGISTERS, Opcode, Operand, Pooling, Register
 from openmxu.arch.legality import Window
 from openmxu.rtl.common.interfaces import EventLayout
 from openmxu.rtl.dispatch.check.memory_range import MemoryWindows
@@ -29,6 +29,7 @@ from tb.lockstep import cases
 from tb.models.accesses import access_of
 from tb.models.dispatch import Units
 from tb.models.payloads import pack, unpack
+from tb.models.walks import is_by_parity
 
 CASES = 5
 
@@ -120,9 +121,10 @@ def activation(values, checker):
     command = {name: values[name] for name in names}
     source, second = checker.register(Register.SOURCE_FORMAT), checker.register(Register.OPERAND_FORMAT)
     wide = values["from_unified_buffer"] & source["wide"]
+    decisive = ("from_unified_buffer", "pooling", "operand", "output")
+    by_parity = int(is_by_parity(**{name: values[name] for name in decisive}))
     if values["pooling"] == Pooling.NONE:
-        by_parity = is_by_parity(values)
-        walk = {"address": values["source"], "wide": wide, "is_plane": 0, "by_parity": by_parity}
+        walk = {"address": values["source"], "wide": wide, "is_plane": 0}
         walk |= {"window_height": 1, "window_width": 1, "stride_x": 1 + by_parity}
         walk |= {"width": -(-values["rows"] // 2)} if by_parity else {}
     else:
@@ -130,8 +132,7 @@ def activation(values, checker):
         address = values["source"], -window["pad_top"], -window["pad_left"]
         walk = plane_walk(address, wide, window, plane, activation_walk(CONFIG)["address"].width)
         walk |= {"window_height": window["height"], "window_width": window["width"], "width": plane["output_width"]}
-        walk |= {"by_parity": 0}
-    walk |= {"rows": values["rows"], "repeats": (0, 1, 3)[values["output"]]}
+    walk |= {"rows": values["rows"], "repeats": (0, 1, 3)[values["output"]], "by_parity": by_parity}
     command |= {
         "kind": ActivationKind.ACTIVATE.value,
         "walk": walk,
@@ -146,12 +147,6 @@ def activation(values, checker):
             "operand_scale": checker.register(Register.OPERAND_SCALE)["scale"],
         }
     return command
-
-
-def is_by_parity(values):
-    """Whether an Activate without a plane takes every other row of the accumulators first."""
-    is_plain = not values["from_unified_buffer"] and values["operand"] == Operand.NONE
-    return int(is_plain and values["output"] == OutputFormat.BYTE and CONFIG.column_groups % 2 == 0)
 
 
 def _operands(format):
