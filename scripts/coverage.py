@@ -23,13 +23,13 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from amaranth.back import verilog
 from amaranth.hdl import Fragment
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
+from openmxu.rtl.fpga.rtlil_text import to_rtlil
+from openmxu.rtl.fpga.verilog import rtlil_to_verilog
 from openmxu.sim.verilator import CORE, Design
-from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.layout import TOP
 from scripts.mutation.unit_names import ports, unit_of, units
 from tb.core_checks import Check, checks, configurations
@@ -76,7 +76,7 @@ class Netlist:
         component = Core(config)
         fragment = Fragment.get(component, None)
         # Written as it is compiled, so that Verilator's line numbers match the file.
-        text = fold_initial_values(verilog.convert(fragment, name=TOP, ports=ports(component)))
+        text = rtlil_to_verilog(to_rtlil(fragment, TOP, None, ports(component), sources=True))
         self.units = units(fragment, TOP)
         self.lines = [_without_toggles(line) if _UNCOUNTED.match(line) else line for line in text.splitlines()]
         path.write_text("\n".join(self.lines) + "\n")

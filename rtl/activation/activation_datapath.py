@@ -16,6 +16,7 @@ from openmxu.rtl.buffer.unified_buffer import row_layout
 from openmxu.rtl.common.delayed import delayed
 from openmxu.rtl.dispatch.commands import Operand, OutputLayout
 from openmxu.rtl.fpga.carry_chain import chained_sum
+from openmxu.rtl.fpga.target import Target
 from openmxu.rtl.matrix.accumulators import read_latency
 
 __all__ = ["ActivationDatapath", "Finish", "element_value", "latency", "result_beat_layout"]
@@ -100,6 +101,7 @@ class ActivationDatapath(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        target = Target.of(platform)
         config = self._config
         groups = config.column_groups
         # Pipeline stages, as cycles after the beat.
@@ -162,10 +164,14 @@ class ActivationDatapath(wiring.Component):
         ]
 
         for lane in range(config.activation_lanes):
-            m.submodules[f"pooler_{lane}"] = pooler = Pooler(groups)
-            m.submodules[f"multiplier_{lane}"] = multiplier = OperandMultiplier()
-            m.submodules[f"requantizer_{lane}"] = requantizer = Requantizer(groups)
-            m.submodules[f"table_{lane}"] = table = TableMemory(config)
+            pooler = Pooler(groups)
+            multiplier = OperandMultiplier()
+            requantizer = Requantizer(groups)
+            table = TableMemory(config)
+            m.submodules[f"pooler_{lane}"] = target.shared(pooler)
+            m.submodules[f"multiplier_{lane}"] = target.shared(multiplier)
+            m.submodules[f"requantizer_{lane}"] = target.shared(requantizer)
+            m.submodules[f"table_{lane}"] = target.shared(table)
 
             element = self._element(m, lane, beats[1].format)
             # The alternative to an accumulator value is selected before that value arrives.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Cat, Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -38,11 +38,14 @@ class Skew(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        # One register for all lanes that wait in a stage, the last lane first: what stays is the lower part.
+        width = Shape.cast(self._shape).width
+        waiting: Value = Cat(Value.cast(self.straight[lane]) for lane in reversed(range(self.lanes)))
         for lane in range(self.lanes):
-            value = self.straight[lane]
-            for stage in range(lane):
-                delayed = Signal(self._shape, name=f"lane_{lane}_stage_{stage}", reset_less=True)
-                m.d.sync += delayed.eq(value)
-                value = delayed
-            m.d.comb += self.skewed[lane].eq(value)
+            own = (self.lanes - 1 - lane) * width
+            m.d.comb += Value.cast(self.skewed[lane]).eq(waiting[own:])
+            if own:
+                stage = Signal(own, name=f"stage_{lane}", reset_less=True)
+                m.d.sync += stage.eq(waiting[:own])
+                waiting = stage
         return m

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+
+from openmxu.rtl.fpga.shared_modules import SharedModules
 
 __all__ = ["Family", "Target"]
 
@@ -29,10 +34,13 @@ class Target:
         See :class:`Family`.
     array_multipliers
         Number of processing elements that may use a multiplier block, the others multiply in logic; ``None`` for all.
+    modules
+        The modules that equal components share; ``None`` to elaborate each component by itself.
     """
 
     family: Family = Family.GENERIC
     array_multipliers: int | None = None
+    modules: SharedModules | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, platform: object) -> Target:
@@ -42,3 +50,7 @@ class Target:
         """
         target = platform if isinstance(platform, cls) else getattr(platform, "target", None)
         return target if isinstance(target, cls) else cls()
+
+    def shared(self, component: wiring.Component) -> Elaboratable:
+        """What to add as a submodule for one of several equal components."""
+        return component if self.modules is None else self.modules.instance(component, self)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gc
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from amaranth.back import verilog
-from amaranth.hdl import Signal, Value
 from amaranth.lib import wiring
 
+from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
+from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.target import Target
+from openmxu.rtl.fpga.zeroed_memories import with_zeroed_memories
 
-__all__ = ["to_verilog"]
+__all__ = ["rtlil_to_verilog", "to_verilog"]
 
 _INDEXED = re.compile(r"\\\S*\[\S*")
 """An identifier that contains an index, which Verilog accepts as an escaped one, with a leading backslash."""
@@ -21,22 +25,31 @@ _INDEXED = re.compile(r"\\\S*\[\S*")
 _ANGLES = str.maketrans("[]", "<>")
 
 
-def to_verilog(component: wiring.Component, name: str, target: Target | None = None) -> str:
+def to_verilog(component: wiring.Component, name: str, target: Target | None = None, *, loops: bool = False) -> str:
     """The Verilog of ``component`` for ``target`` (generic by default), with ``name`` as its top module.
 
     Ports are named after the members of the component's signature, joined by two underscores
     (``host_read__request__payload``); ``clk`` and ``rst`` (synchronous, active high) are added. Struct payloads are
     packed with their first field in the lowest bits. Members that are constant, like ``ready`` of a stream that is
-    always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``. A word of an array has a
-    separate wire, named ``words<0>``. The Yosys that comes with Amaranth writes the text, unless
+    always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``; those
+    that several equal components share are named after their class, ``<name>.<class>``. A word of an array has a
+    separate wire, named ``words<0>``. With ``loops`` the array is one module of loops over all its elements, for
+    simulators that compile it. The Yosys that comes with Amaranth writes the text, unless
     ``AMARANTH_USE_YOSYS`` says otherwise.
     """
-    members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
-    ports = [value for value in members if isinstance(value, Signal)]
-    with _builtin_yosys():
-        text = verilog.convert(component, name=name, platform=target or Target(), ports=ports, emit_src=False)
+    modules = SharedModules(name, loops=loops)
+    target = dataclasses.replace(target or Target(), modules=modules)
+    with _builtin_yosys(), _without_garbage_collection():
+        text = to_rtlil(component, name, target, ports_of(component))
+        text = rtlil_to_verilog(text + modules.rtlil)
     # Yosys's abc9 uses Amaranth's name, words[0], for the first bit of words as well, and fails if both exist.
-    return _INDEXED.sub(lambda name: name[0].translate(_ANGLES), text)
+    return _INDEXED.sub(lambda name: name[0].translate(_ANGLES), text) + modules.verilog
+
+
+def rtlil_to_verilog(rtlil: str) -> str:
+    """The Verilog of modules in Yosys's intermediate language."""
+    with _builtin_yosys():
+        return with_zeroed_memories(verilog._convert_rtlil_text(rtlil))
 
 
 @contextmanager
@@ -48,3 +61,15 @@ def _builtin_yosys() -> Iterator[None]:
     finally:
         if before is None:
             del os.environ["AMARANTH_USE_YOSYS"]
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Everything that an elaboration makes is needed until its end: looking for garbage takes half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

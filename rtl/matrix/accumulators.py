@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.rtl.common.delayed import delayed
 from openmxu.rtl.fpga.carry_chain import chained_sum
+from openmxu.rtl.fpga.target import Target
 
 __all__ = ["AccumulatorColumn", "Accumulators", "read_latency", "tag_layout"]
 
@@ -181,6 +182,7 @@ class Accumulators(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        target = Target.of(platform)
         size, lanes, groups = self.config.size, self.config.activation_lanes, self.config.column_groups
 
         # tags[n] is the tag of the row that column n reads in this cycle, and `coming` that of the next cycle.
@@ -195,7 +197,7 @@ class Accumulators(wiring.Component):
 
         columns = [AccumulatorColumn(self.config) for _ in range(size)]
         for index, column in enumerate(columns):
-            m.submodules[f"column_{index}"] = column
+            m.submodules[f"column_{index}"] = target.shared(column)
             m.d.comb += [
                 column.partial_sum.eq(self.partial_sums[index]),
                 column.shift_one.eq(tags[index + 1].shift[0]),

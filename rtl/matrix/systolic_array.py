@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from amaranth.hdl import Module, Value, signed
+from amaranth.hdl import ClockSignal, Const, Instance, Module, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.rtl.fpga.element_grid import Link, Source, grid_of_loops
 from openmxu.rtl.fpga.ice40_block import sign_and_magnitude
 from openmxu.rtl.fpga.ice40_elements import Ice40Elements
+from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.matrix.systolic_row import SystolicRow
 
 __all__ = ["SystolicArray"]
+
+_LINKS = (
+    Link("activation_in", "activation_out", Source.LEFT),
+    # A row is a cycle behind the one above it, as a column is behind the one to its left.
+    Link("swap_in", "swap_out", Source.LEFT_OR_ABOVE),
+    Link("shift_in", "shift_out", Source.LEFT),
+    Link("weight_in", "weight_out", Source.ABOVE),
+    Link("partial_sum_in", "partial_sum_out", Source.ABOVE),
+)
 
 
 class SystolicArray(wiring.Component):
@@ -70,59 +82,74 @@ class SystolicArray(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        size = self.config.size
         target = Target.of(platform)
-        elements = self._pairs(m) if target.family is Family.ICE40 else self._elements(m, target)
-
-        def at_edge(operand: Value) -> Value:
-            return sign_and_magnitude(operand) if target.family is Family.ICE40 else operand
-
-        above: list[wiring.PureInterface] = [None] * size
-        for row in range(size):
-            activation, shift = at_edge(self.activations[row]), self.shift[row]
-            # A row is a cycle behind the one above it, as a column is behind the one to its left.
-            swap = self.swap if row == 0 else above[0].swap_out
-            for column in range(size):
-                element = elements[row][column]
-                m.d.comb += [
-                    element.activation_in.eq(activation),
-                    element.swap_in.eq(swap),
-                    element.shift_in.eq(shift),
-                ]
-                if above[column] is None:
-                    m.d.comb += element.weight_in.eq(at_edge(self.weights[column]))
-                else:
-                    m.d.comb += [
-                        element.weight_in.eq(above[column].weight_out),
-                        element.partial_sum_in.eq(above[column].partial_sum_out),
-                    ]
-                activation, swap, shift = element.activation_out, element.swap_out, element.shift_out
-                above[column] = element
-
-        for column in range(size):
-            m.d.comb += self.partial_sums[column].eq(above[column].partial_sum_out)
+        if target.family is Family.ICE40:
+            self._connect_pairs(m)
+        elif target.modules is not None and target.modules.loops:
+            self._connect_loops(m, target, target.modules)
+        else:
+            self._connect_rows(m, target)
         return m
 
-    def _elements(self, m: Module, target: Target) -> list[list[wiring.PureInterface]]:
-        """The elements row by row; the first ones use multiplier blocks, as many as the target has for them."""
+    def _connect_rows(self, m: Module, target: Target) -> None:
         size, multipliers = self.config.size, target.array_multipliers
-        rows: list[list[wiring.PureInterface]] = []
-        for row in range(size):
-            rows.append([])
-            for column in range(size):
-                in_logic = multipliers is not None and row * size + column >= multipliers
-                element = ProcessingElement(self.config.partial_sum_width, in_logic=in_logic)
-                m.submodules[f"element_{row}_{column}"] = element
-                rows[-1].append(element)
-        return rows
+        swap, weights, partial_sums = self.swap, self.weights, None
+        for index in range(size):
+            own = size if multipliers is None else min(size, max(0, multipliers - index * size))
+            row = SystolicRow(self.config, own)
+            m.submodules[f"row_{index}"] = target.shared(row)
+            m.d.comb += [
+                row.activation.eq(self.activations[index]),
+                row.swap.eq(swap),
+                row.shift.eq(self.shift[index]),
+                row.weights.eq(weights),
+            ]
+            if partial_sums is not None:
+                m.d.comb += row.partial_sums.eq(partial_sums)
+            # A row is a cycle behind the one above it, as a column is behind the one to its left.
+            swap, weights, partial_sums = row.swap_out, row.weights_out, row.partial_sums_out
+        m.d.comb += self.partial_sums.eq(partial_sums)
 
-    def _pairs(self, m: Module) -> list[list[wiring.PureInterface]]:
-        """The elements row by row; those of two rows share multipliers."""
+    def _connect_loops(self, m: Module, target: Target, modules: SharedModules) -> None:
+        def write(name: str) -> str:
+            element = ProcessingElement(self.config.partial_sum_width)
+            return grid_of_loops(element, name, self.config.size, _LINKS, "partial_sum_out", target)
+
+        m.submodules.grid = Instance(
+            modules.add_verilog("element_grid", write),
+            i_clk=ClockSignal(),
+            i_activation_in=self.activations,
+            i_swap_in=self.swap,
+            i_shift_in=self.shift,
+            i_weight_in=self.weights,
+            i_partial_sum_in=Const(0, len(Value.cast(self.partial_sums))),
+            o_partial_sum_out=self.partial_sums,
+        )
+
+    def _connect_pairs(self, m: Module) -> None:
+        """Elements of two rows share multipliers."""
         size = self.config.size
-        rows: list[list[wiring.PureInterface]] = []
-        for row in range(0, size, 2):
+        weights = [sign_and_magnitude(self.weights[column]) for column in range(size)]
+        partial_sums: list[Value | None] = [None] * size
+        below = self.swap
+        for first in range(0, size, 2):
             pairs = [Ice40Elements(self.config.partial_sum_width) for _ in range(size)]
             for column, pair in enumerate(pairs):
-                m.submodules[f"elements_{row}_{column}"] = pair
-            rows += [[pair.upper for pair in pairs], [pair.lower for pair in pairs]]
-        return rows
+                m.submodules[f"elements_{first}_{column}"] = pair
+            for row, elements in enumerate(
+                ([pair.upper for pair in pairs], [pair.lower for pair in pairs]), start=first
+            ):
+                swap, below = below, elements[0].swap_out
+                activation, shift = sign_and_magnitude(self.activations[row]), self.shift[row]
+                for column, element in enumerate(elements):
+                    m.d.comb += [
+                        element.activation_in.eq(activation),
+                        element.swap_in.eq(swap),
+                        element.shift_in.eq(shift),
+                        element.weight_in.eq(weights[column]),
+                    ]
+                    if partial_sums[column] is not None:
+                        m.d.comb += element.partial_sum_in.eq(partial_sums[column])
+                    activation, swap, shift = element.activation_out, element.swap_out, element.shift_out
+                    weights[column], partial_sums[column] = element.weight_out, element.partial_sum_out
+        m.d.comb += (self.partial_sums[column].eq(sums) for column, sums in enumerate(partial_sums))

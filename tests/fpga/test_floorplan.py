@@ -15,31 +15,33 @@ DIES = ("LFE5U-25F", "LFE5U-45F", "LFE5U-85F")
 
 def array_of_blocks(rows, columns):
     """A netlist that contains only the blocks of an array."""
-    names = [f"core.array.element_{row}_{column}.multiplier.block" for row in range(rows) for column in range(columns)]
+    names = [
+        f"core.array.row_{row}.element_{column}.multiplier.block" for row in range(rows) for column in range(columns)
+    ]
     return {"modules": {"top": {"cells": {name: {"attributes": {}} for name in names}}}}
 
 
 def sites_of(netlist):
     cells = netlist["modules"]["top"]["cells"]
-    return {name.split(".")[2]: cell["attributes"].get("BEL") for name, cell in cells.items()}
+    return {".".join(name.split(".")[2:4]): cell["attributes"].get("BEL") for name, cell in cells.items()}
 
 
 def test_rows_and_columns_of_the_array_match_the_sites():
     netlist = array_of_blocks(4, 3)
     assert fix_array(netlist, "top", ["abcdef", "uvwxyz"]) == 12
     assert sites_of(netlist) == {
-        "element_0_0": "a",
-        "element_0_1": "c",
-        "element_0_2": "e",
-        "element_1_0": "b",
-        "element_1_1": "d",
-        "element_1_2": "f",
-        "element_2_0": "u",
-        "element_2_1": "w",
-        "element_2_2": "y",
-        "element_3_0": "v",
-        "element_3_1": "x",
-        "element_3_2": "z",
+        "row_0.element_0": "a",
+        "row_0.element_1": "c",
+        "row_0.element_2": "e",
+        "row_1.element_0": "b",
+        "row_1.element_1": "d",
+        "row_1.element_2": "f",
+        "row_2.element_0": "u",
+        "row_2.element_1": "w",
+        "row_2.element_2": "y",
+        "row_3.element_0": "v",
+        "row_3.element_1": "x",
+        "row_3.element_2": "z",
     }
 
 
@@ -61,7 +63,7 @@ def test_every_site_takes_a_block_with_a_separate_enable(part, tmp_path):
         f"""
         MULT18X18D #(
           .REG_INPUTB_CLK("CLK0"), .REG_INPUTB_CE("CE1"), .REG_OUTPUT_CLK("CLK0"), .REG_OUTPUT_CE("CE0")
-        ) \\array.element_{row}_{column}.multiplier.block (
+        ) \\array.row_{row}.element_{column}.multiplier.block (
           .CLK0(clk), .CE0(1'b1), .CE1(load[{row * columns + column}]), .P0(products[{row * columns + column}])
         );
         """

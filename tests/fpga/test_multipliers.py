@@ -8,6 +8,19 @@ from scripts.fpga.multipliers import target_for
 from scripts.fpga.parts import find_part
 
 DESIGN = r"""
+module top (a, b);
+  \top.array  array (
+    .a(a)
+  );
+  \top.select  select (
+    .a(a)
+  );
+endmodule
+module \top.array (a, b);
+  \top.array.element  element (
+    .a(a)
+  );
+endmodule
 module \top.array.element (a, b);
   assign \$1  = a * b;
 endmodule
@@ -51,3 +64,11 @@ def test_an_array_far_smaller_than_the_part_is_not_counted():
         raise AssertionError("not needed")
 
     assert target_for(Config.for_size(8), find_part("LFE5U-85F"), verilog) == Target(Family.ECP5)
+
+
+def test_each_instance_of_a_shared_module_counts():
+    other = "  \\top.select  other (\n    .a(a)\n  );\n"
+    verilog = DESIGN.replace("  \\top.select ", f"{other}  \\top.select ", 1)
+    verilog = verilog.replace("{products}", "  assign \\$5 = a * b;")
+    target = target_for(Config.for_size(8), find_part("GW1NR-LV9QN88PC6/I5"), lambda _: verilog)
+    assert target.array_multipliers == 34

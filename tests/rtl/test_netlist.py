@@ -19,7 +19,7 @@ CONFIG = Config(profile="full", size=4, activation_lanes=2)
 IDLE_REGISTERS = {
     r"accumulators\.tag_6\[11\]": "the last tag only marks the end of an instruction, not whether it accumulated",
     r"accumulators\.tag_[1-6]\[14\]": "the end of an instruction is told before its last sums are written",
-    r"array\.element_\d_3\.(swap|shift|activation)(\$\d+)?\[\d\]": "the last column has no neighbour",
+    r"array\.row_\d\.element_3\.(swap|shift|activation)(\$\d+)?\[\d\]": "the last column has no neighbour",
     r"activation_unit\.datapath\.multiplier_\d\.low\.product\[3[2-4]\]": "products wrap to 32 bits",
     r"accumulators\.tag_[56]\[1[23]\]": "the last column has already shifted its sum",
     r"dispatcher\.check\.format\.configuration\[(9|1[0-5]|2[6-9]|3[0-2])\]": (

@@ -15,7 +15,7 @@ __all__ = ["Sites", "fix_array"]
 Sites = Sequence[Sequence[str]]
 """Names of places from left to right, for each row of them."""
 
-_ELEMENT = re.compile(r"array\.element_(\d+)_(\d+)\.multiplier\.block$")
+_ELEMENT = re.compile(r"array\.row_(\d+)\.element_(\d+)\.multiplier\.block$")
 
 
 def fix_array(netlist: dict[str, Any], top: str, places: Sites) -> int:

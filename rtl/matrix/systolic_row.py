@@ -1,0 +1,71 @@
+"""Systolic row: the processing elements that one lane of activations passes."""
+
+from amaranth.hdl import Module, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from openmxu.arch.config import Config
+from openmxu.rtl.fpga.target import Target
+from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
+
+__all__ = ["SystolicRow"]
+
+
+class SystolicRow(wiring.Component):
+    """One row of :class:`~openmxu.rtl.matrix.systolic_array.SystolicArray`, skewed by column like it.
+
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    multipliers
+        Elements that may use a multiplier block, from the left; the others multiply in logic.
+
+    Members
+    -------
+    activation, shift
+        Enter the first element.
+    swap, swap_out
+        For the first element of this row, and of the row below.
+    weights, partial_sums, weights_out, partial_sums_out
+        From the row above, and for the row below.
+    """
+
+    def __init__(self, config: Config, multipliers: int) -> None:
+        self._config = config
+        self._multipliers = multipliers
+        weights = data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
+        sums = data.ArrayLayout(signed(config.partial_sum_width), config.size)
+        super().__init__(
+            {
+                "activation": In(signed(OPERAND_WIDTH)),
+                "swap": In(1),
+                "shift": In(1),
+                "weights": In(weights),
+                "partial_sums": In(sums),
+                "swap_out": Out(1),
+                "weights_out": Out(weights),
+                "partial_sums_out": Out(sums),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        target = Target.of(platform)
+        activation, swap, shift = self.activation, self.swap, self.shift
+        for column in range(self._config.size):
+            element = ProcessingElement(self._config.partial_sum_width, in_logic=column >= self._multipliers)
+            m.submodules[f"element_{column}"] = target.shared(element)
+            m.d.comb += [
+                element.activation_in.eq(activation),
+                element.swap_in.eq(swap),
+                element.shift_in.eq(shift),
+                element.weight_in.eq(self.weights[column]),
+                element.partial_sum_in.eq(self.partial_sums[column]),
+                self.weights_out[column].eq(element.weight_out),
+                self.partial_sums_out[column].eq(element.partial_sum_out),
+            ]
+            if column == 0:
+                m.d.comb += self.swap_out.eq(element.swap_out)
+            activation, swap, shift = element.activation_out, element.swap_out, element.shift_out
+        return m
