@@ -18,6 +18,7 @@ from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
     from openmxu.sim.cycle_model import Prediction
+    from openmxu.sim.memory_rate import Rate
 
 __all__ = ["LayerReport", "Report", "SegmentReport", "report", "segment_reports"]
 
@@ -101,6 +102,8 @@ class Report:
     ----------
     size, batch, memory_latency
         Size of the array; batch elements of one execution; assumed latency of the memories in cycles.
+    host_rate, weight_rate
+        Assumed rates of the memories in bytes per cycle; ``None`` for a beat in every cycle.
     layers
         In the order of the network.
     total
@@ -112,16 +115,20 @@ class Report:
     size: int
     batch: int
     memory_latency: int
+    host_rate: Rate
+    weight_rate: Rate
     layers: tuple[LayerReport, ...]
     total: LayerReport
     segments: tuple[SegmentReport, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in lists and dictionaries, for JSON."""
-        return dataclasses.asdict(self)
+        """All of it in lists, dictionaries and numbers, for JSON."""
+        rates = {"host_rate": self.host_rate, "weight_rate": self.weight_rate}
+        floats = {name: None if rate is None else float(rate) for name, rate in rates.items()}
+        return dataclasses.asdict(self) | floats
 
 
-def report(program: Program, *, memory_latency: int = 4) -> Report:
+def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None) -> Report:
     """Report the cost of each layer of a program on the hardware, by the cycle model.
 
     Parameters
@@ -130,18 +137,26 @@ def report(program: Program, *, memory_latency: int = 4) -> Report:
         A program compiled for any configuration.
     memory_latency
         Cycles from a request to the first beat of its data.
+    host_rate, weight_rate
+        Bytes per cycle, an ``int`` or a ``Fraction``, that host memory transfers at most in each direction, and weight
+        memory delivers at most; by default, and at most, a beat in every cycle.
 
     Raises
     ------
+    TypeError
+        A rate is neither an ``int`` nor a ``Fraction``.
     ValueError
-        The latency is less than 1.
+        The latency is less than 1, or a rate is not positive.
     """
-    parts = [_Part.of(program, segment, memory_latency) for segment in program.device_segments]
+    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    parts = [_Part.of(program, segment, memories) for segment in program.device_segments]
     layers = tuple(layer for part in parts for layer in part.layers(program))
     return Report(
         size=program.config.size,
         batch=program.batch,
         memory_latency=memory_latency,
+        host_rate=host_rate,
+        weight_rate=weight_rate,
         layers=layers,
         total=_total([part.total(program) for part in parts]),
         segments=segment_reports(program),
@@ -170,12 +185,12 @@ class _Part:
     prediction: Prediction
 
     @classmethod
-    def of(cls, program: Program, segment: DeviceSegment, memory_latency: int) -> _Part:
+    def of(cls, program: Program, segment: DeviceSegment, memories: Mapping[str, Any]) -> _Part:
         # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
         from openmxu.sim.cycle_model import predict
 
         own = slice(segment.start, segment.stop)
-        prediction = predict(program.instructions[own], program.config, memory_latency=memory_latency)
+        prediction = predict(program.instructions[own], program.config, **memories)
         return cls(segment, program.layer_numbers[own], prediction)
 
     def layers(self, program: Program) -> list[LayerReport]:

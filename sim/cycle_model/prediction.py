@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction
 from openmxu.sim.cycle_model.demand import Demand
+from openmxu.sim.cycle_model.latencies import Memories
 from openmxu.sim.cycle_model.machine import Machine
 from openmxu.sim.cycle_model.unit import Dependences
 from openmxu.sim.cycle_model.words import Words
 from openmxu.sim.cycle_model.work import Work
+from openmxu.sim.memory_rate import Rate
 
 __all__ = ["DEFAULT_LATENCY", "Prediction", "Predictor", "predict"]
 
@@ -58,12 +60,19 @@ class Prediction:
         return sum(self.programs)
 
 
-def predict(program: Iterable[Instruction], config: Config, *, memory_latency: int = DEFAULT_LATENCY) -> Prediction:
+def predict(
+    program: Iterable[Instruction],
+    config: Config,
+    *,
+    memory_latency: int = DEFAULT_LATENCY,
+    host_rate: Rate = None,
+    weight_rate: Rate = None,
+) -> Prediction:
     """Predict the cycles of a program on the hardware.
 
-    The model assumes that memories answer after a fixed time and then in every cycle, and that the host has the next
-    instruction ready, takes events and acknowledges at once: like a :class:`~openmxu.sim.verilated.VerilatedDevice`
-    without stalls.
+    The model assumes that memories answer after a fixed time and then in every cycle or at a fixed rate, and that the
+    host has the next instruction ready, takes events and acknowledges at once: like a
+    :class:`~openmxu.sim.verilated.VerilatedDevice` without stalls.
 
     Parameters
     ----------
@@ -73,28 +82,34 @@ def predict(program: Iterable[Instruction], config: Config, *, memory_latency: i
         The configuration of the core.
     memory_latency
         Cycles from a request to the first beat of its data, and from a write's last beat to its response.
+    host_rate, weight_rate
+        Bytes per cycle, an ``int`` or a ``Fraction``, that host memory transfers at most in each direction, and weight
+        memory delivers at most; by default, and at most, a beat in every cycle.
 
     Raises
     ------
+    TypeError
+        A rate is neither an ``int`` nor a ``Fraction``.
     ValueError
-        The latency is less than 1.
+        The latency is less than 1, or a rate is not positive.
     """
-    return Predictor(program, config).predict(memory_latency)
+    return Predictor(program, config).predict(memory_latency, host_rate=host_rate, weight_rate=weight_rate)
 
 
 class Predictor:
-    """Predicts the cycles of one program with several latencies; parameters and errors as those of :func:`predict`."""
+    """Predicts the cycles of one program with several memories; parameters and errors as those of :func:`predict`."""
 
     def __init__(self, program: Iterable[Instruction], config: Config) -> None:
         self._work = Work(Words(program), config)
         self._dependences = Dependences.of(self._work)
 
-    def predict(self, memory_latency: int = DEFAULT_LATENCY) -> Prediction:
-        """The prediction with a latency."""
-        if memory_latency < 1:
-            raise ValueError(f"memory_latency must be at least 1 cycle, not {memory_latency}")
+    def predict(
+        self, memory_latency: int = DEFAULT_LATENCY, *, host_rate: Rate = None, weight_rate: Rate = None
+    ) -> Prediction:
+        """The prediction with a latency and two rates."""
         work = self._work
-        machine = Machine(work, self._dependences, memory_latency)
+        memories = Memories.of(work.config, memory_latency, host_rate, weight_rate)
+        machine = Machine(work, self._dependences, memories)
         machine.run()
         begun, done = machine.times()
         return Prediction(
@@ -104,6 +119,6 @@ class Predictor:
             accepted=np.array(machine.accepted, np.int64),
             begun=np.array(begun, np.int64),
             done=np.array(done, np.int64),
-            demand=Demand.of(work),
+            demand=Demand.of(work, memories),
             unit=work.unit,
         )
