@@ -37,9 +37,14 @@ class LayerReport:
     instructions
         Number of its instructions.
     cycles
-        Predicted. Layers overlap: a cycle in which the array works counts for the layer that it computes; any other
-        cycle counts for the layer whose multiplication comes next or, for a layer without multiplications, whose work
-        ends next. So the layers' cycles add up to the program's.
+        Predicted. Layers overlap: a cycle in which the array works, or waits for its weights, counts for the layer that
+        it computes; any other cycle counts for the layer whose multiplication comes next or, for a layer without
+        multiplications, whose work ends next. So the layers' cycles add up to the program's.
+    kinds
+        The cycles by kind, named as the hardware's counters: ``array_active``, ``weight_stall``, ``weight_shift`` and
+        ``non_matrix`` add up to ``cycles``. ``raw_stall`` and ``input_stall`` are those in which a multiplication of
+        the layer waits for the activation unit, and for the host reader; in the whole program they are a part of
+        ``non_matrix``.
     multiply_adds
         Useful ones; padding does not count.
     utilization
@@ -63,6 +68,7 @@ class LayerReport:
     kind: str
     instructions: int
     cycles: int
+    kinds: Mapping[str, int]
     multiply_adds: int
     utilization: float
     host_read_bytes: int
@@ -222,6 +228,7 @@ def _total(parts: Sequence[LayerReport]) -> LayerReport:
         parts[0],
         **changes,
         busy=busy,
+        kinds={kind: sum(part.kinds[kind] for part in parts) for kind in parts[0].kinds},
         utilization=weights / cycles if cycles else 0.0,
         bound=sum(part.bound for part in parts),
         bound_ratio=sum(part.bound for part in parts) / cycles if cycles else 0.0,
@@ -252,11 +259,23 @@ def _layer(
         "activation": total(demand.activation),
         _DISPATCH: total(demand.dispatch),
     }
+    stalls = prediction.stalls
+    kinds = {
+        "array_active": busy["array"],
+        "weight_stall": total(stalls.weight_stall),
+        "weight_shift": total(stalls.weight_shift),
+    }
     return LayerReport(
         name=name,
         kind=kind,
         instructions=int(own.sum()),
         cycles=cycles,
+        kinds={
+            **kinds,
+            "non_matrix": cycles - sum(kinds.values()),
+            "raw_stall": total(stalls.raw_stall),
+            "input_stall": total(stalls.input_stall),
+        },
         multiply_adds=multiply_adds,
         utilization=multiply_adds / (config.size**2 * cycles) if cycles else 0.0,
         host_read_bytes=total(demand.host_read_bytes),
@@ -292,15 +311,16 @@ def _cycles_by_layer(layers: range, layer_numbers: NDArray[np.int32], prediction
     shares = np.zeros(len(layers), np.int64)
     if not main.any():
         return shares.tolist()
-    ends = prediction.done.copy()
+    ends = prediction.left.copy()
     multiplications = np.flatnonzero(prediction.unit == Unit.MATRIX)
-    ends[multiplications] = prediction.begun[multiplications] + prediction.demand.array[multiplications]
     # Work that ends during a multiplication counts up to the beginning of that: the array's cycles belong to its layer.
     others = np.flatnonzero(main & (prediction.unit != Unit.MATRIX))
     if len(multiplications):
-        last = np.searchsorted(prediction.begun[multiplications], ends[others]) - 1
+        waits = (prediction.stalls.weight_stall + prediction.stalls.weight_shift)[multiplications]
+        begins = np.maximum(prediction.begun[multiplications] - waits, [0, *ends[multiplications[:-1]]])
+        last = np.searchsorted(begins, ends[others]) - 1
         working = (last >= 0) & (ends[others] <= ends[multiplications[last]])
-        ends[others[working]] = prediction.begun[multiplications[last[working]]]
+        ends[others[working]] = begins[last[working]]
     numbers = np.flatnonzero(main)
     numbers = numbers[np.lexsort((prediction.unit[numbers] != Unit.MATRIX, ends[numbers]))]
     spans = np.diff(ends[numbers], prepend=0)

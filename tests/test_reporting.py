@@ -36,6 +36,11 @@ def assert_adds_up(report: Report) -> None:
         # In a layer's cycles, the array only works for this layer.
         assert layer.busy["array"] <= layer.cycles
         assert layer.utilization <= 1
+        kinds = ("array_active", "weight_stall", "weight_shift", "non_matrix")
+        assert sum(layer.kinds[kind] for kind in kinds) == layer.cycles
+        assert min(layer.kinds.values()) >= 0
+    for kind, cycles in total.kinds.items():
+        assert sum(layer.kinds[kind] for layer in report.layers) == cycles, kind
 
 
 @pytest.mark.parametrize("what", ["product", "convolution"])
@@ -58,6 +63,8 @@ def test_totals_equal_the_hardware_counters(what: str) -> None:
     assert total.host_read_bytes == counters[Counter.HOST_READ_BYTES]
     assert total.host_write_bytes == counters[Counter.HOST_WRITE_BYTES]
     assert total.weight_bytes == counters[Counter.WEIGHT_BYTES]
+    for kind, cycles in total.kinds.items():
+        assert cycles == pytest.approx(counters[Counter[kind.upper()]], abs=0.02 * total.cycles), kind
 
 
 @pytest.mark.parametrize("seed", range(12))

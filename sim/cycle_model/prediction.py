@@ -13,15 +13,43 @@ from openmxu.arch.isa import Instruction
 from openmxu.sim.cycle_model.demand import Demand
 from openmxu.sim.cycle_model.latencies import Memories
 from openmxu.sim.cycle_model.machine import Machine
+from openmxu.sim.cycle_model.matrix import Matrix, Stall
 from openmxu.sim.cycle_model.unit import Dependences
 from openmxu.sim.cycle_model.words import Words
 from openmxu.sim.cycle_model.work import Work
 from openmxu.sim.memory_rate import Rate
 
-__all__ = ["DEFAULT_LATENCY", "Prediction", "Predictor", "predict"]
+__all__ = ["DEFAULT_LATENCY", "Prediction", "Predictor", "Stalls", "predict"]
 
 DEFAULT_LATENCY = 4
 """Cycles from a request to the first beat of its data, as Verilated devices have it by default."""
+
+
+@dataclass(frozen=True)
+class Stalls:
+    """Arrays with an element for each instruction, 0 for those of other units: cycles in which the matrix unit has no
+    row because of it.
+
+    Attributes
+    ----------
+    weight_stall, weight_shift
+        It waits for its tile to arrive in the FIFO, and to be shifted into the array.
+    raw_stall, input_stall
+        It waits for results of the activation unit or for room that those leave, and for rows of the host reader. A
+        cycle may belong to both.
+    """
+
+    weight_stall: NDArray[np.int64]
+    weight_shift: NDArray[np.int64]
+    raw_stall: NDArray[np.int64]
+    input_stall: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, matrix: Matrix, instructions: int) -> Stalls:
+        """Those of a program of so many instructions."""
+        found = np.zeros((len(Stall._fields), instructions), np.int64)
+        found[:, matrix.numbers] = np.array(matrix.stalls, np.int64).reshape(-1, len(found)).T
+        return cls(*found)
 
 
 @dataclass(frozen=True)
@@ -32,13 +60,15 @@ class Prediction:
     ----------
     programs
         For each program the cycles from its first instruction to the end of its Halt.
-    weight_stall, weight_shift
-        The counters of these names: cycles in which a multiplication waited for a tile to arrive, and to be shifted in.
+    stalls
+        For each instruction the cycles in which the matrix unit waited for it.
     accepted
         For each instruction the cycle in which it is handed to its unit, or executed by the dispatcher; the first
         instruction is taken in cycle 0.
     begun, done
         For each instruction the cycles in which it begins to execute, and in which it is finished.
+    left
+        For each multiplication the cycle behind its last row's; for other instructions as ``done``.
     demand
         The demand of each instruction on the parts of the core.
     unit
@@ -46,11 +76,11 @@ class Prediction:
     """
 
     programs: tuple[int, ...]
-    weight_stall: int
-    weight_shift: int
+    stalls: Stalls
     accepted: NDArray[np.int64]
     begun: NDArray[np.int64]
     done: NDArray[np.int64]
+    left: NDArray[np.int64]
     demand: Demand
     unit: NDArray[np.int64]
 
@@ -58,6 +88,36 @@ class Prediction:
     def cycles(self) -> int:
         """The value of the counter ``CYCLES``."""
         return sum(self.programs)
+
+    @property
+    def array_active(self) -> int:
+        """The counter ``ARRAY_ACTIVE``."""
+        return int(self.demand.array.sum())
+
+    @property
+    def weight_stall(self) -> int:
+        """The counter ``WEIGHT_STALL``."""
+        return int(self.stalls.weight_stall.sum())
+
+    @property
+    def weight_shift(self) -> int:
+        """The counter ``WEIGHT_SHIFT``."""
+        return int(self.stalls.weight_shift.sum())
+
+    @property
+    def non_matrix(self) -> int:
+        """The counter ``NON_MATRIX``: all other cycles."""
+        return self.cycles - self.array_active - self.weight_stall - self.weight_shift
+
+    @property
+    def raw_stall(self) -> int:
+        """The counter ``RAW_STALL``, a part of ``NON_MATRIX``."""
+        return int(self.stalls.raw_stall.sum())
+
+    @property
+    def input_stall(self) -> int:
+        """The counter ``INPUT_STALL``, a part of ``NON_MATRIX``."""
+        return int(self.stalls.input_stall.sum())
 
 
 def predict(
@@ -111,14 +171,16 @@ class Predictor:
         memories = Memories.of(work.config, memory_latency, host_rate, weight_rate)
         machine = Machine(work, self._dependences, memories)
         machine.run()
-        begun, done = machine.times()
+        begun, done = (np.array(cycles, np.int64) for cycles in machine.times())
+        left = done.copy()
+        left[machine.matrix.numbers] -= machine.matrix.latency - 1
         return Prediction(
             programs=tuple(machine.programs),
-            weight_stall=machine.matrix.stall,
-            weight_shift=machine.matrix.shift,
+            stalls=Stalls.of(machine.matrix, len(work.words)),
             accepted=np.array(machine.accepted, np.int64),
-            begun=np.array(begun, np.int64),
-            done=np.array(done, np.int64),
+            begun=begun,
+            done=done,
+            left=left,
             demand=Demand.of(work, memories),
             unit=work.unit,
         )

@@ -98,6 +98,73 @@ def test_random_programs(latency: int) -> None:
     assert total[0] == pytest.approx(total[1], rel=0.0002)
 
 
+@pytest.mark.parametrize("size", [4, 8, 16])
+def test_kinds_of_cycles(size: int) -> None:
+    """Every cycle of a program is of one of four kinds, and each kind has its counter.
+
+    Rarely the model counts a cycle for another kind than the hardware, mostly where an instruction that waits for its
+    tile takes turns with tiles from the unified buffer.
+    """
+    config = Config.for_size(size, profile="full")
+    found = []
+    with VerilatedDevice(config) as device:
+        for seed in range(30):
+            case = generate(config, seed, 80, fault_probability=0)
+            device.reset()
+            device.clear_counters()
+            device.execute(case.instructions, case.host_memory.copy(), case.weight_memory)
+            prediction, counters = predict(case.instructions, config), device.counters
+            assert prediction.array_active == counters[Counter.ARRAY_ACTIVE]
+            kinds = (prediction.array_active, prediction.weight_stall, prediction.weight_shift, prediction.non_matrix)
+            assert sum(kinds) == prediction.cycles
+            assert max(prediction.raw_stall, prediction.input_stall) <= prediction.non_matrix
+            found.append([(getattr(prediction, kind.name.lower()), counters[kind]) for kind in cycle_model.KINDS])
+    predicted, measured = np.moveaxis(np.array(found), 2, 0)
+    wrong = np.abs(predicted - measured)
+    assert (wrong <= 0.003 * measured.sum(axis=1, keepdims=True)).all()
+    assert ((wrong == 0).mean(axis=0) > 0.6).all()
+    assert (wrong.sum(axis=0) <= 0.005 * measured.sum(axis=0) + 15).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 64), (64, 64, 64), (100, 70, 50)])
+def test_kinds_of_cycles_of_products(shape: tuple[int, int, int]) -> None:
+    """All the same as in the hardware, but for a cycle."""
+    program = gemm(*shape, openmxu.Config())
+    prediction = predict(program.instructions, program.config)
+    with openmxu.open_device("verilator", program.config) as device:
+        program.run(device, gemm_input(*shape[:2]))
+        for kind in cycle_model.KINDS:
+            assert getattr(prediction, kind.name.lower()) == pytest.approx(device.counters[kind], abs=1), kind
+
+
+def test_stalls_belong_to_the_instructions_that_wait() -> None:
+    config = openmxu.Config()
+    program = assemble(
+        """
+        read_weights tiles=2
+        matrixmultiply next_tile, unified_buffer=0, rows=1
+        read_host_memory unified_buffer=100, rows=300
+        matrixmultiply unified_buffer=100, rows=1, accumulator=1
+        activate unified_buffer=500, rows=50
+        matrixmultiply unified_buffer=500, rows=1, accumulator=60
+        halt
+        """,
+        config,
+    )
+    prediction = predict(program, config)
+    with VerilatedDevice(config) as device:
+        device.execute(program, np.zeros(1 << 12, np.uint8), np.zeros(2 * config.tile_bytes, np.uint8))
+        for kind in cycle_model.KINDS:
+            assert getattr(prediction, kind.name.lower()) == device.counters[kind], kind
+    stalls = prediction.stalls
+    assert np.flatnonzero(stalls.weight_stall).tolist() == [1]
+    assert stalls.weight_shift[1] == config.size - 1
+    assert np.flatnonzero(stalls.input_stall).tolist() == [3]
+    assert 280 < stalls.input_stall[3] < 320
+    assert np.flatnonzero(stalls.raw_stall).tolist() == [5]
+    assert 200 < stalls.raw_stall[5] < 260
+
+
 RATES = (None, Fraction(97, 100), Fraction(34, 45), Fraction(1, 2), Fraction(5, 16), Fraction(1, 7))
 """Of a memory, as parts of a beat per cycle."""
 
