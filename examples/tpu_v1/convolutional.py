@@ -62,10 +62,10 @@ def _module(graph: Graph, source: Tensor) -> Tensor:
 
 
 def _halving_module(graph: Graph, source: Tensor) -> Tensor:
-    """Three branches of half as many rows and columns side by side, and a convolution back to the channels before."""
+    """Three branches of half as many rows and columns side by side; that of the maximum has half of the channels."""
     single, double = (graph.convolution(source, _BRANCH, 1) for _ in range(2))
     double = graph.convolution(double, _BRANCH, 3)
     pooled = graph.maximum(source, 3, 2)
     single = graph.convolution(single, _BRANCH, 3, 2)
     double = graph.convolution(double, _BRANCH, 3, 2)
-    return graph.convolution(graph.joined(pooled, single, double), source.shape[0], 1)
+    return graph.joined(single, double, graph.convolution(pooled, 2 * _BRANCH, 1))

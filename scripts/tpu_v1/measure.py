@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,18 +12,20 @@ from openmxu.reporting import Report
 from openmxu.sim.cycle_model import Prediction, predict
 from scripts.tpu_v1.paper import CLOCK, HOST_RATE, WEIGHT_RATE
 
-__all__ = ["LIMITS", "SERVED", "Measured", "limiting_cycles", "measure"]
+__all__ = ["PLANS", "SERVED", "Measured", "limiting_cycles", "measure"]
 
 SERVED = {"CNN0": 8}
 """Batches that one program computes one after the other; 1 of all others. The input of CNN0 takes a tenth of its time,
 and the results as long: in service, those of one batch come and go while the array works on another."""
 
-LIMITS: Mapping[str, Mapping[str, int]] = {
+PLANS: Mapping[str, Mapping[str, int]] = {
     "CNN0": {"unified_buffer_rows": 13_312},
-    "CNN1": {"unified_buffer_rows": 65_536},
+    "CNN1": {"unified_buffer_rows": 81_920, "host_data_bytes": 16, "weight_data_bytes": 32},
 }
-"""Parts of the machine's memories that the compiler may use. CNN0: two batches of 8 boards, of which one is read while
-the array works on the other. CNN1: with less, strips of fewer images come one after the other sooner."""
+"""What the compiler plans for, where that is not the preset. CNN0: as much unified buffer as two batches of 8 boards
+need, of which one is read while the array works on the other. CNN1: strips of fewer images, of which the first one is
+read sooner; and buses that deliver about as much as the memories, 20 and 48.6 bytes per cycle, because the compiler
+counts a beat for each cycle. Addresses suit any bus, so that the program runs on wider ones."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,9 @@ def measure(name: str, workload: Workload) -> Measured:
     """Compile a workload and predict its cycles, with the paper's rates of both memories."""
     config = openmxu.Config.preset("tpu_v1")
     batch = workload.batch * SERVED.get(name, 1)
-    program = openmxu.compile(
-        workload.model, config.replace(**LIMITS.get(name, {})), batch=batch, strict=True, effort=0
-    )
+    planned = config.replace(**PLANS.get(name, {}))
+    program = openmxu.compile(workload.model, planned, batch=batch, strict=True, effort=0)
+    program = dataclasses.replace(program, config=config)
     prediction = predict(program.instructions, config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     report = openmxu.report(program, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     return _measured(name, len(program.instructions), prediction, report)
@@ -95,11 +98,11 @@ def _measured(name: str, instructions: int, prediction: Prediction, report: Repo
         name=name,
         instructions=instructions,
         cycles=prediction.cycles,
-        active=report.total.busy["array"],
+        active=prediction.array_active,
         stall=prediction.weight_stall,
         shift=prediction.weight_shift,
-        raw=getattr(prediction, "raw_stall", 0),
-        starved=getattr(prediction, "input_stall", 0),
+        raw=prediction.raw_stall,
+        starved=prediction.input_stall,
         multiply_adds=report.total.multiply_adds,
         limit=limiting_cycles(report),
     )
