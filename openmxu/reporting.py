@@ -18,6 +18,7 @@ from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
     from openmxu.sim.cycle_model import Prediction
+    from openmxu.sim.memory_rate import Rate
 
 __all__ = ["LayerReport", "Report", "SegmentReport", "report", "segment_reports"]
 
@@ -36,9 +37,14 @@ class LayerReport:
     instructions
         Number of its instructions.
     cycles
-        Predicted. Layers overlap: a cycle in which the array works counts for the layer that it computes; any other
-        cycle counts for the layer whose multiplication comes next or, for a layer without multiplications, whose work
-        ends next. So the layers' cycles add up to the program's.
+        Predicted. Layers overlap: a cycle in which the array works, or waits for its weights, counts for the layer that
+        it computes; any other cycle counts for the layer whose multiplication comes next or, for a layer without
+        multiplications, whose work ends next. So the layers' cycles add up to the program's.
+    kinds
+        The cycles by kind, named as the hardware's counters: ``array_active``, ``weight_stall``, ``weight_shift`` and
+        ``non_matrix`` add up to ``cycles``. ``raw_stall`` and ``input_stall`` are those in which a multiplication of
+        the layer waits for the activation unit, and for the host reader; in the whole program they are a part of
+        ``non_matrix``.
     multiply_adds
         Useful ones; padding does not count.
     utilization
@@ -62,6 +68,7 @@ class LayerReport:
     kind: str
     instructions: int
     cycles: int
+    kinds: Mapping[str, int]
     multiply_adds: int
     utilization: float
     host_read_bytes: int
@@ -101,6 +108,8 @@ class Report:
     ----------
     size, batch, memory_latency
         Size of the array; batch elements of one execution; assumed latency of the memories in cycles.
+    host_rate, weight_rate
+        Assumed rates of the memories in bytes per cycle; ``None`` for a beat in every cycle.
     layers
         In the order of the network.
     total
@@ -112,16 +121,20 @@ class Report:
     size: int
     batch: int
     memory_latency: int
+    host_rate: Rate
+    weight_rate: Rate
     layers: tuple[LayerReport, ...]
     total: LayerReport
     segments: tuple[SegmentReport, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in lists and dictionaries, for JSON."""
-        return dataclasses.asdict(self)
+        """All of it in lists, dictionaries and numbers, for JSON."""
+        rates = {"host_rate": self.host_rate, "weight_rate": self.weight_rate}
+        floats = {name: None if rate is None else float(rate) for name, rate in rates.items()}
+        return dataclasses.asdict(self) | floats
 
 
-def report(program: Program, *, memory_latency: int = 4) -> Report:
+def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None) -> Report:
     """Report the cost of each layer of a program on the hardware, by the cycle model.
 
     Parameters
@@ -130,18 +143,26 @@ def report(program: Program, *, memory_latency: int = 4) -> Report:
         A program compiled for any configuration.
     memory_latency
         Cycles from a request to the first beat of its data.
+    host_rate, weight_rate
+        Bytes per cycle, an ``int`` or a ``Fraction``, that host memory transfers at most in each direction, and weight
+        memory delivers at most; by default, and at most, a beat in every cycle.
 
     Raises
     ------
+    TypeError
+        A rate is neither an ``int`` nor a ``Fraction``.
     ValueError
-        The latency is less than 1.
+        The latency is less than 1, or a rate is not positive.
     """
-    parts = [_Part.of(program, segment, memory_latency) for segment in program.device_segments]
+    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    parts = [_Part.of(program, segment, memories) for segment in program.device_segments]
     layers = tuple(layer for part in parts for layer in part.layers(program))
     return Report(
         size=program.config.size,
         batch=program.batch,
         memory_latency=memory_latency,
+        host_rate=host_rate,
+        weight_rate=weight_rate,
         layers=layers,
         total=_total([part.total(program) for part in parts]),
         segments=segment_reports(program),
@@ -170,12 +191,12 @@ class _Part:
     prediction: Prediction
 
     @classmethod
-    def of(cls, program: Program, segment: DeviceSegment, memory_latency: int) -> _Part:
+    def of(cls, program: Program, segment: DeviceSegment, memories: Mapping[str, Any]) -> _Part:
         # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
         from openmxu.sim.cycle_model import predict
 
         own = slice(segment.start, segment.stop)
-        prediction = predict(program.instructions[own], program.config, memory_latency=memory_latency)
+        prediction = predict(program.instructions[own], program.config, **memories)
         return cls(segment, program.layer_numbers[own], prediction)
 
     def layers(self, program: Program) -> list[LayerReport]:
@@ -207,6 +228,7 @@ def _total(parts: Sequence[LayerReport]) -> LayerReport:
         parts[0],
         **changes,
         busy=busy,
+        kinds={kind: sum(part.kinds[kind] for part in parts) for kind in parts[0].kinds},
         utilization=weights / cycles if cycles else 0.0,
         bound=sum(part.bound for part in parts),
         bound_ratio=sum(part.bound for part in parts) / cycles if cycles else 0.0,
@@ -237,11 +259,23 @@ def _layer(
         "activation": total(demand.activation),
         _DISPATCH: total(demand.dispatch),
     }
+    stalls = prediction.stalls
+    kinds = {
+        "array_active": busy["array"],
+        "weight_stall": total(stalls.weight_stall),
+        "weight_shift": total(stalls.weight_shift),
+    }
     return LayerReport(
         name=name,
         kind=kind,
         instructions=int(own.sum()),
         cycles=cycles,
+        kinds={
+            **kinds,
+            "non_matrix": cycles - sum(kinds.values()),
+            "raw_stall": total(stalls.raw_stall),
+            "input_stall": total(stalls.input_stall),
+        },
         multiply_adds=multiply_adds,
         utilization=multiply_adds / (config.size**2 * cycles) if cycles else 0.0,
         host_read_bytes=total(demand.host_read_bytes),
@@ -277,15 +311,16 @@ def _cycles_by_layer(layers: range, layer_numbers: NDArray[np.int32], prediction
     shares = np.zeros(len(layers), np.int64)
     if not main.any():
         return shares.tolist()
-    ends = prediction.done.copy()
+    ends = prediction.left.copy()
     multiplications = np.flatnonzero(prediction.unit == Unit.MATRIX)
-    ends[multiplications] = prediction.begun[multiplications] + prediction.demand.array[multiplications]
     # Work that ends during a multiplication counts up to the beginning of that: the array's cycles belong to its layer.
     others = np.flatnonzero(main & (prediction.unit != Unit.MATRIX))
     if len(multiplications):
-        last = np.searchsorted(prediction.begun[multiplications], ends[others]) - 1
+        waits = (prediction.stalls.weight_stall + prediction.stalls.weight_shift)[multiplications]
+        begins = np.maximum(prediction.begun[multiplications] - waits, [0, *ends[multiplications[:-1]]])
+        last = np.searchsorted(begins, ends[others]) - 1
         working = (last >= 0) & (ends[others] <= ends[multiplications[last]])
-        ends[others[working]] = prediction.begun[multiplications[last[working]]]
+        ends[others[working]] = begins[last[working]]
     numbers = np.flatnonzero(main)
     numbers = numbers[np.lexsort((prediction.unit[numbers] != Unit.MATRIX, ends[numbers]))]
     spans = np.diff(ends[numbers], prepend=0)

@@ -6,7 +6,8 @@
     python scripts/cycle_model.py --random 400 --seed 0
 
 ``--write`` puts the table into docs/cycle_model.md. ``--random`` compares that many programs of each size in place of
-the table: those of tb/lockstep/programs with consecutive seeds, over the whole instruction set. The RTL runs on the
+the table: those of tb/lockstep/programs with consecutive seeds, over the whole instruction set. The last lines compare
+the counters of the cycles by kind, of all programs together. The RTL runs on the
 Verilated device with the default configuration of each size; the first run of a size builds it. Exit status 1 when a
 prediction is more than 0.1 % off.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script,
 
 import openmxu
 from openmxu.arch.events import Counter
+from openmxu.arch.isa import Instruction
 from openmxu.cli.networks import load_network, network_names
 from openmxu.compiler import compile_network, conv_input, conv_network, gemm_input, gemm_network
 from openmxu.compiler.ir.network import Network
@@ -37,7 +39,18 @@ from openmxu.sim.cycle_model import predict
 from scripts.docs.sections import with_section
 from tb.lockstep.programs.generator import generate
 
-__all__ = ["LIMIT", "Comparison", "case_names", "compare", "compare_random", "layer", "main", "summary", "table"]
+__all__ = [
+    "LIMIT",
+    "Comparison",
+    "case_names",
+    "compare",
+    "compare_random",
+    "kinds_summary",
+    "layer",
+    "main",
+    "summary",
+    "table",
+]
 
 LIMIT = 0.001
 SIZES = (8, 16)
@@ -58,6 +71,12 @@ CONVOLUTIONS = (
 )
 """Channels in and out, height, width, kernel, stride, pooling: the convolution of the README, and others."""
 
+KINDS = (
+    *(Counter.ARRAY_ACTIVE, Counter.WEIGHT_STALL, Counter.WEIGHT_SHIFT, Counter.NON_MATRIX),
+    *(Counter.RAW_STALL, Counter.INPUT_STALL),
+)
+"""Counters of cycles: four that add up to all cycles, and two parts of the last of these."""
+
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "cycle_model.md"
 
 Inputs = NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -65,13 +84,27 @@ Inputs = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Predicted and simulated cycles of one program."""
+    """Predicted and simulated cycles of one program, and its counters :data:`KINDS`, predicted and measured."""
 
     name: str
     size: int
     instructions: int
     predicted: int
     measured: int
+    kinds: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, name: str, instructions: Sequence[Instruction], device: Device) -> Comparison:
+        """That of a program which the device has run since its counters were cleared."""
+        prediction, counters = predict(instructions, device.config), device.counters
+        return cls(
+            name=name,
+            size=device.config.size,
+            instructions=len(instructions),
+            predicted=prediction.cycles,
+            measured=counters[Counter.CYCLES],
+            kinds=tuple((getattr(prediction, kind.name.lower()), counters[kind]) for kind in KINDS),
+        )
 
     @property
     def error(self) -> float:
@@ -90,13 +123,7 @@ def compare(name: str, device: Device) -> Comparison:
     program, inputs = _case(name, device.config)
     device.clear_counters()
     program.run(device, inputs)
-    return Comparison(
-        name=name,
-        size=device.config.size,
-        instructions=len(program.instructions),
-        predicted=predict(program.instructions, program.config).cycles,
-        measured=device.counters[Counter.CYCLES],
-    )
+    return Comparison.of(name, program.instructions, device)
 
 
 def compare_random(seed: int, device: Device) -> Comparison:
@@ -105,13 +132,7 @@ def compare_random(seed: int, device: Device) -> Comparison:
     device.reset()
     device.clear_counters()
     device.execute(case.instructions, case.host_memory, case.weight_memory)
-    return Comparison(
-        name=f"random {seed}",
-        size=device.config.size,
-        instructions=len(case.instructions),
-        predicted=predict(case.instructions, device.config).cycles,
-        measured=device.counters[Counter.CYCLES],
-    )
+    return Comparison.of(f"random {seed}", case.instructions, device)
 
 
 def _case(name: str, config: openmxu.Config) -> tuple[Program, Inputs]:
@@ -170,6 +191,21 @@ def summary(comparisons: list[Comparison]) -> str:
     )
 
 
+def kinds_summary(comparisons: list[Comparison]) -> str:
+    """The counters of all programs together, each in a line."""
+    lines = []
+    for number, kind in enumerate(KINDS):
+        pairs = [item.kinds[number] for item in comparisons]
+        predicted, measured = (sum(column) for column in zip(*pairs, strict=True))
+        exact = sum(first == second for first, second in pairs)
+        wrong = sum(abs(first - second) for first, second in pairs)
+        lines.append(
+            f"{kind.name.lower():12} {predicted:12,} predicted {measured:12,} measured, {exact} programs exact, "
+            f"{wrong:,} cycles off in the others"
+        )
+    return "\n".join(lines)
+
+
 def _compared(names: list[str], seeds: range, sizes: list[int]) -> Iterator[Comparison]:
     for size in sizes:
         # Random programs use all instructions.
@@ -207,6 +243,7 @@ def main() -> int:
                 flush=True,
             )
     print(summary(found))
+    print(kinds_summary(found))
     if arguments.write:
         write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "measured", table(found)).encode())
     return int(any(abs(item.error) > LIMIT for item in found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
+from openmxu.sim.memory_rate import Rate, beat_time
 from openmxu.sim.verilator import CORE, BusError, Design, library_path
 from openmxu.sim.verilator.build import COVERAGE, TRACES
 from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
@@ -30,6 +32,9 @@ _SLICE = 50_000
 
 _SLICE_OF_SCRUB = 100
 """Cycles between two checks whether the memories are clear."""
+
+_LONGEST = 1 << 62
+"""Cycles that the harness can still count."""
 
 _PROGRESS = (
     *(Counter.ARRAY_ACTIVE, Counter.HOST_READ_BYTES, Counter.HOST_WRITE_BYTES, Counter.WEIGHT_BYTES),
@@ -53,9 +58,9 @@ class VerilatedDevice(Device):
     """The openmxu core as its RTL describes it, with memories that answer after a latency and stall at random.
 
     The first device of a configuration builds the model, which takes from seconds to minutes; later ones load it from
-    the cache. Every stream between core and memories is in order, transfers at most one beat per cycle, and stalls at
-    random on either side: data, responses and instructions come late, requests, written data and events are taken late.
-    The harness checks that the core obeys the rules of its ports.
+    the cache. Every stream between core and memories is in order, transfers at most one beat per cycle, or fewer if the
+    memory's rate is limited, and stalls at random on either side: data, responses and instructions come late, requests,
+    written data and events are taken late. The harness checks that the core obeys the rules of its ports.
 
     Parameters
     ----------
@@ -71,6 +76,11 @@ class VerilatedDevice(Device):
         The streams that stall; by default all of them.
     memory_latency
         Cycles, at least 1, from a request to the first beat of its data, and from a write's last beat to its response.
+    host_rate, weight_rate
+        Bytes per cycle, an ``int`` or a ``Fraction``, that host memory and weight memory transfer at most; by default,
+        and at most, a beat in every cycle. Reads and writes of host memory do not share their rate: each direction has
+        all of it, as with PCI Express. Of the beats of a burst, number n comes n × width of the port ÷ rate cycles,
+        rounded down, after the first one; a memory does not save up time in which it has nothing to transfer.
     waveform
         File that all signals are written to, ``.vcd`` or ``.fst``; complete once the device is closed.
     coverage
@@ -112,6 +122,8 @@ class VerilatedDevice(Device):
         stall_cycles: int = 1,
         stalled_ports: Iterable[Port] = tuple(Port),
         memory_latency: int = 4,
+        host_rate: Rate = None,
+        weight_rate: Rate = None,
         host_base: int = 0,
         weight_base: int = 0,
         waveform: str | Path | None = None,
@@ -138,9 +150,14 @@ class VerilatedDevice(Device):
             raise ValueError("a device writes a waveform or coverage, not both")
         if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
             raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
+        beats = (
+            beat_time("host_rate", host_rate, config.host_data_bytes),
+            beat_time("weight_rate", weight_rate, config.weight_data_bytes),
+        )
         self.config = config
+        self._slowness = ceil(max(beats))
         self._watchdog_limit = WatchdogLimit(config) if watchdog is None else None
-        self._watchdog = WatchdogLimit(config).cycles([]) if watchdog is None else watchdog
+        self._watchdog = self._patience([]) if watchdog is None else watchdog
         self._design = design
         self._bases = (host_base, weight_base)
         self._cycles_per_second = 0.0
@@ -156,7 +173,7 @@ class VerilatedDevice(Device):
             file.write_bytes(b"")  # Verilator's writers do not report when they cannot open a file
         threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
         stalls = StallPattern(threshold, stall_cycles, sum(1 << port for port in set(stalled_ports)))
-        self._model: Model | None = Model(path, seed, stalls, memory_latency, file, fault)
+        self._model: Model | None = Model(path, seed, stalls, memory_latency, beats, file, fault)
 
     def execute(
         self,
@@ -178,8 +195,7 @@ class VerilatedDevice(Device):
         instructions = check_program(program)
         self._check_memories(host_memory, weight_memory)
         model = self._ready_model()
-        if self._watchdog_limit is not None:
-            self._watchdog = self._watchdog_limit.cycles(instructions)
+        self._watchdog = self._patience(instructions)
         self._broken = "the last run was interrupted"  # until the run ends
         model.attach(host_memory, weight_memory, self._bases)
         self._set_windows(host_memory.size, weight_memory.size)
@@ -266,6 +282,12 @@ class VerilatedDevice(Device):
         # There is no model if the constructor raised.
         if getattr(self, "_model", None) is not None:
             self.close()
+
+    def _patience(self, program: Iterable[Instruction]) -> int:
+        """Cycles without progress that are a hang of ``program``."""
+        if self._watchdog_limit is None:
+            return self._watchdog
+        return min(self._slowness * self._watchdog_limit.cycles(program), _LONGEST)
 
     def _open_model(self) -> Model:
         if self._model is None:

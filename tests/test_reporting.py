@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -35,6 +36,11 @@ def assert_adds_up(report: Report) -> None:
         # In a layer's cycles, the array only works for this layer.
         assert layer.busy["array"] <= layer.cycles
         assert layer.utilization <= 1
+        kinds = ("array_active", "weight_stall", "weight_shift", "non_matrix")
+        assert sum(layer.kinds[kind] for kind in kinds) == layer.cycles
+        assert min(layer.kinds.values()) >= 0
+    for kind, cycles in total.kinds.items():
+        assert sum(layer.kinds[kind] for layer in report.layers) == cycles, kind
 
 
 @pytest.mark.parametrize("what", ["product", "convolution"])
@@ -57,6 +63,8 @@ def test_totals_equal_the_hardware_counters(what: str) -> None:
     assert total.host_read_bytes == counters[Counter.HOST_READ_BYTES]
     assert total.host_write_bytes == counters[Counter.HOST_WRITE_BYTES]
     assert total.weight_bytes == counters[Counter.WEIGHT_BYTES]
+    for kind, cycles in total.kinds.items():
+        assert cycles == pytest.approx(counters[Counter[kind.upper()]], abs=0.02 * total.cycles), kind
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -97,6 +105,22 @@ def test_memory_latency() -> None:
     assert openmxu.report(program, memory_latency=100).total.cycles > openmxu.report(program).total.cycles
     with pytest.raises(ValueError, match="memory_latency must be at least 1"):
         openmxu.report(program, memory_latency=0)
+
+
+def test_the_bound_knows_the_rates() -> None:
+    """Weights at 3 bytes per cycle, or rows at 5, are what the whole program waits for."""
+    program = gemm(1, 512, 512, CONFIG)
+    report = openmxu.report(program, weight_rate=3)
+    assert report.total.limit == "weights"
+    assert report.total.bound == report.total.busy["weights"] == 512 * 512 // 3
+    assert 0.95 < report.total.bound_ratio <= 1
+    assert report.as_dict()["weight_rate"] == 3.0
+    program = gemm(2048, 8, 8, openmxu.Config(activation_lanes=8))
+    report = openmxu.report(program, host_rate=Fraction(5, 2))
+    assert report.total.limit == "host"
+    assert report.total.bound == report.total.busy["host"] >= 2048 * 8 * 2 // 5
+    assert sum(layer.bound for layer in report.layers) == pytest.approx(report.total.bound, abs=1)
+    assert report.as_dict()["host_rate"] == 2.5
 
 
 def test_nodes_on_the_host() -> None:

@@ -256,6 +256,8 @@ PRESETS: dict[str, dict[str, int | str]] = {
         "accumulator_rows": 4096,
         "weight_fifo_tiles": 4,
         "activation_lanes": 256,
+        "parameter_sets": 256,
+        "command_queue_depth": 16,
         "host_data_bytes": 64,
         "weight_data_bytes": 64,
         "host_address_width": 64,
@@ -263,5 +265,6 @@ PRESETS: dict[str, dict[str, int | str]] = {
     },
 }
 """Named parameter sets for :meth:`Config.preset`. ``tpu_v1`` has the sizes of the TPU paper: 256 × 256 elements, a
-24 MiB unified buffer, 4 MiB of accumulators, four tiles of weights, and 64-byte beats (44.8 GB/s at 700 MHz).
+24 MiB unified buffer, 4 MiB of accumulators, four tiles of weights, and 64-byte beats (44.8 GB/s at 700 MHz). Its
+queues are deep because sums are on their way for two times 256 cycles, longer than several short products take.
 ``icebreaker`` is for the iCE40 UP5K, whose SPRAM becomes the unified buffer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +18,13 @@ __all__ = [
     "BaudOption",
     "DeviceName",
     "DeviceOption",
+    "HostRateOption",
     "JsonOption",
     "LatencyOption",
     "OutputOption",
     "PortOption",
     "ShapeOption",
+    "WeightRateOption",
     "read_shapes",
 ]
 
@@ -72,6 +75,37 @@ LatencyOption = Annotated[
     int | None,
     typer.Option(
         "--memory-latency", metavar="CYCLES", min=1, help=f"From request to data. Default: {DEFAULT_LATENCY}."
+    ),
+]
+
+
+def _rate(text: str) -> Fraction:
+    """Bytes per cycle: 20, 48.57 or 340/7."""
+    try:
+        rate = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(0)
+    if rate <= 0:
+        raise typer.BadParameter(f"{text!r} is no positive number, as in 48.57 or 340/7")
+    return rate
+
+
+HostRateOption = Annotated[
+    Fraction | None,
+    typer.Option(
+        "--host-rate",
+        metavar="BYTES",
+        parser=_rate,
+        help="Bytes per cycle of host memory in each direction, as 20 or 340/7. Default: a beat in every cycle.",
+    ),
+]
+WeightRateOption = Annotated[
+    Fraction | None,
+    typer.Option(
+        "--weight-rate",
+        metavar="BYTES",
+        parser=_rate,
+        help="Bytes per cycle of weight memory. Default: a beat in every cycle.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

@@ -28,6 +28,7 @@ from openmxu.program_file import ProgramFileError
 __all__ = ["Measurement", "compile_model", "is_program", "load_program", "measured_run", "naming", "open_device"]
 
 _SERIAL_OPTIONS = ("port", "baud")
+_RATES = ("host_rate", "weight_rate")
 
 _ARCHIVE = b"PK\x03\x04"
 
@@ -131,6 +132,8 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
         )
     elif name is DeviceName.INTERPRETER and len(given) > len(of_a_board):
         unknown, remedy = list(given), "verilator: the interpreter has no clock"
+    elif name is DeviceName.AXI and not of_a_board:
+        unknown, remedy = [option for option in given if option in _RATES], "verilator"
     else:
         unknown, remedy = of_a_board, "serial"
     if unknown:

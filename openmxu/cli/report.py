@@ -68,9 +68,11 @@ def print_report(report: Report) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    rates = (("host", report.host_rate), ("weights", report.weight_rate))
+    limits = "".join(f", {name} at {float(rate):g} bytes/cycle" for name, rate in rates if rate is not None)
     table = Table(
         title=f"Predicted: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
-        f"{report.memory_latency} cycles",
+        f"{report.memory_latency} cycles{limits}",
         title_justify="left",
         box=None,
         padding=(0, 2, 0, 0),

@@ -12,6 +12,7 @@ then loses a cycle for good; one whose rows take several beats each catches up.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openmxu.arch.isa import Opcode, Register
@@ -176,3 +177,25 @@ class BufferWrites:
                 if cycle <= turn < end and (row + rows - end + turn - written) % self._banks == 0:
                     end += 1
         return end
+
+    def last(self, cycles: Sequence[int], row: int) -> int:
+        """The cycle in which the last of some rows from ``row`` on is written: each behind its beat and behind the row
+        before, if results do not delay it. ``cycles`` are that of the write before and those of the beats."""
+        written, *beats = cycles
+        banks = self._turns(max(written, beats[0]), max(written, beats[-1]) + 2 * len(beats))
+        for place, beat in enumerate(beats, row):
+            written = max(written, beat) + 1
+            while banks.get(written) == place % self._banks:
+                written += 1
+        return written
+
+    def _turns(self, first: int, end: int) -> dict[int, int]:
+        """For each cycle from ``first`` up to ``end`` in which a result is written its bank."""
+        found = {}
+        for index in range(bisect_right(self._lasts, first - 1), len(self._results)):
+            results = self._results[index]
+            if results.first >= end:
+                break
+            for number in range(results.count):
+                found[results.turn(number)] = (results.row + number * results.distance) % self._banks
+        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from openmxu.arch.isa import Unit
 from openmxu.rtl.activation.table_memory import table_word_bytes
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
+from openmxu.sim.cycle_model.latencies import Memories
 from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Demand", "load_cycles", "pass_cycles"]
@@ -44,8 +46,9 @@ class Demand:
     ----------
     array, weights, host_read, host_write, activation, dispatch
         Cycles for which it occupies the array, the weight path, the two directions of the host port, the activation
-        unit and the dispatcher, if nothing delays it. A tile of weights counts for the instruction that takes it; one
-        that was loaded occupies the weight path for a cycle for each row.
+        unit and the dispatcher, if nothing delays it. Of a memory whose beats take no whole number of cycles each
+        instruction has its share, rounded so that the shares add up. A tile of weights counts for the instruction that
+        takes it; one that was loaded occupies the weight path for a cycle for each row.
     host_read_bytes, host_write_bytes, weight_bytes
         Bytes of the beats that it needs on the ports.
     unified_buffer_rows
@@ -64,31 +67,40 @@ class Demand:
     unified_buffer_rows: _Array
 
     @classmethod
-    def of(cls, work: Work) -> Demand:
+    def of(cls, work: Work, memories: Memories) -> Demand:
         """The demand of a program's instructions."""
         config = work.config
         passes = work.is_matrix * (1 + work.wide_input) * (1 + work.wide_weights)
         loaded = work.loaded_tiles
         fetched = work.is_matrix * work.tiles - loaded
-        fetch = config.size * max(1, config.size // config.weight_data_bytes)
+        tile_beats = max(1, config.tile_bytes // config.weight_data_bytes)
+        fetch = np.maximum(fetched * config.size, _cycles(fetched * tile_beats, memories.weight_beat))
         is_read, is_write = (work.unit == unit for unit in (Unit.HOST_READ, Unit.HOST_WRITE))
-        transfer = work.rows * max(1, config.size // config.host_data_bytes)
-        transfer_bytes = _beats(work) * config.host_data_bytes
+        beats = _beats(work)
+        read, write = (
+            is_this * np.maximum(work.rows, _cycles(is_this * beats, memories.host_beat))
+            for is_this in (is_read, is_write)
+        )
         row, last = load_cycles(work)
         activation = work.is_activate * pass_cycles(work) + work.is_load * ((work.load_rows - 1) * row + last)
         ranges = (work.unified_buffer, work.source, work.operand)
         return cls(
             array=passes * work.rows,
-            weights=fetched * fetch + loaded * config.size,
-            host_read=is_read * transfer,
-            host_write=is_write * transfer,
+            weights=fetch + loaded * config.size,
+            host_read=read,
+            host_write=write,
             activation=activation,
             dispatch=work.check_cycles + 1,
-            host_read_bytes=is_read * transfer_bytes,
-            host_write_bytes=is_write * transfer_bytes,
+            host_read_bytes=is_read * beats * config.host_data_bytes,
+            host_write_bytes=is_write * beats * config.host_data_bytes,
             weight_bytes=fetched * max(config.tile_bytes, config.weight_data_bytes),
             unified_buffer_rows=np.maximum.reduce([touched.used * touched.end for touched in ranges]),
         )
+
+
+def _cycles(beats: _Array, time: Fraction) -> _Array:
+    """Cycles of each instruction's beats, one after the other's, from beat to beat ``time`` cycles."""
+    return np.diff(np.cumsum(beats) * time.numerator // time.denominator, prepend=0)
 
 
 def _beats(work: Work) -> _Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
@@ -10,6 +11,7 @@ from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.port import MemoryPort
 from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
 from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
@@ -18,15 +20,16 @@ __all__ = ["HostReader", "HostWriter"]
 
 
 class _Transfers(InOrderUnit):
-    """Common part of both directions: a row takes ``_row`` cycles, a burst is a whole transfer or one row of it."""
+    """Common part of both directions: a burst is a whole transfer or one row of it."""
 
-    def __init__(self, waits: Waits, work: Work, latencies: Latencies) -> None:
+    def __init__(self, waits: Waits, work: Work, latencies: Latencies, *, collects: bool = False) -> None:
         super().__init__(waits)
         self._latency = latencies.memory
         self._rows = work.rows.tolist()
         self._is_alternate = work.is_alternate.tolist()
-        self._row = max(1, work.config.size // work.config.host_data_bytes)
-        self._free = 0  # the first cycle without beats of earlier transfers on the port
+        size, beat = work.config.size, work.config.host_data_bytes
+        self._lane = (work.host.first % beat // size).tolist()
+        self._port = MemoryPort(size, beat, latencies.host_beat, collects=collects)
 
 
 class HostReader(_Transfers):
@@ -57,12 +60,12 @@ class HostReader(_Transfers):
         with self._activation.foreseen():
             for burst in range(bursts):
                 asked += 1
-                self._free = max(asked + self._read_latency, self._free) + rows * self._row
+                cycles = self._port.transfer(asked + self._read_latency, rows, self._lane[number])
                 # The next burst is requested when this one has an entry among the outstanding bursts.
                 asked = max(asked, self._ahead[0] + 3)
-                self._came.extend(self._free - 1 - left * self._row for left in reversed(range(min(rows, 3))))
+                self._came.extend(cycles[-3:])
                 self._ahead.append(self._came[0])
-                self._write(self._first[number] + burst, rows)
+                self._write(self._first[number] + burst, cycles)
         self._asked = asked
         return self._taken, self._written
 
@@ -72,15 +75,19 @@ class HostReader(_Transfers):
         before = place - ReaderHardware.runs_ahead - 1
         return self.done[before] if before >= 0 else 0
 
-    def _write(self, row: int, rows: int) -> None:
-        """Write ``rows`` rows from ``row`` on, whose last beat comes in the cycle before ``_free``."""
-        before, self._written = self._written, self._free
-        if self._row > 1:
-            return  # with several beats per row, a row waits for results without delaying the next one
-        begin = max(self._free + 1 - rows, before + 1)
-        self._written = self._activation.writes.end(begin, row, rows) - 1
+    def _write(self, row: int, cycles: Sequence[int]) -> None:
+        """Write the rows from ``row`` on whose last beats come in ``cycles``."""
+        port, rows = self._port, len(cycles)
+        before, self._written = self._written, port.free
+        if port.row_cycles >= 2:
+            return  # a row waits for results without delaying the next one
+        if port.is_limited:
+            self._written = self._activation.writes.last([before, *cycles], row)
+        else:
+            begin = max(port.free + 1 - rows, before + 1)
+            self._written = self._activation.writes.end(begin, row, rows) - 1
         # Two rows may wait, so a beat comes after the write of the row two before it.
-        self._free = max(self._free, before + 1 if rows == 1 else self._written)
+        port.free = max(port.free, before + 1 if rows == 1 else self._written)
 
 
 class HostWriter(_Transfers):
@@ -104,7 +111,7 @@ class HostWriter(_Transfers):
         reads: BufferReads,
         weights: Weights,
     ) -> None:
-        super().__init__(waits, work, latencies)
+        super().__init__(waits, work, latencies, collects=True)
         self._activation = activation
         self._weights = weights
         self._loads_weights, self._transposed = work.loads_weights.tolist(), work.transposed.tolist()
@@ -114,8 +121,8 @@ class HostWriter(_Transfers):
         self._loaded: dict[int, int] = {}
         self._first = work.unified_buffer.first.tolist()
         self._banks = work.config.unified_buffer_banks
-        # Reads that delay rows, and those that delay rows that follow each other at once; with several beats per row,
-        # waiting a single cycle costs nothing.
+        # Reads that delay rows, and those that delay rows that follow each other at once; with two cycles per row or
+        # more, waiting a single cycle costs nothing.
         self._before = (reads.held,), (reads.all, reads.loads)
         # For each burst whose data may not be sent yet the cycle of its last row.
         ahead = WriterHardware.runs_ahead + 3
@@ -155,53 +162,57 @@ class HostWriter(_Transfers):
             return taken, self._load(place, taken)
         # Its rows are read in turn, behind those of the transfer before.
         rows, begin = self._rows[number], max(taken + self.first_read, self._next_read)
-        end = max(begin + self.read, self._free) + rows * self._row
+        port, lane, is_alternate = self._port, self._lane[number], self._is_alternate[number]
+        before = port.free, port.next
+        cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
         with self._activation.foreseen():
-            is_delayed = any(reads.any_between(begin, end) for reads in self._before[self._row == 1])
+            is_delayed = any(reads.any_between(begin, port.free) for reads in self._before[port.row_cycles < 2])
             if is_delayed:
-                end = self._follow(begin, self._first[number], rows, self._row)
+                port.free, port.next = before
+                waits = port.waits(rows, lane, alternate=is_alternate)
+                cycles = self._follow(begin, self._first[number], waits)
         if not is_delayed:
-            self._left.extend(range(end - 1 - (rows - 1) * self._row, end - 1, self._row)[-WriterHardware.rows_ahead :])
+            self._left.extend(cycles[-WriterHardware.rows_ahead - 1 : -1])
             self._next_read = max(begin + rows, self._left[0] + self.credit + 1)
-            self._left.append(end - 1)
-        self._free = end
-        self._ask(taken, end, rows if self._is_alternate[number] else 1)
-        return taken, end + self._latency
+            self._left.append(cycles[-1])
+        self._ask(taken, cycles if is_alternate else cycles[-1:])
+        return taken, port.free + self._latency
 
-    def _ask(self, cycle: int, end: int, bursts: int) -> None:
-        """Follow the requests of a transfer that ends before cycle ``end``; the next transfer is taken after the last
-        request."""
-        for left in reversed(range(bursts)):
+    def _ask(self, cycle: int, ends: Sequence[int]) -> None:
+        """Follow the requests of bursts whose last beats go in the cycles ``ends``; the next transfer is taken after
+        the last request."""
+        for end in ends:
             cycle = max(cycle, self._runs[0] + 1) + 1
-            self._runs.append(end - 1 - left * self._row)
+            self._runs.append(end)
         self._asked = cycle
 
     def _load(self, place: int, taken: int) -> int:
         """Follow a Load_Weights that is taken in cycle ``taken``; returns the cycle in which it is finished."""
         number = self.numbers[place]
         begin = max(taken + self.first_read, self._next_read)
-        self._free = max(self._free, self._turn[place])
+        self._port.free = max(self._port.free, self._turn[place])
         with self._activation.foreseen():
-            end = self._follow(begin, self._first[number], self._rows[number], 1)
+            self._follow(begin, self._first[number], [False] * self._rows[number], to_weights=True)
         # The last row waits until all transfers before are done.
+        end = self._port.free
         if place:
             end = max(end, self.done[place - 1] + 2)
-        self._free = end
+        self._port.free = end
         self._asked = taken
         self._runs.append(end - 1)
         self._loaded[place] = end
         return end
 
-    def _follow(self, cycle: int, row: int, rows: int, each: int) -> int:
-        """The end of the transfer of ``rows`` rows from ``row`` on, computed row by row from ``cycle`` on, of ``each``
-        cycles at the port."""
-        free, before = self._free, self._before[each == 1]
-        for place in range(row, row + rows):
+    def _follow(self, cycle: int, row: int, waits: Sequence[bool], *, to_weights: bool = False) -> list[int]:
+        """The cycles of the last beats of rows from ``row`` on, computed one by one from cycle ``cycle`` on; ``waits``
+        has for each row whether it waits for a beat."""
+        before, cycles = self._before[to_weights or self._port.row_cycles < 2], []
+        for place, waits_for_beat in enumerate(waits, row):
             cycle = max(cycle, self._left[0] + self.credit)
             while (granted := max(reads.free(cycle, place % self._banks) for reads in before)) > cycle:
                 cycle = granted
-            free = max(cycle + self.read, free) + each
-            self._left.append(free - 1)
+            cycles.append(self._port.row(cycle + self.read, waits_for_beat))
+            self._left.append(cycles[-1])
             cycle += 1
         self._next_read = cycle
-        return free
+        return cycles

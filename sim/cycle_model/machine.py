@@ -8,7 +8,7 @@ from openmxu.sim.cycle_model.accumulators import AccumulatorReads, Updates
 from openmxu.sim.cycle_model.activation import Activation
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads
 from openmxu.sim.cycle_model.host import HostReader, HostWriter
-from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.latencies import Latencies, Memories
 from openmxu.sim.cycle_model.matrix import Matrix
 from openmxu.sim.cycle_model.unit import Comparison, Dependences, InOrderUnit, Waits
 from openmxu.sim.cycle_model.weights import Weights
@@ -19,7 +19,7 @@ __all__ = ["Machine"]
 _EVENT = {Opcode.DEBUG_TAG: 2, Opcode.INTERRUPT_HOST: 2, Opcode.HOST_SYNCHRONIZE: 5}
 """Cycles of an event to the host, which acknowledges at once where required."""
 
-_HALT = 2
+_HALT = 3
 """Cycles from the end of a program to the first instruction of the next one."""
 
 _DRAINED = 1
@@ -45,10 +45,10 @@ class Machine:
         The matrix unit.
     """
 
-    def __init__(self, work: Work, dependences: Dependences, memory_latency: int) -> None:
+    def __init__(self, work: Work, dependences: Dependences, memories: Memories) -> None:
         self._work = work
         self._depth = work.config.command_queue_depth
-        latencies = Latencies.of(work.config, memory_latency)
+        latencies = Latencies.of(work.config, memories)
         waits = Waits(dependences.conflicts)
         self._in_question = dependences.in_question
         updates, reads = Updates(), BufferReads(work)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
+from openmxu.arch.isa import Unit
 from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.sim.cycle_model.accumulators import Updates
 from openmxu.sim.cycle_model.buffer_traffic import BufferReads
@@ -12,7 +14,27 @@ from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
 from openmxu.sim.cycle_model.weights import Weights
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["Matrix"]
+__all__ = ["Matrix", "Stall"]
+
+_PASSES = 4
+"""Passes of an instruction, at most."""
+
+
+class Stall(NamedTuple):
+    """Cycles of the matrix unit's waits for one instruction.
+
+    Attributes
+    ----------
+    weight_stall, weight_shift
+        It waits for its tile to arrive in the FIFO, and to be shifted into the array.
+    raw_stall, input_stall
+        It waits for the activation unit, and for the host reader, and no older one has a row or waits for its tile.
+    """
+
+    weight_stall: int
+    weight_shift: int
+    raw_stall: int
+    input_stall: int
 
 
 class Matrix(InOrderUnit):
@@ -20,12 +42,18 @@ class Matrix(InOrderUnit):
 
     Attributes
     ----------
-    stall, shift
-        Cycles in which an instruction waited for its tile to arrive in the FIFO, and to be shifted into the array.
+    stalls
+        For each instruction its waits.
+    latency
+        Cycles from the last row of an instruction to its end.
     """
 
     walk = 3
     """Cycles from taking a command to its first row's turn."""
+
+    slot, behind, freed = 1, 2, 2
+    """Cycles until an instruction is the scoreboard's next one, from getting a slot and from the start of the one
+    before; and from the end of an instruction that it waits for until it does so no longer."""
 
     at_once = True
 
@@ -41,7 +69,7 @@ class Matrix(InOrderUnit):
         super().__init__(waits)
         self._weights, self._updates, self._reads = weights, updates, reads
         self.lead = latencies.sums_lead
-        self._tag, self._latency = latencies.tag, latencies.tag + latencies.sums
+        self._tag, self.latency = latencies.tag, latencies.tag + latencies.sums
         self._rows = work.rows.tolist()
         self._row = work.accumulators.first.tolist()
         self._accumulates = work.accumulates.tolist()
@@ -56,7 +84,12 @@ class Matrix(InOrderUnit):
         # The first cycle for the next pass's first row, the first cycle in which the walker can take it, and the cycle
         # in which the last row of the pass before was next in turn.
         self._next = self._walker = self._entry = 0
-        self.stall = self.shift = 0
+        self.stalls: list[Stall] = []
+        self._units = work.unit.tolist()
+        self._started = -1
+        # Cycles in which a row goes or waits for its tile, the second exclusive, of the passes that may still be under
+        # way when the next instruction waits.
+        self._occupied: deque[tuple[int, int]] = deque(maxlen=4 * _PASSES)
 
     def queue(self, number: int, cycle: int, compared: Comparison) -> None:
         super().queue(number, cycle, compared)
@@ -67,23 +100,50 @@ class Matrix(InOrderUnit):
         number = self.numbers[place]
         rows, row, accumulates = self._rows[number], self._row[number], self._accumulates[number]
         cycle = self._offered(place)
+        raw_stall, input_stall = self._waits_for_others(number, cycle - 1)
+        weight_stall = weight_shift = 0
         begun = -1
         for byte in self._bytes[number]:
             self._taken = cycle = max(cycle, self._walker)
             entry = turn = max(cycle + self.walk, self._next)
             if byte == 0 and self._takes_tiles[number]:
-                turn = self._take(turn)
+                ready, shifts = self._weights.take(turn)
+                shift = ready - min(ready, max(turn, shifts))
+                weight_shift += shift
+                weight_stall += ready - turn - shift
+                if ready > turn:
+                    self._occupied.append((turn, ready))
+                turn = ready
             if accumulates:
                 turn = self._settled(turn, row, rows)
                 self._updates.add(turn + self._tag, rows, row)
             self._reads.add(number, turn, byte)
+            self._occupied.append((turn, turn + rows))
             self._recent.append((turn, row, rows))
             self._next = turn + rows
             self._follow(cycle, entry, turn, rows)
             begun = turn if begun < 0 else begun
             accumulates = True
             cycle += 1
-        return begun, self._next - 1 + self._latency
+        self.stalls.append(Stall(weight_stall, weight_shift, raw_stall, input_stall))
+        return begun, self._next - 1 + self.latency
+
+    def _waits_for_others(self, number: int, start: int) -> tuple[int, int]:
+        """The stalls of an instruction, which starts in cycle ``start``, because of the activation unit and of the host
+        reader."""
+        begin = max(self._entered + self.slot, self._started + self.behind)
+        self._started = start
+        ends = dict.fromkeys((Unit.ACTIVATION, Unit.HOST_READ), 0)
+        for other in self._waits.of[number]:
+            unit = Unit(self._units[other])
+            ends[unit] = max(ends[unit], self._waits.done_at(other) + self.freed)
+        return self._idle(begin, ends[Unit.ACTIVATION]), self._idle(begin, ends[Unit.HOST_READ])
+
+    def _idle(self, begin: int, end: int) -> int:
+        """Cycles from ``begin`` up to ``end`` in which no row goes or waits for its tile."""
+        if end <= begin:
+            return 0
+        return end - begin - sum(max(0, min(end, last) - max(begin, first)) for first, last in self._occupied)
 
     def _follow(self, cycle: int, entry: int, turn: int, rows: int) -> None:
         """Compute when the walker, two stages ahead of the row in turn, has finished a pass."""
@@ -94,14 +154,6 @@ class Matrix(InOrderUnit):
         else:
             self._walker = (entry if rows == 2 else turn + rows - 2) - 1
             self._entry = turn + rows - 1
-
-    def _take(self, turn: int) -> int:
-        """The first cycle from ``turn`` on in which the next tile is ready."""
-        ready, shifts = self._weights.take(turn)
-        shift = ready - min(ready, max(turn, shifts))
-        self.shift += shift
-        self.stall += ready - turn - shift
-        return ready
 
     def _settled(self, turn: int, row: int, rows: int) -> int:
         """The first cycle from ``turn`` on in which no row is added to one that is still being written."""

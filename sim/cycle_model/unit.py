@@ -108,6 +108,7 @@ class InOrderUnit(ABC):
         self.begun: list[int] = []
         self.done: list[int] = []
         self._taken = -1
+        self._entered = -1  # the cycle in which the last instruction that was offered got its slot
         self._compared: list[Comparison] = []
 
     def queue(self, number: int, cycle: int, compared: Comparison) -> None:
@@ -169,7 +170,8 @@ class InOrderUnit(ABC):
         """The first cycle in which the unit may take an instruction, with all waits over."""
         # It moves from the queue to a register before the unit once the previous command has left that. The scoreboard
         # sees the end of a conflicting instruction two cycles later.
-        start = max(self.accepted[place], self._compared[place].end(unknown=not self.at_once), self._taken) + 1
+        self._entered = max(self.accepted[place], self._compared[place].end(unknown=not self.at_once))
+        start = max(self._entered, self._taken) + 1
         for other in self._waits.of[self.numbers[place]]:
             start = max(start, self._waits.done_at(other) + 2)
         return start + 1

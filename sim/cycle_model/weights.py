@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from openmxu.arch.config import Config
 from openmxu.sim.cycle_model.latencies import Latencies
+from openmxu.sim.cycle_model.port import MemoryPort
 
 __all__ = ["Weights"]
 
@@ -34,7 +35,7 @@ class Weights:
     def __init__(self, config: Config, latencies: Latencies) -> None:
         self._config = config
         self._latency = latencies.read
-        self._fetch = config.size * max(1, config.size // config.weight_data_bytes)
+        self._port = MemoryPort(config.size, config.weight_data_bytes, latencies.weight_beat)
         self._apart = 2 if config.tile_bytes >= 2 * config.weight_data_bytes else 1  # cycles between two requests
         # For each Read_Weights the number of tiles up to its end; for each tile the cycle from which on it may be
         # requested, and those in which it is requested, is in the FIFO, begins to shift, and is taken.
@@ -44,6 +45,7 @@ class Weights:
         self._arrived: list[int] = []
         self._shifts: list[int] = []
         self._taken: list[int] = []
+        self._paces: list[int] = []  # for each tile when the memory is ready for the next one
         # For tiles of Load_Weights: the cycle of the last row, for the cycle from which on rows may come.
         self._loads: dict[int, Callable[[int], int]] = {}
         self._transposed: set[int] = set()
@@ -112,6 +114,9 @@ class Weights:
             self._arrived[tile] for tile in range(first, len(self._asked)) if self._asked[tile] < idle + _ON_THE_WAY
         ]
         end = idle
+        if self._paces:
+            # What is not requested does not come.
+            self._port.next = self._paces[first + len(left) - 1] if first + len(left) else 0
         if left:
             # The first tile is in the array, or being shifted in; the others are read from the FIFO and discarded.
             shifted = self._shifts[first] + size
@@ -123,7 +128,7 @@ class Weights:
                 shifted = end
             # The empty path is detected a cycle later, except after a tile that was being shifted in already.
             end = max(idle + 2, shifted) if len(left) == 1 else end + 1
-        for item in (self._queued, self._asked, self._arrived, self._taken, self._ends, self._shifts):
+        for item in (self._queued, self._asked, self._arrived, self._taken, self._ends, self._shifts, self._paces):
             item.clear()
         self._loads.clear()
         self._transposed.clear()
@@ -148,10 +153,13 @@ class Weights:
                 asked = max(asked, self._shift(behind) + self._config.size)
             self._asked.append(asked)
             if load is None:
-                arrived = max(asked + self._latency, arrived) + self._fetch
+                self._port.free = arrived
+                self._port.transfer(asked + self._latency, self._config.size)
+                arrived = self._port.free
             else:
                 arrived = load(max(asked + _TURN, arrived - 1)) + 1
             self._arrived.append(arrived)
+            self._paces.append(self._port.next)
         if self._asked:
             self._shift(min(len(self._asked) - 1, len(self._taken)))
 

@@ -6,12 +6,13 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_bool, c_char_p, c_uint32, c_uint64, c_void_p
 from enum import IntEnum
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Model", "Port", "ProtocolError", "Result", "StallPattern", "Status"]
+__all__ = ["BeatTime", "Model", "Port", "ProtocolError", "Result", "StallPattern", "Status"]
 
 
 class Result(IntEnum):
@@ -60,6 +61,12 @@ class StallPattern(ctypes.Structure):
     _fields_ = [("threshold", c_uint32), ("cycles", c_uint32), ("ports", c_uint32)]
 
 
+class BeatTime(ctypes.Structure):
+    """Cycles that a memory needs for a beat; ``BeatTime`` of ``streams.h``."""
+
+    _fields_ = [("numerator", c_uint64), ("denominator", c_uint64)]
+
+
 class Memory(ctypes.Structure):
     """The memory at a port; ``Memory`` of ``channels.h``."""
 
@@ -98,7 +105,10 @@ class _Event(ctypes.Structure):
 
 
 _FUNCTIONS = {
-    "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32, c_char_p, c_uint32),
+    "create": (
+        *(c_void_p, c_uint64, POINTER(StallPattern), c_uint32, POINTER(BeatTime), POINTER(BeatTime)),
+        *(c_char_p, c_uint32),
+    ),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
     "attach": (None, c_void_p, POINTER(Memory), POINTER(Memory)),
@@ -116,11 +126,19 @@ _FUNCTIONS = {
 class Model:
     """One instance of a compiled core with the harness around it.
 
-    Keeps references to attached arrays for as long as the harness may access them.
+    Keeps references to attached arrays for as long as the harness may access them. ``beats`` are the cycles of a beat
+    of the host memory and of the weight memory.
     """
 
     def __init__(
-        self, path: Path, seed: int, stalls: StallPattern, latency: int, trace_file: Path | None, fault: int
+        self,
+        path: Path,
+        seed: int,
+        stalls: StallPattern,
+        latency: int,
+        beats: tuple[Fraction, Fraction],
+        trace_file: Path | None,
+        fault: int,
     ) -> None:
         library = ctypes.CDLL(str(path))
         self._functions = {}
@@ -130,7 +148,8 @@ class Model:
             function.argtypes = arguments
             self._functions[name] = function
         trace = None if trace_file is None else str(trace_file).encode()
-        self._handle = self._functions["create"](seed, byref(stalls), latency, trace, fault)
+        host, weights = (byref(BeatTime(time.numerator, time.denominator)) for time in beats)
+        self._handle = self._functions["create"](seed, byref(stalls), latency, host, weights, trace, fault)
         self._memories: tuple[NDArray[np.uint8], ...] = ()
         self._words: NDArray[np.uint8] | None = None
 

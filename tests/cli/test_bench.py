@@ -40,6 +40,10 @@ def test_simulated_rtl_measures(openmxu):
     slow = openmxu(*bench, "--memory-latency", 100, "--stall-probability", 0.5, "--seed", 3).json
     assert (slow["mismatches"], slow["memory_latency"], slow["stall_probability"]) == (0, 100, 0.5)
     assert slow["cycles"] > result["cycles"]
+    slow = openmxu(*bench, "--weight-rate", "0.25").json
+    assert (slow["mismatches"], slow["host_rate"], slow["weight_rate"]) == (0, None, 0.25)
+    # Twenty tiles of 64 bytes.
+    assert slow["cycles"] > slow["bound"] == 20 * 64 * 4
 
 
 @pytest.mark.parametrize(
@@ -51,6 +55,8 @@ def test_simulated_rtl_measures(openmxu):
         ([1, 1, 1, "--size", 3], "size must be a power of two, not 3"),
         ([1, 1, 1, "--stall-probability", 1.5], "stall_probability must be at least 0 and less than 1, not 1.5"),
         ([1, 1, 1, "--device", "interpreter", "--memory-latency", 3], "--memory-latency needs --device verilator"),
+        ([1, 1, 1, "--device", "axi", "--host-rate", 3], "--host-rate needs --device verilator"),
+        ([1, 1, 1, "--weight-rate", "1/0"], "'1/0' is no positive number"),
     ],
 )
 def test_wrong_usage_is_one_line(openmxu, arguments, problem):

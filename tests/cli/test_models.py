@@ -118,6 +118,9 @@ def test_report(openmxu, folder):
     assert outputs_in(folder) == {"model.mxu"}
     later = openmxu(*compile_, "--report", "--memory-latency", 50, "--json").json["report"]
     assert later["total"]["cycles"] > layer["cycles"]
+    slow = openmxu(*compile_, "--report", "--host-rate", "0.5", "--weight-rate", "1/4", "--json").json["report"]
+    assert slow["total"]["bound"] > later["total"]["bound"]
+    assert (slow["host_rate"], slow["weight_rate"]) == (0.5, 0.25)
 
 
 def test_report_as_text(openmxu, folder):
@@ -135,6 +138,7 @@ def test_report_as_text(openmxu, folder):
 def test_report_needs_nothing_else(openmxu, folder):
     openmxu("compile", "model.onnx").failed(2, "there is nothing to do; give --output FILE, --report, or both")
     openmxu("compile", "model.onnx", "-o", "y.mxu", "--memory-latency", 9).failed(2, "--memory-latency needs --report")
+    openmxu("compile", "model.onnx", "-o", "y.mxu", "--host-rate", 9).failed(2, "--host-rate needs --report")
     assert outputs_in(folder) == set()
 
 

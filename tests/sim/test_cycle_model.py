@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,139 @@ def test_random_programs(latency: int) -> None:
             assert_close(predicted, measured)
             total = [total[0] + predicted, total[1] + measured]
     assert total[0] == pytest.approx(total[1], rel=0.0002)
+
+
+@pytest.mark.parametrize("size", [4, 8, 16])
+def test_kinds_of_cycles(size: int) -> None:
+    """Every cycle of a program is of one of four kinds, and each kind has its counter.
+
+    Rarely the model counts a cycle for another kind than the hardware, mostly where an instruction that waits for its
+    tile takes turns with tiles from the unified buffer.
+    """
+    config = Config.for_size(size, profile="full")
+    found = []
+    with VerilatedDevice(config) as device:
+        for seed in range(30):
+            case = generate(config, seed, 80, fault_probability=0)
+            device.reset()
+            device.clear_counters()
+            device.execute(case.instructions, case.host_memory.copy(), case.weight_memory)
+            prediction, counters = predict(case.instructions, config), device.counters
+            assert prediction.array_active == counters[Counter.ARRAY_ACTIVE]
+            kinds = (prediction.array_active, prediction.weight_stall, prediction.weight_shift, prediction.non_matrix)
+            assert sum(kinds) == prediction.cycles
+            assert max(prediction.raw_stall, prediction.input_stall) <= prediction.non_matrix
+            found.append([(getattr(prediction, kind.name.lower()), counters[kind]) for kind in cycle_model.KINDS])
+    predicted, measured = np.moveaxis(np.array(found), 2, 0)
+    wrong = np.abs(predicted - measured)
+    assert (wrong <= 0.003 * measured.sum(axis=1, keepdims=True)).all()
+    assert ((wrong == 0).mean(axis=0) > 0.6).all()
+    assert (wrong.sum(axis=0) <= 0.005 * measured.sum(axis=0) + 15).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 64), (64, 64, 64), (100, 70, 50)])
+def test_kinds_of_cycles_of_products(shape: tuple[int, int, int]) -> None:
+    """All the same as in the hardware, but for a cycle."""
+    program = gemm(*shape, openmxu.Config())
+    prediction = predict(program.instructions, program.config)
+    with openmxu.open_device("verilator", program.config) as device:
+        program.run(device, gemm_input(*shape[:2]))
+        for kind in cycle_model.KINDS:
+            assert getattr(prediction, kind.name.lower()) == pytest.approx(device.counters[kind], abs=1), kind
+
+
+def test_stalls_belong_to_the_instructions_that_wait() -> None:
+    config = openmxu.Config()
+    program = assemble(
+        """
+        read_weights tiles=2
+        matrixmultiply next_tile, unified_buffer=0, rows=1
+        read_host_memory unified_buffer=100, rows=300
+        matrixmultiply unified_buffer=100, rows=1, accumulator=1
+        activate unified_buffer=500, rows=50
+        matrixmultiply unified_buffer=500, rows=1, accumulator=60
+        halt
+        """,
+        config,
+    )
+    prediction = predict(program, config)
+    with VerilatedDevice(config) as device:
+        device.execute(program, np.zeros(1 << 12, np.uint8), np.zeros(2 * config.tile_bytes, np.uint8))
+        for kind in cycle_model.KINDS:
+            assert getattr(prediction, kind.name.lower()) == device.counters[kind], kind
+    stalls = prediction.stalls
+    assert np.flatnonzero(stalls.weight_stall).tolist() == [1]
+    assert stalls.weight_shift[1] == config.size - 1
+    assert np.flatnonzero(stalls.input_stall).tolist() == [3]
+    assert 280 < stalls.input_stall[3] < 320
+    assert np.flatnonzero(stalls.raw_stall).tolist() == [5]
+    assert 200 < stalls.raw_stall[5] < 260
+
+
+RATES = (None, Fraction(97, 100), Fraction(34, 45), Fraction(1, 2), Fraction(5, 16), Fraction(1, 7))
+"""Of a memory, as parts of a beat per cycle."""
+
+
+@pytest.mark.parametrize("config", [openmxu.Config(profile="full"), Config.for_size(4, profile="full")], ids=name_of)
+def test_random_programs_with_slow_memories(config: Config) -> None:
+    """Each direction of the host port and the weight port transfer their beats at the memories' rates."""
+    random = np.random.default_rng(1)
+    for seed in range(30):
+        host, weights = (RATES[number] for number in random.integers(len(RATES), size=2))
+        memories = {
+            "host_rate": host and host * config.host_data_bytes,
+            "weight_rate": weights and weights * config.weight_data_bytes,
+            "memory_latency": (4, 40)[seed % 2],
+        }
+        case = generate(config, seed, 80, fault_probability=0)
+        with VerilatedDevice(config, **memories) as device:
+            device.execute(case.instructions, case.host_memory.copy(), case.weight_memory)
+            assert_close(predict(case.instructions, config, **memories).cycles, device.counters[Counter.CYCLES])
+
+
+@pytest.mark.parametrize("transfer", ["read_host_memory", "write_host_memory"])
+@pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(5, 16), Fraction(97, 100)])
+@pytest.mark.parametrize("beat_bytes", [4, 8, 32])
+def test_a_long_transfer_takes_as_long_as_its_beats(transfer: str, share: Fraction, beat_bytes: int) -> None:
+    """Rows of half a beat, of one, and of four."""
+    size, rows = 16 if beat_bytes < 32 else 8, 1001
+    config = Config.for_size(size, host_data_bytes=beat_bytes, unified_buffer_rows=2048)
+    program = assemble(f"{transfer} unified_buffer=3, rows={rows}, host={size}\nhalt")
+    cycles = {}
+    for rate in (None, share * beat_bytes):
+        with VerilatedDevice(config, host_rate=rate) as device:
+            device.execute(program, np.zeros(1 << 15, np.uint8), np.zeros(0, np.uint8))
+            cycles[rate] = device.counters[Counter.CYCLES]
+        assert predict(program, config, host_rate=rate).cycles == cycles[rate]
+    beats = rows * size / beat_bytes
+    expected = max(rows, float(beats / share)) - max(rows, beats)
+    assert cycles[share * beat_bytes] - cycles[None] == pytest.approx(expected, abs=8)
+
+
+def test_tiles_at_half_the_rate_take_twice_the_time() -> None:
+    config = openmxu.Config()
+    program = assemble("read_weights tiles=100\n" + "matrixmultiply next_tile, rows=1\n" * 100 + "halt")
+    weights = np.zeros(100 * config.tile_bytes, np.uint8)
+    cycles = {}
+    for rate in (None, Fraction(config.weight_data_bytes, 2), Fraction(config.weight_data_bytes, 4)):
+        with VerilatedDevice(config, weight_rate=rate) as device:
+            device.execute(program, np.zeros(0, np.uint8), weights)
+            cycles[rate] = device.counters[Counter.CYCLES]
+        assert predict(program, config, weight_rate=rate).cycles == cycles[rate]
+    beats = weights.size // config.weight_data_bytes
+    half, quarter = list(cycles.values())[1:]
+    assert quarter - half == 2 * beats - 2
+    assert half > 2 * beats
+
+
+def test_tiles_that_are_not_asked_for_take_no_time() -> None:
+    """The next program's tiles come as soon as ever if Halt drops those that wait for room."""
+    config = openmxu.Config()
+    text = "read_weights tiles=14\nhalt\nread_weights tiles=1\nmatrixmultiply next_tile, rows=1\nhalt"
+    program = assemble(text)
+    with VerilatedDevice(config, weight_rate=Fraction(1, 4)) as device:
+        device.execute(program, np.zeros(0, np.uint8), np.zeros(1 << 10, np.uint8))
+        assert predict(program, config, weight_rate=Fraction(1, 4)).cycles == device.counters[Counter.CYCLES]
 
 
 LOADS = (
@@ -274,6 +409,13 @@ def test_times_of_completion() -> None:
 def test_memory_latency_is_checked() -> None:
     with pytest.raises(ValueError, match="memory_latency must be at least 1 cycle, not 0"):
         predict([HALT], openmxu.Config(), memory_latency=0)
+
+
+def test_rates_are_checked() -> None:
+    with pytest.raises(ValueError, match="host_rate must be positive, not 0"):
+        predict([HALT], openmxu.Config(), host_rate=0)
+    with pytest.raises(TypeError, match=r"weight_rate must be an int or a Fraction, not 1\.5"):
+        predict([HALT], openmxu.Config(), weight_rate=1.5)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,11 @@ def copy(source: int, beats: int, destination: int) -> Instruction:
 def copy_weights(source: int, beats: int) -> Instruction:
     """Copy beats of weight memory to the start of host memory."""
     return format_named("read_weights")(weights=source, tiles=beats)
+
+
+def copy_beats(source: int, beats: int) -> Instruction:
+    """Copy beats of host memory to its second half."""
+    return copy(source, beats, 2000)
 
 
 def tagged(name: str, tag: int) -> Instruction:
@@ -150,6 +157,50 @@ def test_beats_follow_without_a_gap(device):
     short = device._model.status().cycle - before
     device.execute([copy(0, 2000, 2000), HALT], host, weights)
     assert device._model.status().cycle - before - 2 * short == 1000
+
+
+def duration(instruction: Instruction, **options: object) -> int:
+    """Cycles of a copy."""
+    with VerilatedDevice(CONFIG, design=DESIGN, **options) as device:
+        before = device._model.status().cycle
+        device.execute([instruction, HALT], *memories(host=32768, weights=32768))
+        return device._model.status().cycle - before
+
+
+@pytest.mark.parametrize(
+    ("rate", "cycles_per_beat"),
+    [(8, 1), (100, 1), (4, 2), (1, 8), (Fraction(16, 3), Fraction(3, 2)), (Fraction(100, 13), Fraction(26, 25))],
+)
+@pytest.mark.parametrize("copies", [copy_beats, copy_weights])
+def test_rates(rate, cycles_per_beat, copies):
+    """A beat of eight bytes takes 8 ÷ rate cycles, if that is more than one."""
+    short, long = (duration(copies(0, beats), host_rate=rate, weight_rate=rate) for beats in (1000, 2000))
+    assert long - short == 1000 * cycles_per_beat
+
+
+def test_each_memory_has_its_rate():
+    free = cycles()
+    host, weights = cycles(host_rate=1), cycles(weight_rate=1)
+    assert free < weights < host
+    assert cycles(host_rate=1, weight_rate=1) == host
+
+
+def test_both_directions_of_the_host_have_all_of_the_rate():
+    """A copy of host memory takes as long as one of weights, which is only written there."""
+    assert duration(copy_beats(0, 1000), host_rate=4) == duration(copy_weights(0, 1000), host_rate=4) + 1
+
+
+def test_rates_and_stalls_change_no_result():
+    with VerilatedDevice(
+        CONFIG, design=DESIGN, seed=5, stall_probability=0.3, host_rate=3, weight_rate=Fraction(1, 50)
+    ) as device:
+        for seed in range(5):
+            run_program(device, seed)
+
+
+def test_a_slow_memory_is_no_hang():
+    """The watchdog waits for beats that take longer than its limit of 50,000 cycles."""
+    assert cycles(weight_rate=Fraction(8, 60_000)) > 240_000
 
 
 def test_counters(device):
@@ -306,6 +357,12 @@ def test_two_devices_do_not_share_state(device):
         ({"stall_probability": 1.0}, "stall_probability must be at least 0 and less than 1, not 1.0"),
         ({"stall_cycles": 0}, "stall_cycles must be from 1 to 2\\*\\*16, not 0"),
         ({"memory_latency": 0}, "memory_latency must be at least 1 cycle, not 0"),
+        ({"host_rate": 0}, "host_rate must be positive, not 0"),
+        ({"weight_rate": Fraction(-1, 2)}, "weight_rate must be positive, not -1/2"),
+        (
+            {"weight_rate": Fraction(1, 1 << 40)},
+            "weight_rate must be a fraction of smaller numbers, not 1/1099511627776",
+        ),
         ({"watchdog": 0}, "watchdog must be at least 1 cycle, not 0"),
         ({"seed": -1}, "seed must be from 0"),
         ({"waveform": "wave.txt"}, "must end with .vcd or .fst, not 'wave.txt'"),
@@ -315,6 +372,11 @@ def test_two_devices_do_not_share_state(device):
 def test_parameters_are_checked(options, message):
     with pytest.raises(ValueError, match=message):
         VerilatedDevice(CONFIG, design=DESIGN, **options)
+
+
+def test_a_rate_is_exact():
+    with pytest.raises(TypeError, match=r"host_rate must be an int or a Fraction, not 0\.5"):
+        VerilatedDevice(CONFIG, design=DESIGN, host_rate=0.5)
 
 
 def test_waveform_that_cannot_be_written(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from openmxu.cli.options import (
     DEFAULT_LATENCY,
     DeviceName,
     DeviceOption,
+    HostRateOption,
     JsonOption,
     LatencyOption,
+    WeightRateOption,
 )
 from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
@@ -52,6 +55,8 @@ def gemm_command(
     choice: ConfigChoice = DEFAULTS,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -70,6 +75,8 @@ def gemm_command(
         device=device,
         seed=seed,
         memory_latency=memory_latency,
+        host_rate=host_rate,
+        weight_rate=weight_rate,
         stall_probability=stall_probability,
         json=json,
     )
@@ -94,6 +101,8 @@ def conv_command(
     choice: ConfigChoice = DEFAULTS,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -126,6 +135,8 @@ def conv_command(
         device=device,
         seed=seed,
         memory_latency=memory_latency,
+        host_rate=host_rate,
+        weight_rate=weight_rate,
         stall_probability=stall_probability,
         json=json,
     )
@@ -139,6 +150,8 @@ def network_command(
     choice: ConfigChoice = DEFAULTS,
     seed: SeedOption = 0,
     memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -162,6 +175,8 @@ def network_command(
         device=device,
         seed=seed,
         memory_latency=memory_latency,
+        host_rate=host_rate,
+        weight_rate=weight_rate,
         stall_probability=stall_probability,
         json=json,
     )
@@ -194,6 +209,8 @@ def _measure(
     device: DeviceName,
     seed: int,
     memory_latency: int | None,
+    host_rate: Fraction | None,
+    weight_rate: Fraction | None,
     stall_probability: float | None,
     json: bool,
 ) -> None:
@@ -204,7 +221,8 @@ def _measure(
     clocked = device is not DeviceName.INTERPRETER
     if clocked and memory_latency is None:
         memory_latency = DEFAULT_LATENCY
-    options = {"memory_latency": memory_latency, "stall_probability": stall_probability}
+    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    options = {"memory_latency": memory_latency, **rates, "stall_probability": stall_probability}
     if clocked:
         options["seed"] = seed
     with open_device(device, config, **options) as opened:
@@ -214,12 +232,14 @@ def _measure(
     bound = ratio = None
     if measurement.cycles:
         executions = -(-program.elements(results) // program.batch)
-        bound = executions * openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY).total.bound
+        report = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY, **rates)
+        bound = executions * report.total.bound
         ratio = bound / measurement.cycles
     result = {
         **description,
         "device": device.value,
         "memory_latency": memory_latency,
+        **{name: None if rate is None else float(rate) for name, rate in rates.items()},
         "stall_probability": (stall_probability or 0.0) if clocked else None,
         "host_data_bytes": config.host_data_bytes,
         "weight_data_bytes": config.weight_data_bytes,
@@ -238,6 +258,7 @@ def _measure(
                 (what, f"{text} on an array of {config.size} × {config.size}"),
                 ("device", device.value),
                 *([("memory latency", f"{memory_latency} cycles")] if clocked else []),
+                *((name.replace("_", " "), f"{float(rate):g} bytes/cycle") for name, rate in rates.items() if rate),
                 ("outputs that differ", f"{mismatches:,} of {outputs:,}"),
                 *measurement.as_rows(),
                 *([] if bound is None else [("bound", f"{bound:,} cycles, {ratio:.3f} of the measured ones")]),

@@ -30,10 +30,12 @@ from openmxu.cli.options import (
     BaudOption,
     DeviceName,
     DeviceOption,
+    HostRateOption,
     JsonOption,
     LatencyOption,
     PortOption,
     ShapeOption,
+    WeightRateOption,
     read_shapes,
 )
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
@@ -131,6 +133,8 @@ def compile_command(
     ] = 1,
     report: Annotated[bool, typer.Option("--report", help="Report the cost and the limit of each layer.")] = False,
     memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compile a model to a program, which openmxu run takes in its place.
@@ -139,8 +143,10 @@ def compile_command(
     """
     if output is None and not report:
         raise InputError("there is nothing to do; give --output FILE, --report, or both")
-    if memory_latency is not None and not report:
-        raise InputError("--memory-latency needs --report")
+    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    for name, value in ({"memory_latency": memory_latency} | rates).items():
+        if value is not None and not report:
+            raise InputError(f"--{name.replace('_', '-')} needs --report")
     if output is None:
         program = load_program(model, choice, batch, strict, read_shapes(shape))
     else:
@@ -153,7 +159,7 @@ def compile_command(
     layers = None
     if report:
         with working("Predicting cycles"):
-            layers = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY)
+            layers = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY, **rates)
     facts = {
         "size": program.config.size,
         "batch": program.batch,

@@ -23,7 +23,9 @@ def fuse(network: Network, config: Config) -> Network:
     - What puts the matrices of a product of two tensors side by side, is where the product writes them.
     - A table goes into the result before it; one that only limits bytes becomes that result's limits.
     - A maximum of requantized sums is the requantized maximum of the sums: scales are positive. Joined where no window
-      reaches from one band of rows into another one, or the sums of the whole plane fit the accumulators.
+      reaches from one band of rows into another one, or the sums of the whole plane fit the accumulators. Not joined
+      where windows overlap and another convolution stands between the two: it takes more passes than there are sums,
+      and the activation unit does them while the array works on that convolution.
     """
     operations: list[Operation] = []
     made: dict[str, int] = {}
@@ -32,7 +34,9 @@ def fuse(network: Network, config: Config) -> Network:
         index = made.get(source)
         joined = None
         if index is not None and len(operation.sources) == 1 and network.uses(source) == 1:
-            joined = _joined(operations[index], operation, network, config)
+            is_next = not any(isinstance(other, Convolution) for other in operations[index + 1 :])
+            if is_next or not _overlaps(operation):
+                joined = _joined(operations[index], operation, network, config)
         if joined is None:
             index = len(operations)
             operations.append(operation)
@@ -62,6 +66,14 @@ def _joined(first: Operation, second: Operation, network: Network, config: Confi
             rearranged = first.rearranged(second)
             return None if rearranged is None else dataclasses.replace(rearranged, **common)
     return None
+
+
+def _overlaps(operation: Operation) -> bool:
+    """Whether it pools by windows that share positions."""
+    if not isinstance(operation, Pooling):
+        return False
+    window = operation.window
+    return window.stride_y < window.height or window.stride_x < window.width
 
 
 def _with_table(result: Result, table: NDArray[np.uint8], signed: bool, target_signed: bool) -> Result:

@@ -48,11 +48,13 @@ class Costs:
         """Cycles for all strips of a group.
 
         Array and activation unit work at the same time on different images of a strip, and on different parts of an
-        image. Transfers go on beside them, but where there is one slot the next strip is read when one is done. Behind
-        a group the array waits until the last sums are activated, written, and read by the next group.
+        image. Transfers go on beside them, but where there is one slot the next strip is read when one is done, and
+        beside the reading of the first strip there is only its first operation. Behind a group the array waits until
+        the last sums are activated, written, and read by the next group.
         """
         last = self.network.tensors[self.network.operations[operations[-1]].target]
-        cycles = 0.0
+        first = strips[0].positions / last.positions
+        cycles = max(0.0, self._transfers(sources, first) - self._array(operations[0], first))
         for strip in strips:
             planes = strip.positions / last.positions
             array = sum(self._array(index, planes) for index in operations)

@@ -33,19 +33,21 @@ struct Memory {
     }
 };
 
-// A memory's read port: bursts in order, the first beat at the earliest `latency` cycles after its request, then one
-// beat a cycle. Bytes are read when their beat is offered.
+// A memory's read port: bursts in order, the first beat at the earliest `latency` cycles after its request, and beats at
+// most one each beat time. Bytes are read when their beat is offered.
 template <unsigned ADDRESS_WIDTH, unsigned BYTES, typename Request, typename Data>
 class ReadChannel {
 public:
-    ReadChannel(World& world, Memory& memory, Port port, Sink<Request> request, Source<Data> data)
-        : m_world{world}, m_memory{memory}, m_port{port}, m_request{request}, m_data{data} {
+    ReadChannel(World& world, Memory& memory, Port port, const BeatTime& time, Sink<Request> request, Source<Data> data)
+        : m_world{world}, m_memory{memory}, m_port{port}, m_pace{time}, m_request{request}, m_data{data} {
         static_assert(sizeof(Data) == BYTES);
     }
 
     void drive() {
         m_request.drive();
-        if (!m_data.may_offer(!m_bursts.empty() && m_bursts.front().first_cycle <= m_world.cycle)) return;
+        const bool is_due = !m_bursts.empty() && m_bursts.front().first_cycle <= m_world.cycle;
+        if (!m_data.may_offer(is_due && m_pace.allows(m_world.cycle))) return;
+        m_pace.spend(m_world.cycle);
         Burst& burst = m_bursts.front();
         uint8_t* payload = reinterpret_cast<uint8_t*>(&m_data.payload());
         const uint64_t available = burst.address < m_memory.length ? m_memory.length - burst.address : 0;
@@ -82,6 +84,7 @@ public:
     void reset() {
         m_request.reset();
         m_data.reset();
+        m_pace.reset();
         m_bursts.clear();
     }
 
@@ -95,25 +98,27 @@ private:
     World& m_world;
     Memory& m_memory;
     Port m_port;
+    Pace m_pace;
     Sink<Request> m_request;
     Source<Data> m_data;
     std::deque<Burst> m_bursts;
 };
 
-// A memory's write port: bursts in order; requests and data come in any order; `done` at the earliest `latency` cycles
+// A memory's write port: bursts in order; requests and data come in any order, beats at most one each beat time; `done` at the earliest `latency` cycles
 // after the later of a burst's request and its last beat. Without stalls bytes are visible as soon as request and beat
 // have met; with stalls some bursts become visible only with their `done`, which is all that the port promises.
 template <unsigned ADDRESS_WIDTH, unsigned BYTES, typename Request, typename Data>
 class WriteChannel {
 public:
-    WriteChannel(World& world, Memory& memory, Sink<Request> request, Sink<Data> data, Source<CData> done)
-        : m_world{world}, m_memory{memory}, m_request{request}, m_data{data}, m_done{done} {
+    WriteChannel(World& world, Memory& memory, const BeatTime& time, Sink<Request> request, Sink<Data> data,
+                 Source<CData> done)
+        : m_world{world}, m_memory{memory}, m_pace{time}, m_request{request}, m_data{data}, m_done{done} {
         static_assert(sizeof(Data) * 8 > 9 * BYTES);
     }
 
     void drive() {
         m_request.drive();
-        m_data.drive();
+        m_data.drive(m_pace.allows(m_world.cycle));
         if (!m_done.may_offer(m_complete != 0 && m_bursts.front().done_cycle <= m_world.cycle)) return;
         const Burst burst = m_bursts.front();
         m_bursts.pop_front();
@@ -143,6 +148,7 @@ public:
             m_bursts.push_back({address - m_memory.base, beats, 0, 0, late});
         }
         if (data) {
+            m_pace.spend(m_world.cycle);
             Beat beat;
             const uint8_t* payload = reinterpret_cast<const uint8_t*>(&m_data.payload());
             uint64_t flags[2] = {0, 0};  // strobe bits, and above them `last`
@@ -169,6 +175,7 @@ public:
         m_request.reset();
         m_data.reset();
         m_done.reset();
+        m_pace.reset();
         m_bursts.clear();
         m_waiting.clear();
         m_held.clear();
@@ -230,6 +237,7 @@ private:
 
     World& m_world;
     Memory& m_memory;
+    Pace m_pace;
     Sink<Request> m_request;
     Sink<Data> m_data;
     Source<CData> m_done;

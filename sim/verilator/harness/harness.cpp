@@ -3,15 +3,16 @@
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
+using openmxu::BeatTime;
 using openmxu::Event;
 using openmxu::Harness;
 using openmxu::Memory;
 using openmxu::StallPattern;
 using openmxu::Status;
 
-EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const char* trace,
-                           uint32_t fault) {
-    return new Harness{seed, *stalls, latency, trace, fault};
+EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const BeatTime* host,
+                           const BeatTime* weights, const char* trace, uint32_t fault) {
+    return new Harness{seed, *stalls, latency, *host, *weights, trace, fault};
 }
 EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }

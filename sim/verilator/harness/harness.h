@@ -65,8 +65,9 @@ struct Status {
 class Harness {
 public:
     // `fault` is one of those planted in the design, if it is one with faults; 0 is none.
-    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const char* trace, uint32_t fault)
-        : m_world{{seed, stalls}, latency} {
+    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const BeatTime& host, const BeatTime& weights,
+            const char* trace, uint32_t fault)
+        : m_world{{seed, stalls}, latency}, m_host_time{host}, m_weight_time{weights} {
 #if defined(OPENMXU_SELECTOR)
         m_root.OPENMXU_SELECTOR = fault;
 #else
@@ -335,6 +336,8 @@ private:
     std::string m_coverage;
 #endif
     World m_world;
+    const BeatTime m_host_time;
+    const BeatTime m_weight_time;
     Memory m_host_memory;
     Memory m_weight_memory;
     uint64_t m_busy_cycles = 0;
@@ -342,13 +345,25 @@ private:
 
     Source<PAYLOAD(instructions)> m_instructions SOURCE(INSTRUCTIONS, instructions, 0xFF);
     ReadChannel<HOST_ADDRESS_WIDTH, HOST_DATA_BYTES, PAYLOAD(host_read___05Frequest), PAYLOAD(host_read___05Fdata)>
-        m_host_read{m_world, m_host_memory, HOST_READ_REQUEST, SINK(HOST_READ_REQUEST, host_read___05Frequest),
+        m_host_read{m_world,
+                    m_host_memory,
+                    HOST_READ_REQUEST,
+                    m_host_time,
+                    SINK(HOST_READ_REQUEST, host_read___05Frequest),
                     SOURCE(HOST_READ_DATA, host_read___05Fdata, 0xFF)};
     WriteChannel<HOST_ADDRESS_WIDTH, HOST_DATA_BYTES, PAYLOAD(host_write___05Frequest), PAYLOAD(host_write___05Fdata)>
-        m_host_write{m_world, m_host_memory, SINK(HOST_WRITE_REQUEST, host_write___05Frequest),
-                     SINK(HOST_WRITE_DATA, host_write___05Fdata), SOURCE(HOST_WRITE_DONE, host_write___05Fdone, 0x01)};
+        m_host_write{m_world,
+                     m_host_memory,
+                     m_host_time,
+                     SINK(HOST_WRITE_REQUEST, host_write___05Frequest),
+                     SINK(HOST_WRITE_DATA, host_write___05Fdata),
+                     SOURCE(HOST_WRITE_DONE, host_write___05Fdone, 0x01)};
     ReadChannel<WEIGHT_ADDRESS_WIDTH, WEIGHT_DATA_BYTES, PAYLOAD(weights___05Frequest), PAYLOAD(weights___05Fdata)>
-        m_weights{m_world, m_weight_memory, WEIGHTS_REQUEST, SINK(WEIGHTS_REQUEST, weights___05Frequest),
+        m_weights{m_world,
+                  m_weight_memory,
+                  WEIGHTS_REQUEST,
+                  m_weight_time,
+                  SINK(WEIGHTS_REQUEST, weights___05Frequest),
                   SOURCE(WEIGHTS_DATA, weights___05Fdata, 0xFF)};
     Sink<PAYLOAD(events)> m_events_port SINK(EVENTS, events);
     Source<PAYLOAD(management)> m_management SOURCE(MANAGEMENT, management, 0xFF);

@@ -106,6 +106,47 @@ private:
     Phase m_phases[PORTS];
 };
 
+// Cycles that a memory needs for a beat, at least 1, as a fraction in lowest terms; shared with library.py.
+struct BeatTime {
+    uint64_t numerator;
+    uint64_t denominator;
+};
+
+// Holds back beats for a memory of limited rate. Of beats that wait for their turn, number n goes n beat times after the
+// first, rounded down; time in which none waits is lost.
+class Pace {
+public:
+    explicit Pace(const BeatTime& time)
+        : m_whole{time.numerator / time.denominator},
+          m_rest{time.numerator % time.denominator},
+          m_denominator{time.denominator} {}
+
+    bool allows(uint64_t cycle) const { return m_cycle <= cycle; }
+
+    // A beat goes in this cycle.
+    void spend(uint64_t cycle) {
+        if (m_cycle < cycle) {
+            m_cycle = cycle;
+            m_part = 0;
+        }
+        m_cycle += m_whole;
+        m_part += m_rest;
+        if (m_part >= m_denominator) {
+            m_part -= m_denominator;
+            ++m_cycle;
+        }
+    }
+
+    void reset() { m_cycle = m_part = 0; }
+
+private:
+    const uint64_t m_whole;
+    const uint64_t m_rest;
+    const uint64_t m_denominator;
+    uint64_t m_cycle = 0;  // of the next beat, and the part of a cycle behind it
+    uint64_t m_part = 0;
+};
+
 // What all channels share: the clock, the stalls, the first error.
 struct World {
     Stalls stalls;
@@ -133,7 +174,7 @@ public:
     Sink(World& world, Port port, const Payload& payload, const CData& valid, CData& ready)
         : m_world{world}, m_port{port}, m_payload{payload}, m_valid{valid}, m_ready{ready} {}
 
-    void drive() { m_ready = !m_world.stalls(m_port); }
+    void drive(bool may_take = true) { m_ready = may_take && !m_world.stalls(m_port); }
 
     // Whether a transfer takes place at the coming edge.
     bool sample() {

@@ -10,7 +10,9 @@ import pytest
 from openmxu.arch import Config
 from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network
+from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.network import Network, Tensor
+from openmxu.compiler.ir.operations import Pooling, Result
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.fusion_groups import plan_groups
 from tests.compiler.models.plane_networks import differing_planes
@@ -20,6 +22,7 @@ DOWN = Window(3, 3, stride_y=2, stride_x=2, top=1, left=1)
 SHORTCUT = Window(1, 1, stride_y=2, stride_x=2)
 CONFIG = Config(size=4, activation_lanes=1, unified_buffer_rows=4096, accumulator_rows=256)
 PLANE, HALF = Tensor(16, 16, 4, False), Tensor(8, 8, 8, False)
+PLANE8 = Tensor(16, 16, 8, False)
 
 
 def down(first: str, second: str) -> list:
@@ -68,3 +71,30 @@ def test_not_in_the_same_place() -> None:
     (group,) = plan_groups(network, 1, 16, CONFIG)
     assert group.addresses["s"] == group.addresses["a"]
     assert turns(network, CONFIG) == [0, 1]
+
+
+def pooled(window: Window, between: bool) -> Network:
+    """A maximum of one of two convolutions of ``x``, right behind it or behind the other one."""
+    first, second = (convolution("x", name, 4, 8, SAME) for name in ("a", "b"))
+    maximum = Pooling(
+        name="m",
+        sources=("a",),
+        target="m",
+        window=window,
+        maximum=True,
+        input_signed=False,
+        result=Result(np.ones((), np.float32), 0, 0, 255),
+    )
+    plane = Tensor(*window.outputs(16, 16), 8, False)
+    operations = [first, second, maximum] if between else [first, maximum, second]
+    return image_network(operations, {"x": PLANE, "a": PLANE8, "b": PLANE8, "m": plane})
+
+
+@pytest.mark.parametrize(("stride", "between", "alone"), [(1, False, False), (1, True, True), (3, True, False)])
+def test_a_maximum_of_overlapping_windows_waits_for_another_convolution(stride, between, alone):
+    window = Window(3, 3, stride_y=stride, stride_x=stride, top=1, left=1, bottom=1, right=1)
+    network = pooled(window, between)
+    config = CONFIG.replace(accumulator_rows=1024)
+    names = [operation.name for operation in fuse(network, config).operations]
+    assert ("m" in names) is alone
+    assert differing_planes(network, config, np.random.default_rng(stride), batch=3) == 0
