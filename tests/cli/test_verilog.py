@@ -16,6 +16,7 @@ def test_writes_the_core(openmxu, tmp_path):
     text = (tmp_path / "core.v").read_text()
     assert "\nmodule openmxu_core(" in text
     assert text.rstrip().endswith("endmodule")
+    assert re.match(r"// openmxu [0-9.]+\n(//   \w+ = \w+\n)*//   size = 2\n", text)
 
 
 def test_profile(openmxu, tmp_path):

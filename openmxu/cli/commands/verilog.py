@@ -109,7 +109,7 @@ def _core_verilog(config: Config) -> str:
         from openmxu.rtl.cores import core_for
         from openmxu.rtl.fpga.verilog import to_verilog
 
-        return to_verilog(core_for(config), TOP)
+        return _header(config) + to_verilog(core_for(config), TOP)
 
 
 def _axi_verilog(config: Config) -> str:
@@ -118,7 +118,7 @@ def _axi_verilog(config: Config) -> str:
         from openmxu.rtl.axi.top import Top
         from openmxu.rtl.fpga.verilog import to_verilog
 
-        return to_verilog(Top(config), AXI_TOP)
+        return _header(config) + to_verilog(Top(config), AXI_TOP)
 
 
 def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
@@ -135,7 +135,13 @@ def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
             uart_divisor(clock, baud)
         except ValueError as error:
             raise InputError(str(error)) from None
-        return to_verilog(Clocked(UartShell(config, clock=clock, baud=baud)), SERIAL_TOP)
+        return _header(config) + to_verilog(Clocked(UartShell(config, clock=clock, baud=baud)), SERIAL_TOP)
+
+
+def _header(config: Config) -> str:
+    """Comments that say what the file is: the version, and every parameter."""
+    parameters = (f"//   {name} = {value}\n" for name, value in config.as_dict().items())
+    return f"// openmxu {importlib.metadata.version('openmxu')}\n{''.join(parameters)}"
 
 
 def _generating(config: Config) -> AbstractContextManager[None]:
