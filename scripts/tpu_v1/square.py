@@ -5,8 +5,8 @@
 
 The machine has the memories of the TPU paper, and its time is from the first instruction to the last byte written.
 numpy multiplies int8 by int8, which wraps around, and float32 by float32, which its BLAS does on all cores; of several
-runs the fastest counts. A product of int8 that would take more than a minute is left out. ``--write`` puts the table
-into docs/tpu_v1.md and draws tpu_v1_square.svg beside it.
+runs the fastest counts. A product of int8 that is expected to take more than a minute is left out. ``--write``
+puts the table into docs/tpu_v1.md and draws tpu_v1_square.svg beside it.
 """
 
 from __future__ import annotations
