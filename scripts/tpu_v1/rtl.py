@@ -86,14 +86,13 @@ def program_of(name: str) -> Program:
 
 
 def random_inputs(program: Program, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """Random values for all inputs."""
+    """Random values for a batch of all inputs."""
     random = np.random.default_rng(seed)
-    return {
-        item.name: random.integers(np.iinfo(item.dtype).min, np.iinfo(item.dtype).max + 1, item.shape).astype(
-            item.dtype
-        )
-        for item in program.inputs
-    }
+    found = {}
+    for item in program.inputs:
+        limits, shape = np.iinfo(item.dtype), (program.batch, *item.shape)
+        found[item.name] = random.integers(limits.min, limits.max + 1, shape).astype(item.dtype)
+    return found
 
 
 def run(name: str, device: Device) -> Run:
