@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo exporters peers fuzz serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -110,6 +110,10 @@ exporters: ## Try models straight from scikit-learn, PyTorch and Keras, in an en
 	$(PYTHON) -m venv build/exporters
 	build/exporters/bin/python -m pip install --disable-pip-version-check --editable '.[exporters]'
 	build/exporters/bin/python -m scripts.exporters
+
+tpu_v1: $(INSTALLED) ## Compare 256 × 256 elements with the TPU paper, by the cycle model and on the simulated RTL
+	$(BIN)/python -m scripts.tpu_v1
+	$(BIN)/python -m scripts.tpu_v1.rtl
 
 peers: ## Compare matrix products with SCALE-Sim, in an environment of its own
 	$(PYTHON) -m venv build/peers
