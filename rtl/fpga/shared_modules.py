@@ -88,9 +88,11 @@ class SharedModules:
         return Instance(name, **ports)
 
     def _new_name(self, kind: type) -> str:
-        stem = f"{self._prefix}.{_WORD_START.sub('_', kind.__name__).lower()}"
-        count = sum(name == stem or name.startswith(f"{stem}.") for name in self._names.values())
-        return f"{stem}.{count + 1}" if count else stem
+        stem = f"{self._prefix}_{_WORD_START.sub('_', kind.__name__).lower()}"
+        count = sum(
+            name == stem or re.fullmatch(rf"{re.escape(stem)}_\d+", name) is not None for name in self._names.values()
+        )
+        return f"{stem}_{count + 1}" if count else stem
 
 
 def _parameters(component: wiring.Component) -> Iterator[tuple[str, Hashable]]:

@@ -32,7 +32,7 @@ def to_verilog(component: wiring.Component, name: str, target: Target | None = N
     (``host_read__request__payload``); ``clk`` and ``rst`` (synchronous, active high) are added. Struct payloads are
     packed with their first field in the lowest bits. Members that are constant, like ``ready`` of a stream that is
     always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``; those
-    that several equal components share are named after their class, ``<name>.<class>``. A word of an array has a
+    that several equal components share are named after their class, ``<name>_<class>``. A word of an array has a
     separate wire, named ``words<0>``. With ``loops`` the array is one module of loops over all its elements, for
     simulators that compile it. The Yosys that comes with Amaranth writes the text, unless
     ``AMARANTH_USE_YOSYS`` says otherwise.

@@ -24,5 +24,5 @@ def _zeroed(memory: re.Match[str], module: str) -> str:
         return memory[0]
     # An escaped name ends with a space; the block's name is a plain one.
     block = re.sub(r"\W", "_", f"zero_{name}")
-    loop = f"for (word = 0; word < {words}; word = word + 1) {name} [word] = 0;"
-    return f"{memory[0]}\n  initial begin : {block}\n    integer word;\n    {loop}\n  end"
+    loop = f"for (zeroed = 0; zeroed < {words}; zeroed = zeroed + 1) {name} [zeroed] = 0;"
+    return f"{memory[0]}\n  initial begin : {block}\n    integer zeroed;\n    {loop}\n  end"

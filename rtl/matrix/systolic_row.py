@@ -19,7 +19,7 @@ class SystolicRow(wiring.Component):
     config
         Sizes of the core.
     multipliers
-        Elements that may use a multiplier block, from the left; the others multiply in logic.
+        Elements that may use a multiplier block, from the left; the others multiply in logic. ``None`` for all.
 
     Members
     -------
@@ -31,9 +31,9 @@ class SystolicRow(wiring.Component):
         From the row above, and for the row below.
     """
 
-    def __init__(self, config: Config, multipliers: int) -> None:
+    def __init__(self, config: Config, multipliers: int | None = None) -> None:
         self._config = config
-        self._multipliers = multipliers
+        self._multipliers = config.size if multipliers is None else multipliers
         weights = data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
         sums = data.ArrayLayout(signed(config.partial_sum_width), config.size)
         super().__init__(

@@ -50,5 +50,5 @@ def test_the_array_is_one_module_with_loops_and_many_without():
     assert "module top_element_grid" in to_verilog(array, "top", loops=True)
     text = to_verilog(SystolicArray(Config.for_size(4)), "top")
     assert "element_grid" not in text
-    assert text.count("  \\top.systolic_row ") == 4
-    assert text.count("  \\top.processing_element ") == 4
+    assert text.count("  top_systolic_row ") == 4
+    assert text.count("  top_processing_element ") == 4

@@ -68,11 +68,11 @@ class Scaled(wiring.Component):
 
 def test_equal_components_share_a_module():
     text = to_verilog(Doubled(), "top")
-    assert re.findall(r"^module \\?(\S+) ?\(", text, re.MULTILINE) == ["top", "top.scaled", "top.scaled.2"]
+    assert re.findall(r"^module \\?(\S+) ?\(", text, re.MULTILINE) == ["top", "top_scaled", "top_scaled_2"]
     assert re.findall(r"^  \\?(\S+)  ?product_(\d) \($", text, re.MULTILINE) == [
-        ("top.scaled", "0"),
-        ("top.scaled", "1"),
-        ("top.scaled.2", "2"),
+        ("top_scaled", "0"),
+        ("top_scaled", "1"),
+        ("top_scaled_2", "2"),
     ]
 
 
@@ -99,7 +99,7 @@ class Memories(wiring.Component):
 
 def test_memories_of_zeros_are_cleared_by_a_loop():
     text = to_verilog(Memories(), "top")
-    assert "for (word = 0; word < 16; word = word + 1) zeros [word] = 0;" in text
+    assert "for (zeroed = 0; zeroed < 16; zeroed = zeroed + 1) zeros [zeroed] = 0;" in text
     assert "zeros[1]" not in text
     assert "others[1] = 8'h02;" in text
-    assert "others [word]" not in text
+    assert "others [zeroed]" not in text

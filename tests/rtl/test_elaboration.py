@@ -129,8 +129,12 @@ def test_components_cover_the_package():
         "interfaces",
         "messages",
         "pll",
+        "element_grid",
+        "rtlil_text",
+        "shared_modules",
         "target",
         "verilog",
+        "zeroed_memories",
     }
 
 
