@@ -27,11 +27,12 @@ from amaranth.hdl import Fragment
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
-from openmxu.rtl.fpga.rtlil_text import to_rtlil
+from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
 from openmxu.rtl.fpga.verilog import rtlil_to_verilog
 from openmxu.sim.verilator import CORE, Design
+from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.layout import TOP
-from scripts.mutation.unit_names import ports, unit_of, units
+from scripts.mutation.unit_names import unit_of, units
 from tb.core_checks import Check, checks, configurations
 
 _FIELD = re.compile(r"\x01([A-Za-z]+)\x02([^\x01']*)")
@@ -76,7 +77,7 @@ class Netlist:
         component = Core(config)
         fragment = Fragment.get(component, None)
         # Written as it is compiled, so that Verilator's line numbers match the file.
-        text = rtlil_to_verilog(to_rtlil(fragment, TOP, None, ports(component), sources=True))
+        text = fold_initial_values(rtlil_to_verilog(to_rtlil(fragment, TOP, None, ports_of(component), sources=True)))
         self.units = units(fragment, TOP)
         self.lines = [_without_toggles(line) if _UNCOUNTED.match(line) else line for line in text.splitlines()]
         path.write_text("\n".join(self.lines) + "\n")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from openmxu.arch.collection import paused_collection
 from openmxu.arch.config import Config
-from openmxu.compiler.collection import paused_collection
 from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.fusion import fuse
 from openmxu.compiler.ir.model import Model

@@ -1,6 +1,6 @@
 """A grid of equal elements as loops over arrays, for simulators that compile a design to a program.
 
-As instances, 256 × 256 elements are millions of statements: a compiler takes hours for them, and a processor waits for
+As instances, 256 × 256 elements are some million statements, which compile slowly, and a processor waits for
 its own instructions. As loops they are as many statements as one element has, over arrays that the compiler vectorizes.
 The element's netlist is the source; the loops compute the same registers in the same cycles.
 """

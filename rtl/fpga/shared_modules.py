@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator
+from typing import Any
 
 from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, Value
 from amaranth.lib import wiring
@@ -38,7 +39,7 @@ class SharedModules:
         self._loops = loops
         self._texts: dict[str, str] = {}
         self._verilog: dict[str, str] = {}
-        self._names: dict[Hashable, str] = {}
+        self._names: dict[tuple[Any, ...], str] = {}
 
     @property
     def rtlil(self) -> str:
@@ -71,13 +72,16 @@ class SharedModules:
         TypeError
             An attribute of the component cannot be compared by its hash.
         """
-        key = (type(component), *_parameters(component))
+        kind = type(component)
+        key = (kind, *_parameters(component))
         component._MustUse__used = True  # or else Amaranth warns of each that is not elaborated
-        name = self._names.get(key)
-        if name is None:
-            name = self._names[key] = self._new_name(type(component))
+        if key not in self._names:
+            stem = f"{self._prefix}_{_WORD_START.sub('_', kind.__name__).lower()}"
+            count = sum(other[0].__name__ == kind.__name__ for other in self._names)
+            name = self._names[key] = f"{stem}_{count + 1}" if count else stem
             text = to_rtlil(component, name, platform, ports_of(component))
             self._texts[name] = text.replace(_TOP, "", 1)
+        name = self._names[key]
         header = self._texts[name].partition("\nend\n")[0]
         ports: dict[str, Value] = {}
         for port in _CLOCK_OR_RESET.findall(header):
@@ -86,13 +90,6 @@ class SharedModules:
             direction = "i" if member.flow == wiring.In else "o"
             ports[f"{direction}_{'__'.join(map(str, path))}"] = Value.cast(value)
         return Instance(name, **ports)
-
-    def _new_name(self, kind: type) -> str:
-        stem = f"{self._prefix}_{_WORD_START.sub('_', kind.__name__).lower()}"
-        count = sum(
-            name == stem or re.fullmatch(rf"{re.escape(stem)}_\d+", name) is not None for name in self._names.values()
-        )
-        return f"{stem}_{count + 1}" if count else stem
 
 
 def _parameters(component: wiring.Component) -> Iterator[tuple[str, Hashable]]:

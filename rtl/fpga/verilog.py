@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import os
 import re
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from amaranth.back import verilog
 from amaranth.lib import wiring
 
+from openmxu.arch.collection import paused_collection
 from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
 from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.target import Target
@@ -31,15 +31,14 @@ def to_verilog(component: wiring.Component, name: str, target: Target | None = N
     Ports are named after the members of the component's signature, joined by two underscores
     (``host_read__request__payload``); ``clk`` and ``rst`` (synchronous, active high) are added. Struct payloads are
     packed with their first field in the lowest bits. Members that are constant, like ``ready`` of a stream that is
-    always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``; those
-    that several equal components share are named after their class, ``<name>_<class>``. A word of an array has a
-    separate wire, named ``words<0>``. With ``loops`` the array is one module of loops over all its elements, for
-    simulators that compile it. The Yosys that comes with Amaranth writes the text, unless
-    ``AMARANTH_USE_YOSYS`` says otherwise.
+    always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``; those that several equal
+    components share are named after their class, ``<name>_<class>``. A word of an array has a separate wire, named
+    ``words<0>``. With ``loops`` the array is one module of loops over all its elements, for simulators that compile it.
+    The Yosys that comes with Amaranth writes the text, unless ``AMARANTH_USE_YOSYS`` says otherwise.
     """
     modules = SharedModules(name, loops=loops)
     target = dataclasses.replace(target or Target(), modules=modules)
-    with _builtin_yosys(), _without_garbage_collection():
+    with _builtin_yosys(), paused_collection():
         text = to_rtlil(component, name, target, ports_of(component))
         text = rtlil_to_verilog(text + modules.rtlil)
     # Yosys's abc9 uses Amaranth's name, words[0], for the first bit of words as well, and fails if both exist.
@@ -61,15 +60,3 @@ def _builtin_yosys() -> Iterator[None]:
     finally:
         if before is None:
             del os.environ["AMARANTH_USE_YOSYS"]
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Everything that an elaboration makes is needed until its end: looking for garbage takes half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -15,11 +15,12 @@ from amaranth.lib import wiring
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
+from openmxu.rtl.fpga.rtlil_text import ports_of
 from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.tools import find_tool
 from scripts.mutation.observability import Pin, observable_pins
-from scripts.mutation.unit_names import ports, unit_of, units
+from scripts.mutation.unit_names import unit_of, units
 
 __all__ = ["SELECTOR", "Mutant", "Planted", "plant"]
 
@@ -177,7 +178,7 @@ def plant(config: Config, count: int, least: int, seed: int, directory: Path) ->
 def _write_rtlil(component: wiring.Component, directory: Path) -> dict[str, str]:
     """Write ``core.il``; returns the unit of every module in it."""
     fragment = Fragment.get(component, None)
-    text = rtlil.convert(fragment, name=TOP, ports=ports(component))
+    text = rtlil.convert(fragment, name=TOP, ports=ports_of(component))
     (directory / "core.il").write_text(text)
     instances = units(fragment, TOP)
     return {name: unit_of(name, instances) for name in re.findall(r"^module \\(\S+)", text, re.MULTILINE)}

@@ -5,18 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from amaranth.hdl import Fragment, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import Fragment
 
-__all__ = ["ports", "unit_of", "units"]
+__all__ = ["unit_of", "units"]
 
 _RTL = "openmxu.rtl."
-
-
-def ports(component: wiring.Component) -> list[Signal]:
-    """The signals of a component's signature; constant members are not ports."""
-    members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
-    return [value for value in members if isinstance(value, Signal)]
 
 
 def units(fragment: Fragment, top: str) -> dict[str, str]:

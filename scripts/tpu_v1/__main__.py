@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 
 from examples.tpu_v1.workloads import WORKLOADS
-from scripts.tpu_v1.document import DOCUMENT, markdown, write_section
+from scripts.tpu_v1.arguments import read_arguments
+from scripts.tpu_v1.document import markdown, write_section
 from scripts.tpu_v1.measure import Measured, measure
 from scripts.tpu_v1.paper import ROWS, TABLE_3
 
@@ -35,14 +35,9 @@ def table(found: Sequence[Measured]) -> str:
 
 def main() -> int:
     """The exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--workload", action="append", choices=WORKLOADS, help="only this one")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
-    arguments = parser.parse_args()
-    if arguments.write and arguments.workload:
-        parser.error("--write needs all workloads")
+    arguments = read_arguments(__doc__)
     found = []
-    for name in arguments.workload or WORKLOADS:
+    for name in arguments.workloads:
         begin = time.monotonic()
         item = measure(name, WORKLOADS[name]())
         found.append(item)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import openmxu
 from examples.tpu_v1.graph import Workload
+from openmxu.program import Program
 from openmxu.reporting import Report
 from openmxu.sim.cycle_model import Prediction, predict
 from scripts.tpu_v1.paper import CLOCK, HOST_RATE, WEIGHT_RATE
 
-__all__ = ["PLANS", "SERVED", "Measured", "limiting_cycles", "measure"]
+__all__ = ["PLANS", "SERVED", "Measured", "limiting_cycles", "measure", "program_of"]
 
 SERVED = {"CNN0": 8}
 """Batches that one program computes one after the other; 1 of all others. The input of CNN0 takes a tenth of its time,
@@ -81,14 +82,18 @@ def limiting_cycles(report: Report) -> int:
     return max(layers, report.total.busy["host"])
 
 
-def measure(name: str, workload: Workload) -> Measured:
-    """Compile a workload and predict its cycles, with the paper's rates of both memories."""
+def program_of(name: str, workload: Workload, batch: int) -> Program:
+    """A workload's program for the preset."""
     config = openmxu.Config.preset("tpu_v1")
-    batch = workload.batch * SERVED.get(name, 1)
     planned = config.replace(**PLANS.get(name, {}))
     program = openmxu.compile(workload.model, planned, batch=batch, strict=True, effort=0)
-    program = dataclasses.replace(program, config=config)
-    prediction = predict(program.instructions, config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
+    return dataclasses.replace(program, config=config)
+
+
+def measure(name: str, workload: Workload) -> Measured:
+    """Compile a workload and predict its cycles, with the paper's rates of both memories."""
+    program = program_of(name, workload, workload.batch * SERVED.get(name, 1))
+    prediction = predict(program.instructions, program.config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     report = openmxu.report(program, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     return _measured(name, len(program.instructions), prediction, report)
 

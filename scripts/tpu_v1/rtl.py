@@ -9,8 +9,6 @@ docs/tpu_v1.md. Exit status 1 when a number differs, or when the cycles do by mo
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +23,9 @@ from openmxu.cli.programs import measured_run
 from openmxu.device import Device
 from openmxu.program import Program
 from openmxu.sim.cycle_model import predict
-from scripts.tpu_v1.document import DOCUMENT, markdown, write_section
-from scripts.tpu_v1.measure import PLANS
+from scripts.tpu_v1.arguments import read_arguments
+from scripts.tpu_v1.document import markdown, write_section
+from scripts.tpu_v1.measure import program_of
 from scripts.tpu_v1.paper import HOST_RATE, WEIGHT_RATE
 
 BATCHES = {"CNN1": 1}
@@ -76,15 +75,6 @@ class Run:
         return not self.mismatches and kinds == self.measured and abs(self.error) <= LIMIT
 
 
-def program_of(name: str) -> Program:
-    """A workload's program for one batch."""
-    config, workload = openmxu.Config.preset("tpu_v1"), WORKLOADS[name]()
-    planned = config.replace(**PLANS.get(name, {}))
-    batch = BATCHES.get(name, workload.batch)
-    program = openmxu.compile(workload.model, planned, batch=batch, strict=True, effort=0)
-    return dataclasses.replace(program, config=config)
-
-
 def random_inputs(program: Program, seed: int = 0) -> dict[str, NDArray[Any]]:
     """Random values for a batch of all inputs."""
     random = np.random.default_rng(seed)
@@ -97,7 +87,8 @@ def random_inputs(program: Program, seed: int = 0) -> dict[str, NDArray[Any]]:
 
 def run(name: str, device: Device) -> Run:
     """Run a workload on the RTL and on the interpreter."""
-    program = program_of(name)
+    workload = WORKLOADS[name]()
+    program = program_of(name, workload, BATCHES.get(name, workload.batch))
     inputs = random_inputs(program)
     outputs, measurement = measured_run(program, device, inputs, f"Running {name}")
     with openmxu.open_device("interpreter", program.config) as interpreter:
@@ -143,16 +134,11 @@ def table(found: Sequence[Run]) -> str:
 
 def main() -> int:
     """The exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--workload", action="append", choices=WORKLOADS, help="only this one")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
-    arguments = parser.parse_args()
-    if arguments.write and arguments.workload:
-        parser.error("--write needs all workloads")
+    arguments = read_arguments(__doc__)
     config = openmxu.Config.preset("tpu_v1")
     found = []
     with openmxu.open_device("verilator", config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE) as device:
-        for name in arguments.workload or WORKLOADS:
+        for name in arguments.workloads:
             found.append(run(name, device))
             print(f"{found[-1]}, {found[-1].error:+.2%}", flush=True)
     print(table(found), end="")

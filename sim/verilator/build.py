@@ -13,6 +13,7 @@ from pathlib import Path
 from openmxu.arch.config import Config
 from openmxu.sim.verilator.design import Design
 from openmxu.sim.verilator.errors import BuildError
+from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
 
@@ -45,12 +46,6 @@ _TRACE_OPTIONS = {
 _TRACE_LIBRARIES = {None: (), "vcd": (), "fst": ("-llz4", "-lz"), COVERAGE: ()}
 _HARNESSES = Path(__file__).with_name("harness")
 
-_MAKEFILE = """\
-include Vopenmxu_core.mk
-fast_%.o: OPT_FAST = OPTIMIZATION
-slow_%.o: OPT_FAST = -O0
-"""
-
 _UNIT_BYTES = 1_500_000
 """Bytes of C++ per compilation unit. The compiler spends a second on headers for each unit, and several units compile
 in parallel."""
@@ -61,6 +56,12 @@ _CXX_FLAGS = "-std=c++20 -fPIC -fvisibility=hidden -fno-gnu-unique -w"
 _OPTIMIZATION = "-O2 -march=native -ftree-vectorize -fvect-cost-model=dynamic"
 """For this processor, whose options are part of the toolchain's versions: caches may be shared between machines. The
 loops of the array are vectorized; more than that takes longer to compile than it saves."""
+
+_MAKEFILE = f"""\
+include Vopenmxu_core.mk
+fast_%.o: OPT_FAST = {_OPTIMIZATION}
+slow_%.o: OPT_FAST = -O0
+"""
 
 _FIRST_ERROR = re.compile(r"%Error|\berror:|\*\*\*|Traceback|undefined reference")
 
@@ -122,7 +123,7 @@ def _write_sources(design: Design, config: Config, trace: str | None, directory:
         verilog = to_verilog(design.make(config), TOP, loops=trace is None)
     else:
         verilog = design.netlist.read_text()
-    (directory / "core.v").write_text(verilog)
+    (directory / "core.v").write_text(fold_initial_values(verilog))
     (directory / "memories.vlt").write_text(memories_configuration(memories))
     (directory / "layout.h").write_text(layout_header(config, memories, design.selector))
     for name in design.harness:
@@ -184,7 +185,7 @@ class _Build:
             "OPT_GLOBAL": "-O2",
             "VM_PARALLEL_BUILDS": "1",
         }
-        (self.directory / "units.mk").write_text(_MAKEFILE.replace("OPTIMIZATION", _OPTIMIZATION))
+        (self.directory / "units.mk").write_text(_MAKEFILE)
         command = [self.tools.make, "-f", "units.mk", f"-j{os.cpu_count() or 1}", *targets]
         self._run("compiling the model", command + [f"{name}={value}" for name, value in variables.items()], on_line)
 

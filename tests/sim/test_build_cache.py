@@ -25,6 +25,7 @@ from openmxu.sim.verilator import (
 )
 from openmxu.sim.verilator.build import LIBRARY_NAME
 from openmxu.sim.verilator.cache import CACHE_VARIABLE
+from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.toolchain import check_fst_headers, find_toolchain
 from tests.sim.stand_in import CONFIG, DESIGN
 
@@ -197,3 +198,31 @@ def test_missing_headers_of_fst_offer_vcd():
         check_fst_headers(compiler_without_headers)
     assert caught.value.tool == "lz4.h"
     check_fst_headers(dataclasses.replace(find_toolchain(), gxx=shutil.which("true")))
+
+
+def test_initial_values_are_folded_and_nothing_else():
+    text = """
+  reg [7:0] a [4:0];
+  initial begin
+    a[0] = 8'h00;
+    a[1] = 8'h00;
+    a[2] = 8'h07;
+    a[3] = 8'h00;
+    a[4] = 8'h00;
+    b[5] = 8'h00;
+    b[7] = 8'h00;
+  end
+"""
+    assert (
+        fold_initial_values(text)
+        == """
+  reg [7:0] a [4:0];
+  initial begin
+    for (int i = 0; i < 2; i = i + 1) a[i] = 8'h00;
+    a[2] = 8'h07;
+    for (int i = 3; i < 5; i = i + 1) a[i] = 8'h00;
+    b[5] = 8'h00;
+    b[7] = 8'h00;
+  end
+"""
+    )

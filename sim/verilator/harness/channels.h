@@ -104,9 +104,10 @@ private:
     std::deque<Burst> m_bursts;
 };
 
-// A memory's write port: bursts in order; requests and data come in any order, beats at most one each beat time; `done` at the earliest `latency` cycles
-// after the later of a burst's request and its last beat. Without stalls bytes are visible as soon as request and beat
-// have met; with stalls some bursts become visible only with their `done`, which is all that the port promises.
+// A memory's write port: bursts in order; requests and data come in any order, beats at most one each beat time; `done`
+// at the earliest `latency` cycles after the later of a burst's request and its last beat. Without stalls bytes are
+// visible as soon as request and beat have met; with stalls some bursts become visible only with their `done`, which is
+// all that the port promises.
 template <unsigned ADDRESS_WIDTH, unsigned BYTES, typename Request, typename Data>
 class WriteChannel {
 public:
