@@ -82,17 +82,17 @@ def limiting_cycles(report: Report) -> int:
     return max(layers, report.total.busy["host"])
 
 
-def program_of(name: str, workload: Workload, batch: int) -> Program:
-    """A workload's program for the preset."""
+def program_of(name: str, workload: Workload, batch: int, *, planned: bool = True) -> Program:
+    """A workload's program for the preset, by its plan if there is one and ``planned`` is set."""
     config = openmxu.Config.preset("tpu_v1")
-    planned = config.replace(**PLANS.get(name, {}))
-    program = openmxu.compile(workload.model, planned, batch=batch, strict=True, effort=0)
+    plan = PLANS.get(name, {}) if planned else {}
+    program = openmxu.compile(workload.model, config.replace(**plan), batch=batch, strict=True, effort=0)
     return dataclasses.replace(program, config=config)
 
 
-def measure(name: str, workload: Workload) -> Measured:
+def measure(name: str, workload: Workload, *, planned: bool = True) -> Measured:
     """Compile a workload and predict its cycles, with the paper's rates of both memories."""
-    program = program_of(name, workload, workload.batch * SERVED.get(name, 1))
+    program = program_of(name, workload, workload.batch * SERVED.get(name, 1), planned=planned)
     prediction = predict(program.instructions, program.config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     report = openmxu.report(program, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     return _measured(name, len(program.instructions), prediction, report)
