@@ -19,6 +19,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction
 from openmxu.device import Device
 from openmxu.disassembler import disassemble
+from openmxu.html_table import html_table
 from openmxu.layer import Layer
 from openmxu.program_file import ProgramFileError, write_atomically
 from openmxu.program_format import ARRAYS, decode, encode
@@ -98,6 +99,28 @@ class Program:
     layer_numbers: NDArray[np.int32]
     states: tuple[State, ...] = ()
     by_element: bool = False
+
+    def __repr__(self) -> str:
+        layers, instructions = f"{len(self.layers)} layers", f"{len(self.instructions):,} instructions"
+        return f"<Program for size {self.config.size}, batch {self.batch}: {layers}, {instructions}>"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: the arrays, the segments, and what they take."""
+        config = self.config
+        facts = [
+            ("core", f"{config.size} × {config.size}, profile {config.profile}"),
+            ("batch", self.batch),
+            *((f"input {spec.name}", str(spec)) for spec in self.inputs),
+            *((f"output {spec.name}", str(spec)) for spec in self.outputs),
+            ("layers", len(self.layers)),
+            ("instructions", len(self.instructions)),
+            ("bytes of weights", len(self.weights)),
+            ("bytes of host memory", self.host_bytes),
+            ("multiply-adds", self.multiply_adds),
+            ("share of the device", f"{self.device_share:.2%} of all multiply-adds"),
+            ("segments", ", ".join("host" if isinstance(part, HostSegment) else "device" for part in self.segments)),
+        ]
+        return html_table((), facts)
 
     @property
     def device_segments(self) -> tuple[DeviceSegment, ...]:

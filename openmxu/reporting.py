@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Unit
+from openmxu.html_table import html_table
 from openmxu.program import Program
+from openmxu.report_table import REPORT_HEADINGS, report_rows, report_title
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
 
@@ -132,6 +134,11 @@ class Report:
         rates = {"host_rate": self.host_rate, "weight_rate": self.weight_rate}
         floats = {name: None if rate is None else float(rate) for name, rate in rates.items()}
         return dataclasses.asdict(self) | floats
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        table = html_table(REPORT_HEADINGS, report_rows(self), last_is_total=True)
+        return f"<p>{report_title(self)}</p>{table}"
 
 
 def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None) -> Report:

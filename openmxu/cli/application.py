@@ -18,6 +18,7 @@ from openmxu.cli.commands.compare import compare_command
 from openmxu.cli.commands.demo import demo_command
 from openmxu.cli.commands.doctor import doctor_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
+from openmxu.cli.commands.profile import profile_command
 from openmxu.cli.commands.verilog import verilog_command
 from openmxu.cli.errors import one_line
 from openmxu.device import DeviceError
@@ -70,6 +71,13 @@ _COMMANDS = (
         compare_command,
         "openmxu compare model.onnx --input x.npy --float float.onnx --labels labels.npy",
         "openmxu compare model.onnx --input x.npy --device verilator --json",
+    ),
+    (
+        application,
+        "profile",
+        profile_command,
+        "openmxu profile model.onnx --input x.npy -o profile",
+        "openmxu profile model.onnx --input x.npy -o profile --device verilator --size 16",
     ),
     (
         _benches,

@@ -1,5 +1,7 @@
 """Looking inside a run: when each instruction was in its unit, what it waited for, and pictures of it."""
 
+from openmxu.profiling.occupancy import Occupancy, occupancy
+from openmxu.profiling.profile import Profile, take_profile
 from openmxu.profiling.timeline import Timeline, predicted_timeline
 
-__all__ = ["Timeline", "predicted_timeline"]
+__all__ = ["Occupancy", "Profile", "Timeline", "occupancy", "predicted_timeline", "take_profile"]

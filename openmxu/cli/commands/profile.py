@@ -1,0 +1,132 @@
+"""``openmxu profile``."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
+from openmxu.cli.errors import InputError, RunError
+from openmxu.cli.files import read_arrays, write_output
+from openmxu.cli.options import (
+    DEFAULT_LATENCY,
+    BatchOption,
+    BaudOption,
+    DeviceName,
+    DeviceOption,
+    HostRateOption,
+    JsonOption,
+    LatencyOption,
+    PortOption,
+    ShapeOption,
+    WeightRateOption,
+    read_shapes,
+)
+from openmxu.cli.programs import load_program, open_device
+from openmxu.cli.report import print_json, print_rows, working
+from openmxu.program import InputError as ProgramInputError
+
+__all__ = ["profile_command"]
+
+_PAGE, _NUMBERS = "index.html", "profile.json"
+
+
+@configured
+def profile_command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
+    source: Annotated[
+        Path, typer.Option("--input", "-i", metavar="FILE", help="Input (batch, ...) as .npy; several by name as .npz.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help=f"Folder to write {_PAGE} and {_NUMBERS} to."),
+    ],
+    device: DeviceOption = DeviceName.INTERPRETER,
+    choice: ConfigChoice = DEFAULTS,
+    batch: BatchOption = None,
+    shape: ShapeOption = None,
+    memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
+    port: PortOption = None,
+    baud: BaudOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run one batch of a model, and show as a page where the cycles went.
+
+    The page opens from disk: costs and limits of the layers, the roofline, a timeline of the units, the unified
+    buffer's occupancy. Without a clock, on the interpreter, all of it is what the cycle model predicts.
+    """
+    _check_folder(output)
+    try:
+        from openmxu.profiling.page import profile_page
+    except ModuleNotFoundError as error:
+        raise RunError(f"a profile needs {error.name}: install it with: pip install 'openmxu[profile]'") from None
+    from openmxu.profiling import take_profile
+
+    inputs = read_arrays(source)
+    program = load_program(model, choice, batch, shapes=read_shapes(shape))
+    if not program.device_segments:
+        raise InputError(f"{model}: the host computes all of it, so that there is nothing to profile")
+    # Check before opening the device, which may build a simulation model.
+    try:
+        program.check_inputs(inputs)
+    except ProgramInputError as error:
+        raise InputError(f"{source}: {error}") from None
+    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    memories = {"memory_latency": memory_latency, **rates}
+    # The interpreter has no clock: latency and rates are those that the cycle model assumes.
+    given = {} if device is DeviceName.INTERPRETER else memories
+    with open_device(device, program.config, **given, port=port, baud=baud) as opened:
+        with working(f"Profiling {model.name}"):
+            try:
+                found = take_profile(
+                    program,
+                    opened,
+                    inputs,
+                    model=model.name,
+                    device_name=device.value,
+                    memory_latency=memory_latency or DEFAULT_LATENCY,
+                    **rates,
+                )
+            except ProgramInputError as error:
+                raise InputError(f"{source}: {error}") from None
+    page, numbers = profile_page(found), json_module.dumps(found.as_dict(), allow_nan=False)
+    output.mkdir(exist_ok=True)
+    write_output(output / _NUMBERS, numbers.encode())
+    write_output(output / _PAGE, page.encode())
+    summary = found.summary()
+    if json:
+        print_json(summary)
+        return
+    counted = "none: the device has no clock" if found.counted is None else f"{found.counted:,}"
+    print_rows(
+        [
+            ("page", str(output / _PAGE)),
+            ("numbers", str(output / _NUMBERS)),
+            ("cycles of all layers", f"{summary['layer_cycles']:,}"),
+            ("cycles of the device", counted),
+            ("array utilization", f"{found.utilization:.3f}"),
+        ]
+    )
+
+
+def _check_folder(path: Path) -> None:
+    """Check before a long run that files can be written into a folder, which need not be there yet.
+
+    Raises
+    ------
+    InputError
+        They cannot.
+    """
+    if path.exists() and not path.is_dir():
+        raise InputError(f"cannot write to {path}: it is no directory")
+    folder = path if path.exists() else path.resolve().parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write to {path}: there is no directory {folder}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write to {path}: permission denied")
