@@ -9,7 +9,7 @@ __all__ = ["html_table"]
 
 
 def html_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str | int | float]], last_is_total: bool = False
+    headings: Sequence[str], rows: Sequence[Sequence[str | int | float]], *, last_is_total: bool = False
 ) -> str:
     """A table with a heading for each column.
 

@@ -27,7 +27,7 @@ def report_title(report: Report) -> str:
 
 
 def report_rows(report: Report) -> list[tuple[str | int | float, ...]]:
-    """The rows in the order of the network, the total last; of the host's nodes only the first two columns are known."""
+    """The rows in the order of the network, the total last; nodes of the host only have the first two columns."""
     unknown = ("",) * (len(REPORT_HEADINGS) - 2)
     layers = iter(report.layers)
     rows: list[tuple[str | int | float, ...]] = []

@@ -1,4 +1,4 @@
-"""The charts of a profile as Plotly figures, without colours of the background: the page sets those for light and dark."""
+"""The charts of a profile as Plotly figures, without colours of text and lines: the page has those, light and dark."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def roofline_chart(profile: Profile) -> dict[str, Any]:
             "line": {"width": 1, "color": "white"},
         },
         hovertext=[
-            f"{layer.name}<br>{_intensity(value)}<br>{rate:,.1f} multiply-adds per cycle, {rate / array:.1%} of the array"
+            f"{layer.name}<br>{_intensity(value)}<br>{rate:,.1f} multiply-adds per cycle, {rate / array:.1%} of all"
             f"<br>{limit_in_words(layer)}"
             for layer, value, rate in zip(shown, found, rates, strict=True)
         ],

@@ -63,12 +63,15 @@ def occupancy(program: Program, timeline: Timeline) -> Occupancy:
 
     for segment in program.device_segments:
         work = Work(Words(program.instructions[segment.start : segment.stop]), program.config)
+        parts = (work.unified_buffer, work.source, work.operand)
         touched = [
-            [(int(first), int(end)) if used else None for first, end, used in zip(part.first, part.end, part.used)]
-            for part in (work.unified_buffer, work.source, work.operand)
+            [(first, end) if used else None for first, end, used in zip(*columns, strict=True)]
+            for columns in ((part.first.tolist(), part.end.tolist(), part.used.tolist()) for part in parts)
         ]
         own = slice(segment.start, segment.stop)
-        steps = zip(work.writes.tolist(), timeline.begun[own].tolist(), timeline.done[own].tolist(), *touched)
+        steps = zip(
+            work.writes.tolist(), timeline.begun[own].tolist(), timeline.done[own].tolist(), *touched, strict=True
+        )
         for writes, begun, done, buffer, source, operand in steps:
             for read in (source, operand, None if writes else buffer):
                 if read is not None:

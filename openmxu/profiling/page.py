@@ -47,8 +47,8 @@ _PAGE = """<!DOCTYPE html>
 </section>
 <section>
 <h2>Where the cycles went</h2>
-<p>The array works, waits for weights to arrive or to be shifted in, or has no multiplication to do. RAW stalls (waits for
-the activation unit) and input stalls (waits for rows from the host) are a part of that.</p>
+<p>The array works, waits for weights to arrive or to be shifted in, or has no multiplication to do. RAW stalls (waits
+for the activation unit) and input stalls (waits for rows from the host) are a part of that.</p>
 <div id="accounting" class="chart"></div>
 </section>
 <section>
@@ -129,10 +129,9 @@ def _source(profile: Profile) -> str:
     where = f"One execution of a batch of {profile.program.batch} on the device {profile.device}."
     if profile.elements < profile.program.batch:
         where += f" The input has {profile.elements} of them; the others are zeros."
-    return f"{where} Times of layers and instructions are those of the {SOURCES.get(profile.timeline.source, profile.timeline.source)}."
-
-
-SOURCES = {"model": "cycle model"}
+    if profile.timeline.source == "model":
+        return f"{where} The cycle model predicts the times of layers and instructions."
+    return f"{where} The times of layers and instructions were recorded there."
 
 
 def _sum(profile: Profile) -> str:
@@ -148,7 +147,7 @@ def _sum(profile: Profile) -> str:
 
 
 def _facts(profile: Profile) -> str:
-    config = profile.program.config
+    config, buffer = profile.program.config, profile.occupancy
     facts = [
         ("cycles", "cycles", f"{profile.cycles:,}"),
         ("utilization", "utilization of the array", f"{profile.utilization:.3f}"),
@@ -163,7 +162,7 @@ def _facts(profile: Profile) -> str:
         (
             "rows",
             "most live rows of the unified buffer",
-            f"{profile.occupancy.peak:,} of {config.unified_buffer_rows:,}",
+            f"{buffer.peak:,} of {buffer.available:,}",
         ),
         ("accumulators", "accumulator rows", f"{config.accumulator_rows:,}"),
     ]

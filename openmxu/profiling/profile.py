@@ -202,12 +202,9 @@ def take_profile(
 
 def _first_batch(program: Program, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The inputs of one execution."""
-    given = program.check_inputs(inputs)
-    return {
-        spec.name: given[spec.name]
-        if spec.is_whole
-        else np.take(
-            given[spec.name], np.arange(min(program.batch, given[spec.name].shape[spec.batch_axis])), spec.batch_axis
-        )
-        for spec in program.inputs
-    }
+    first = program.check_inputs(inputs)
+    for spec in program.inputs:
+        if not spec.is_whole:
+            moved = np.moveaxis(first[spec.name], spec.batch_axis, 0)[: program.batch]
+            first[spec.name] = np.moveaxis(moved, 0, spec.batch_axis)
+    return first
