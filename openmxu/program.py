@@ -107,7 +107,7 @@ class Program:
     def _repr_html_(self) -> str:
         """The table that a notebook shows: the arrays, the segments, and what they take."""
         config = self.config
-        facts = [
+        facts: list[tuple[str, str | int]] = [
             ("core", f"{config.size} × {config.size}, profile {config.profile}"),
             ("batch", self.batch),
             *((f"input {spec.name}", str(spec)) for spec in self.inputs),

@@ -95,6 +95,7 @@ def accounting_chart(profile: Profile) -> dict[str, Any]:
         updatemenus=[
             {
                 "type": "buttons",
+                "showactive": False,
                 "direction": "right",
                 "buttons": buttons,
                 "x": 0,

@@ -32,7 +32,9 @@ def limit_in_words(layer: LayerReport) -> str:
         return "Its work is hidden behind that of other layers."
     if layer.limit in _REMEDIES:
         part, remedy = _REMEDIES[layer.limit]
-        share = min(1.0, layer.busy[layer.limit] / layer.cycles)
+        share = layer.busy[layer.limit] / layer.cycles
+        if share > 1:
+            return f"{part.capitalize()} needs more cycles than the layer has, some during other layers. {remedy}"
         return f"{part.capitalize()} is busy for {share:.0%} of the cycles. {remedy}"
     waits = {kind: layer.kinds[kind] for kind in _WAITS if layer.kinds[kind]}
     if not waits:

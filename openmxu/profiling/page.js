@@ -114,8 +114,14 @@ function follow(chart) {
   });
 }
 
+// Plotly forgets the height of a figure when it follows a change of the window's width.
+function sized(name, height) {
+  document.getElementById(name).style.height = `${height}px`;
+}
+
 async function draw() {
   for (const [name, figure] of Object.entries(charts)) {
+    sized(name, figure.layout.height);
     await Plotly.newPlot(name, figure.data, themed(figure.layout), config);
   }
   const layout = {
@@ -126,6 +132,7 @@ async function draw() {
       tickvals: lanes.rows.map((_, place) => place), ticktext: lanes.rows,
     },
   };
+  sized("timeline", layout.height);
   await Plotly.newPlot(timeline, timelineTraces(0, lanes.cycles), themed(layout), config);
   follow(timeline);
   follow(occupancy);
