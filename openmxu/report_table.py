@@ -20,8 +20,9 @@ def report_title(report: Report) -> str:
     """The assumptions that the numbers are for."""
     rates = (("host", report.host_rate), ("weights", report.weight_rate))
     limits = "".join(f", {name} at {float(rate):g} bytes/cycle" for name, rate in rates if rate is not None)
+    source = "Predicted" if report.source == "model" else f"Recorded on the device {report.source}"
     return (
-        f"Predicted: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
+        f"{source}: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
         f"{report.memory_latency} cycles{limits}"
     )
 

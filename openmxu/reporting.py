@@ -19,6 +19,7 @@ from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
 
 if TYPE_CHECKING:
+    from openmxu.profiling import Timeline
     from openmxu.sim.cycle_model import Prediction
     from openmxu.sim.memory_rate import Rate
 
@@ -118,6 +119,8 @@ class Report:
         All of them together.
     segments
         In the order in which they are computed. Those of the host take none of the cycles.
+    source
+        ``model`` if the cycle model predicts the cycles, or the device on which they were recorded.
     """
 
     size: int
@@ -128,6 +131,7 @@ class Report:
     layers: tuple[LayerReport, ...]
     total: LayerReport
     segments: tuple[SegmentReport, ...]
+    source: str = "model"
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in lists, dictionaries and numbers, for JSON."""
@@ -141,7 +145,14 @@ class Report:
         return f"<p>{report_title(self)}</p>{table}"
 
 
-def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None) -> Report:
+def report(
+    program: Program,
+    *,
+    memory_latency: int = 4,
+    host_rate: Rate = None,
+    weight_rate: Rate = None,
+    timeline: Timeline | None = None,
+) -> Report:
     """Report the cost of each layer of a program on the hardware, by the cycle model.
 
     Parameters
@@ -153,6 +164,9 @@ def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None,
     host_rate, weight_rate
         Bytes per cycle, an ``int`` or a ``Fraction``, that host memory transfers at most in each direction, and weight
         memory delivers at most; by default, and at most, a beat in every cycle.
+    timeline
+        When the program's instructions were executed, for layers whose cycles add up to those of that execution rather
+        than to the predicted ones. What an instruction demands of each unit is the model's all the same.
 
     Raises
     ------
@@ -162,7 +176,7 @@ def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None,
         The latency is less than 1, or a rate is not positive.
     """
     memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
-    parts = [_Part.of(program, segment, memories) for segment in program.device_segments]
+    parts = [_Part.of(program, segment, memories, timeline) for segment in program.device_segments]
     layers = tuple(layer for part in parts for layer in part.layers(program))
     return Report(
         size=program.config.size,
@@ -173,6 +187,7 @@ def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None,
         layers=layers,
         total=_total([part.total(program) for part in parts]),
         segments=segment_reports(program),
+        source="model" if timeline is None else timeline.source,
     )
 
 
@@ -198,12 +213,16 @@ class _Part:
     prediction: Prediction
 
     @classmethod
-    def of(cls, program: Program, segment: DeviceSegment, memories: Mapping[str, Any]) -> _Part:
+    def of(
+        cls, program: Program, segment: DeviceSegment, memories: Mapping[str, Any], timeline: Timeline | None
+    ) -> _Part:
         # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
         from openmxu.sim.cycle_model import predict
 
         own = slice(segment.start, segment.stop)
         prediction = predict(program.instructions[own], program.config, **memories)
+        if timeline is not None:
+            prediction = _retimed(prediction, timeline, own)
         return cls(segment, program.layer_numbers[own], prediction)
 
     def layers(self, program: Program) -> list[LayerReport]:
@@ -222,6 +241,30 @@ class _Part:
         everything = np.ones(len(self.numbers), np.bool_)
         work = sum(layer.multiply_adds for layer in program.layers[slice(*self.segment.layers)])
         return _layer(program.config, self.prediction, everything, "all layers", "", self.prediction.cycles, work)
+
+
+def _retimed(prediction: Prediction, timeline: Timeline, own: slice) -> Prediction:
+    """The prediction for the instructions ``own`` of a segment with the times of a timeline."""
+    # Each segment ends with its Halt.
+    origin = int(timeline.done[own.start - 1]) if own.start else 0
+    begun, done = timeline.begun[own] - origin, timeline.done[own] - origin
+    stalls = {name: values[own] for name, values in timeline.stalls.items()}
+    left = done - (prediction.done - prediction.left)
+    # The last row of a multiplication enters the array before anything of the next one happens there.
+    multiplications = np.flatnonzero(prediction.unit == Unit.MATRIX)
+    waits = (stalls["weight_stall"] + stalls["weight_shift"])[multiplications]
+    following = np.append((begun[multiplications] - waits)[1:], done[-1])
+    earliest = begun[multiplications] + prediction.demand.array[multiplications]
+    left[multiplications] = np.minimum(np.maximum(left[multiplications], earliest), following)
+    return dataclasses.replace(
+        prediction,
+        programs=(int(done[-1]),),
+        accepted=timeline.accepted[own] - origin,
+        begun=begun,
+        done=done,
+        left=left,
+        stalls=dataclasses.replace(prediction.stalls, **stalls),
+    )
 
 
 def _total(parts: Sequence[LayerReport]) -> LayerReport:
