@@ -238,7 +238,7 @@ class VerilatedDevice(Device):
             Nothing of the design can be recorded, as of a core of the profile ``lite``.
         """
         if not self._design.recorded(self.config):
-            raise DeviceError(f"a core of the profile {self.config.profile} cannot be recorded")
+            raise DeviceError(f"this design has no signals that are recorded (profile {self.config.profile})")
         self._recordings = recordings = []
         try:
             yield recordings
