@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from openmxu.sim.verilator import CORE, BusError, Design, library_path
 from openmxu.sim.verilator.build import COVERAGE, TRACES
 from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
 from openmxu.sim.verilator.progress import ProgressHook
+from openmxu.sim.verilator.recording import Recording
 
 __all__ = ["VerilatedDevice"]
 
@@ -162,6 +164,7 @@ class VerilatedDevice(Device):
         self._bases = (host_base, weight_base)
         self._cycles_per_second = 0.0
         self._broken: str | None = None
+        self._recordings: list[Recording] | None = None
         file, trace = None, None
         if waveform is not None:
             file = Path(waveform)
@@ -203,7 +206,13 @@ class VerilatedDevice(Device):
         halts = np.flatnonzero(opcodes == Opcode.HALT)
         model.feed(encode_program(instructions), len(halts))
         first_cycle, start = model.status().cycle, time.perf_counter()
-        result = self._run_to_end()
+        if self._recordings is None:
+            result = self._run_to_end()
+        else:
+            model.record(True)
+            result = self._run_to_end()
+            model.record(False)
+            self._recordings.append(Recording(model.recorded()))
         seconds = time.perf_counter() - start
         self._cycles_per_second = (model.status().cycle - first_cycle) / seconds
         events = [
@@ -218,6 +227,23 @@ class VerilatedDevice(Device):
         if result is Result.FAULTED:
             raise fault
         return events
+
+    @contextmanager
+    def recording(self) -> Iterator[list[Recording]]:
+        """A block in which each call of :meth:`execute` adds what it recorded to the list.
+
+        Raises
+        ------
+        DeviceError
+            Nothing of the design can be recorded, as of a core of the profile ``lite``.
+        """
+        if not self._design.recorded(self.config):
+            raise DeviceError(f"this design has no signals that are recorded (profile {self.config.profile})")
+        self._recordings = recordings = []
+        try:
+            yield recordings
+        finally:
+            self._recordings = None
 
     @property
     def cycles_per_second(self) -> float:

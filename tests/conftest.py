@@ -34,7 +34,8 @@ BUILDS = (
     *("lockstep/test_lockstep.py", "lockstep/test_random_programs.py", "lockstep/test_scrub.py"),
     *("sim/test_axi.py", "sim/test_build_cache.py", "sim/test_counters.py", "sim/test_cycle_counts.py"),
     *("sim/test_cycle_model.py", "sim/test_lite_board.py", "sim/test_instrumented.py", "sim/test_serial.py"),
-    *("sim/test_verilated.py", "test_packaging.py", "test_reporting.py"),
+    *("sim/test_verilated.py", "profiling/test_recording.py", "profiling/test_trace.py"),
+    *("profiling/test_waves.py", "test_packaging.py", "test_reporting.py"),
 )
 """Folders and files whose tests build hardware or run its tools: Verilator, cocotb, Yosys, nextpnr, the solver."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from openmxu.arch.isa import Opcode, Unit
 from openmxu.rtl.dispatch import scoreboard
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads, Updates
@@ -95,6 +97,9 @@ class Machine:
         for unit in self._units.values():
             for number, begin, end in zip(unit.numbers, unit.begun, unit.done, strict=True):
                 begun[number], done[number] = begin, end
+        weights = np.flatnonzero(self._work.words.is_(Opcode.READ_WEIGHTS)).tolist()
+        for number, begin, end in zip(weights, self._weights.begun, self._weights.done, strict=True):
+            begun[number], done[number] = begin, end
         return begun, done
 
     def _queue(self, unit: InOrderUnit, number: int, cycle: int) -> int:

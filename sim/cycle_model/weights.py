@@ -17,6 +17,9 @@ _QUEUED = 4
 _ON_THE_WAY = 2
 """Cycles in which a request passes registers, and comes even if the path is emptied."""
 
+_PORT, _CAME = 1, 3
+"""Cycles of the register between a request and the memory's port, and of the one between the port and the FIFO."""
+
 _TURN = 4
 """Cycles from the turn of a Load_Weights among the tiles until its first row may come."""
 
@@ -30,9 +33,17 @@ class Weights:
     Rows of a Load_Weights are taken when all tiles before it have arrived, and the next tile is requested when its last
     row has come. Of two transposed tiles one begins to shift together with the end of the other, or S cycles later at
     the earliest.
+
+    Attributes
+    ----------
+    begun, done
+        For each Read_Weights of the programs that have ended the cycle of its first request at the memory's port, and
+        that of its last beat; the cycle in which Halt empties the path instead of those that do not come.
     """
 
     def __init__(self, config: Config, latencies: Latencies) -> None:
+        self.begun: list[int] = []
+        self.done: list[int] = []
         self._config = config
         self._latency = latencies.read
         self._port = MemoryPort(config.size, config.weight_data_bytes, latencies.weight_beat)
@@ -110,6 +121,7 @@ class Weights:
         """The cycle in which the path is empty, if no instruction takes a tile from cycle ``idle`` on."""
         size, first = self._config.size, len(self._taken)
         self._follow(self._foreseeable())
+        self._end(idle + _ON_THE_WAY)
         left = [
             self._arrived[tile] for tile in range(first, len(self._asked)) if self._asked[tile] < idle + _ON_THE_WAY
         ]
@@ -133,6 +145,17 @@ class Weights:
         self._loads.clear()
         self._transposed.clear()
         return end
+
+    def _end(self, cycle: int) -> None:
+        """Note the begin and end of each Read_Weights of a program; nothing is requested from ``cycle`` on."""
+        first = 0
+        for end in self._ends:
+            if first not in self._loads:
+                asked, arrived = self._asked[first : first + 1], self._arrived[end - 1 : end]
+                self.begun.append(min([cycle, *(tile + _PORT for tile in asked)]))
+                comes = bool(arrived) and self._asked[end - 1] < cycle
+                self.done.append(arrived[0] - _CAME if comes else cycle)
+            first = end
 
     def _follow(self, last: int) -> None:
         """Compute all cycles up to tile ``last``, for which tiles taken so far must make room."""

@@ -117,15 +117,15 @@ def _write_sources(design: Design, config: Config, trace: str | None, directory:
     from openmxu.rtl.fpga.verilog import to_verilog
     from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
 
-    memories = design.memories(config)
+    memories, probes = design.memories(config), design.recorded(config)
     if design.netlist is None:
         # A waveform, and what coverage counts, should have the signals of each element.
         verilog = to_verilog(design.make(config), TOP, loops=trace is None)
     else:
         verilog = design.netlist.read_text()
     (directory / "core.v").write_text(fold_initial_values(verilog))
-    (directory / "memories.vlt").write_text(memories_configuration(memories))
-    (directory / "layout.h").write_text(layout_header(config, memories, design.selector))
+    (directory / "memories.vlt").write_text(memories_configuration(memories, probes))
+    (directory / "layout.h").write_text(layout_header(config, memories, design.selector, probes))
     for name in design.harness:
         shutil.copy(_HARNESSES / name, directory)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import openmxu.arch
 import openmxu.rtl
 from openmxu.arch.config import Config
+from openmxu.sim.verilator.recording import PROBES, Probe
 
 if TYPE_CHECKING:
     from amaranth.lib import wiring
@@ -38,6 +39,8 @@ class Design:
         Name of an input that only the netlist has. It selects one of the netlist's faults, or none with 0.
     harness
         The C++ files around the model, in this module's folder.
+    probes
+        For a configuration, the signals of the component that can be recorded; either :data:`PROBES` or none.
     """
 
     make: Callable[[Config], wiring.Component]
@@ -47,11 +50,16 @@ class Design:
     netlist: Path | None = None
     selector: str | None = None
     harness: tuple[str, ...] = ("streams.h", "channels.h", "harness.h", "harness.cpp")
+    probes: Callable[[Config], tuple[Probe, ...]] = lambda config: ()
 
     def memories(self, config: Config) -> tuple[str, ...]:
         """Every array of the design: first the banks of the unified buffer, then the columns' arrays."""
         columns = (name for column in self.accumulators(config) for name in column)
         return (*self.unified_buffer(config), *columns)
+
+    def recorded(self, config: Config) -> tuple[Probe, ...]:
+        """The signals that can be recorded; a netlist may have other names for them, so it has none."""
+        return self.probes(config) if self.netlist is None else ()
 
 
 def _make_core(config: Config) -> wiring.Component:
@@ -95,6 +103,7 @@ CORE = Design(
         tuple(f"accumulators.column_{column}{bank}" for bank in _accumulator_banks(config))
         for column in range(config.size)
     ),
+    probes=lambda config: () if config.features.is_sequential else PROBES,
 )
 """The openmxu core."""
 

@@ -118,6 +118,8 @@ _FUNCTIONS = {
     "flush": (c_uint32, c_void_p, c_uint64),
     "read_registers": (c_uint32, c_void_p, POINTER(c_uint32), POINTER(c_uint64), c_uint64, c_uint64),
     "events": (c_uint64, c_void_p, POINTER(POINTER(_Event))),
+    "record": (None, c_void_p, c_bool),
+    "recorded": (c_uint64, c_void_p, POINTER(c_void_p)),
     "status": (None, c_void_p, POINTER(Status)),
     "memory": (c_bool, c_void_p, c_uint32, POINTER(c_void_p), POINTER(c_uint64), POINTER(c_uint64)),
 }
@@ -206,6 +208,16 @@ class Model:
         pointer = POINTER(_Event)()
         count = self._call("events", byref(pointer))
         return [_Event(event.kind, event.fault, event.tag, event.index) for event in pointer[:count]]
+
+    def record(self, on: bool) -> None:
+        """Begin an empty record of the design's probes, or end it."""
+        self._call("record", on)
+
+    def recorded(self) -> NDArray[np.uint64]:
+        """A copy of the record, shape (changes, 2): the cycle of each change and the bits from there on."""
+        base = c_void_p()
+        count = self._call("recorded", byref(base))
+        return np.frombuffer(ctypes.string_at(base, 16 * count), np.uint64).reshape(count, 2)
 
     def status(self) -> Status:
         """The current state of the simulation."""

@@ -35,6 +35,11 @@ EXPORT uint64_t mxu_events(Harness* harness, const Event** events) {
     *events = harness->events().data();
     return harness->events().size();
 }
+EXPORT void mxu_record(Harness* harness, bool on) { harness->record(on); }
+EXPORT uint64_t mxu_recorded(Harness* harness, const openmxu::Change** changes) {
+    *changes = harness->recorded().data();
+    return harness->recorded().size();
+}
 EXPORT void mxu_status(Harness* harness, Status* status) { *status = harness->status(); }
 EXPORT bool mxu_memory(Harness* harness, uint32_t index, const void** base, uint64_t* depth, uint64_t* element_bytes) {
     return harness->memory(index, base, depth, element_bytes);

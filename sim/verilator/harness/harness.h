@@ -43,6 +43,12 @@ struct Event {
     uint32_t index;
 };
 
+// Bits of the probes, from this cycle on.
+struct Change {
+    uint64_t cycle;
+    uint64_t bits;
+};
+
 struct Status {
     uint64_t cycle;
     uint64_t busy_cycles;      // in which the output `busy` was set
@@ -184,6 +190,18 @@ public:
 
     const std::vector<Event>& events() const { return m_events; }
 
+    // Begins an empty record, or ends it with the cycle behind its last one.
+    void record(bool on) {
+        if (on) {
+            m_changes.clear();
+        } else if (m_recording) {
+            m_changes.push_back({m_world.cycle, 0});
+        }
+        m_recording = on;
+    }
+
+    const std::vector<Change>& recorded() const { return m_changes; }
+
     Status status() const {
         Status status{};
         status.cycle = m_world.cycle;
@@ -292,6 +310,7 @@ private:
     void sample() {
         m_busy_cycles += m_root.busy;
         m_finished_cycles += m_root.finished;
+        if (m_recording) record_probes();
         m_host_read.sample();
         m_host_write.sample();
         m_weights.sample();
@@ -306,6 +325,19 @@ private:
             }
         }
         if (m_events_port.sample()) take_event();
+    }
+
+    void record_probes() {
+#if defined(OPENMXU_PROBES)
+        uint64_t bits = 0;
+#define PROBE(name, bit, place) bits |= uint64_t{(m_root.name >> bit) & 1u} << place;
+        OPENMXU_PROBES(PROBE)
+#undef PROBE
+        const auto transfers = [](CData valid, CData ready) { return uint64_t{valid && ready}; };
+        bits |= transfers(PORT(weights___05Frequest, valid), PORT(weights___05Frequest, ready)) << WEIGHT_REQUEST_BIT;
+        bits |= transfers(PORT(weights___05Fdata, valid), PORT(weights___05Fdata, ready)) << WEIGHT_DATA_BIT;
+        if (m_changes.empty() || m_changes.back().bits != bits) m_changes.push_back({m_world.cycle, bits});
+#endif
     }
 
     void take_event() {
@@ -374,6 +406,8 @@ private:
     uint64_t m_count = 0;
     uint64_t m_halts_left = 0;
     bool m_faulted = false;
+    bool m_recording = false;
+    std::vector<Change> m_changes;
     std::vector<Event> m_events;
     std::deque<Request> m_requests;
     std::deque<uint64_t> m_responses;
