@@ -38,7 +38,7 @@ def limit_in_words(layer: LayerReport) -> str:
         return f"{part.capitalize()} is busy for {share:.0%} of the cycles. {remedy}"
     waits = {kind: layer.kinds[kind] for kind in _WAITS if layer.kinds[kind]}
     if not waits:
-        return "Instructions wait for each other; no part of the core is busy for half of the cycles."
+        return "No part of the core is busy for half of the cycles; instructions wait for each other."
     kind = max(waits, key=waits.__getitem__)
     share = min(1.0, waits[kind] / layer.cycles)
     return (

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.events import Counter
@@ -14,10 +13,12 @@ from openmxu.device import Device
 from openmxu.disassembler import format_instruction
 from openmxu.profiling.limits import limit_in_words
 from openmxu.profiling.occupancy import Occupancy, occupancy
+from openmxu.profiling.recording import first_batch, recorded_timeline
 from openmxu.profiling.timeline import Timeline, predicted_timeline
 from openmxu.program import Program
 from openmxu.reporting import LayerReport, Report, report
 from openmxu.sim.memory_rate import Rate
+from openmxu.sim.verilated import VerilatedDevice
 
 __all__ = ["POINTS", "Profile", "take_profile"]
 
@@ -153,7 +154,8 @@ def take_profile(
 ) -> Profile:
     """Run a program once and profile that execution.
 
-    The costs of layers and the times of instructions are those of the cycle model; the counters are the device's.
+    The counters are the device's. So are the times of layers and instructions of a Verilated device, whose RTL is
+    recorded unless it is of the profile ``lite``; for other devices they are those that the cycle model predicts.
 
     Parameters
     ----------
@@ -182,29 +184,28 @@ def take_profile(
         "host_rate": host_rate,
         "weight_rate": weight_rate,
     }
-    first = _first_batch(program, inputs)
     device.load(program)
     device.clear_counters()
-    outputs = device.run(first)
+    recorded = None
+    if isinstance(device, VerilatedDevice) and program.config.profile != "lite":
+        recorded = recorded_timeline(program, device, inputs)
+    else:
+        device.run(first_batch(program, inputs))
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
-    timeline = predicted_timeline(program, **memories)
+    timeline = predicted_timeline(program, **memories) if recorded is None else recorded
     return Profile(
         model=model,
         device=device_name,
         program=program,
-        elements=program.elements(outputs),
-        report=report(program, **memories),
+        elements=_elements(program, inputs),
+        report=report(program, **memories, timeline=recorded),
         timeline=timeline,
         counters=counters,
         occupancy=occupancy(program, timeline),
     )
 
 
-def _first_batch(program: Program, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The inputs of one execution."""
-    first = program.check_inputs(inputs)
-    for spec in program.inputs:
-        if not spec.is_whole:
-            moved = np.moveaxis(first[spec.name], spec.batch_axis, 0)[: program.batch]
-            first[spec.name] = np.moveaxis(moved, 0, spec.batch_axis)
-    return first
+def _elements(program: Program, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> int:
+    """Batch elements that one execution computes of the inputs."""
+    spec, array = program.inputs[0], first_batch(program, inputs)[program.inputs[0].name]
+    return 1 if spec.is_whole else int(array.shape[spec.batch_axis])

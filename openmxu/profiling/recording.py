@@ -18,7 +18,7 @@ from openmxu.sim.cycle_model.work import Work
 from openmxu.sim.verilated import VerilatedDevice
 from openmxu.sim.verilator.recording import Recording
 
-__all__ = ["recorded_timeline"]
+__all__ = ["first_batch", "recorded_timeline"]
 
 _Cycles = NDArray[np.int64]
 
@@ -61,7 +61,7 @@ def recorded_timeline(
     """
     if not isinstance(device, VerilatedDevice):
         raise TypeError(f"a timeline is recorded on a VerilatedDevice, not on a {type(device).__name__}")
-    first = _first_batch(program, inputs)
+    first = first_batch(program, inputs)
     device.load(program)
     with device.recording() as recordings:
         device.run(first)
@@ -83,7 +83,7 @@ def recorded_timeline(
     return Timeline("verilator", cycles, layer=np.asarray(program.layer_numbers, np.int64), stalls=stalls, **joined)
 
 
-def _first_batch(program: Program, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def first_batch(program: Program, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The inputs by name, of one execution."""
     values = program.check_inputs(inputs)
     for spec in program.inputs:
