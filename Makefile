@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial formal docs clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -35,14 +35,17 @@ demo: $(INSTALLED) ## Run the digits network on the simulated RTL and compare it
 	$(BIN)/openmxu demo
 
 check: $(INSTALLED) ## Run the tests that build no hardware
-	$(BIN)/python -m pytest -n 2 -m "not build and not slow"
+	$(BIN)/python -m pytest -n 2 -m "not build and not slow and not browser"
 
 test: $(INSTALLED) ## Run the test suite
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not browser"
 
 test-all: $(INSTALLED) ## Run it with its slow tests, and prove everything
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser"
 	$(BIN)/python -m scripts.formal
+
+browser: $(INSTALLED) ## Look at the profile page in headless Chromium, which must be installed
+	$(BIN)/python -m pytest -m browser
 
 lint: $(INSTALLED) ## Check style, format and types
 	$(BIN)/ruff check

@@ -1,7 +1,8 @@
 """Settings for all tests, and the selection of tests that are run.
 
-``make check`` runs tests without built hardware, ``make test`` all except slow ones, ``make test-all`` all. Slow tests
-have the mark ``slow`` in their files; the files whose tests get the mark ``build`` are listed here.
+``make check`` runs tests without built hardware, ``make test`` all except slow ones, ``make test-all`` those as well, and
+``make browser`` those that need Chromium. Slow tests have the mark ``slow`` in their files; the files whose tests get the
+mark ``build`` are listed here.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ BUILDS = (
     *("sim/test_axi.py", "sim/test_build_cache.py", "sim/test_counters.py", "sim/test_cycle_counts.py"),
     *("sim/test_cycle_model.py", "sim/test_lite_board.py", "sim/test_instrumented.py", "sim/test_serial.py"),
     *("sim/test_verilated.py", "profiling/test_recording.py", "profiling/test_trace.py"),
-    *("profiling/test_waves.py", "test_packaging.py", "test_reporting.py"),
+    *("profiling/test_waves.py", "profiling/test_browser.py", "profiling/test_recorded_profile.py"),
+    *("test_packaging.py", "test_reporting.py"),
 )
 """Folders and files whose tests build hardware or run its tools: Verilator, cocotb, Yosys, nextpnr, the solver."""
 

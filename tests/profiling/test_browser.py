@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import openmxu
+from openmxu.arch.isa import Unit
 from openmxu.profiling import take_profile
 from openmxu.profiling.page import profile_page
 
@@ -111,13 +112,14 @@ def test_timeline_zooms(browser, folder, numbers):
     # Each instruction of the matrix unit that runs in these cycles is a bar.
     timeline = numbers["timeline"]
     matrix = [
-        begun
-        for unit, begun, done in zip(timeline["unit"], timeline["begun"], timeline["done"], strict=True)
-        if unit == 3 and done >= first and begun <= last
+        (begun, text.split()[0])
+        for unit, begun, done, text in zip(*(timeline[name] for name in ("unit", "begun", "done", "text")), strict=True)
+        if unit == Unit.MATRIX and done >= first and begun <= last
     ]
     find = "document.getElementById('timeline').data.find(lane => lane.name === 'matrix')"
-    assert page.evaluate(f"Array.from({find}.base)") == matrix
-    assert any("MatrixMultiply" in text or "Convolve" in text for text in page.evaluate(f"{find}.hovertext"))
+    bars = page.evaluate(f"{find}.hovertext.map((text, number) => [{find}.base[number], text])")
+    assert [begun for begun, _ in bars] == [begun for begun, _ in matrix]
+    assert all(f"</b> {name} " in text for (_, name), (_, text) in zip(matrix, bars, strict=True))
     page.mouse.dblclick(area["x"] + area["width"] / 2, middle)
     page.wait_for_function(f"document.getElementById('timeline').layout.xaxis.range[1] >= {cycles}")
     assert not [text for text in seen if text.startswith("error")]
