@@ -18,6 +18,7 @@ from openmxu.cli.commands.compare import compare_command
 from openmxu.cli.commands.demo import demo_command
 from openmxu.cli.commands.doctor import doctor_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
+from openmxu.cli.commands.trace import trace_command
 from openmxu.cli.commands.verilog import verilog_command
 from openmxu.cli.errors import one_line
 from openmxu.device import DeviceError
@@ -70,6 +71,13 @@ _COMMANDS = (
         compare_command,
         "openmxu compare model.onnx --input x.npy --float float.onnx --labels labels.npy",
         "openmxu compare model.onnx --input x.npy --device verilator --json",
+    ),
+    (
+        application,
+        "trace",
+        trace_command,
+        "openmxu trace model.onnx --input x.npy -o trace.json --size 8",
+        "openmxu trace model.onnx -o trace.json --device model",
     ),
     (
         _benches,
