@@ -239,7 +239,8 @@ class VerilatedDevice(Device):
         """
         if not self._design.recorded(self.config):
             raise DeviceError(f"this design has no signals that are recorded (profile {self.config.profile})")
-        self._recordings = recordings = []
+        recordings: list[Recording] = []
+        self._recordings = recordings
         try:
             yield recordings
         finally:

@@ -1,8 +1,8 @@
 """Settings for all tests, and the selection of tests that are run.
 
-``make check`` runs tests without built hardware, ``make test`` all except slow ones, ``make test-all`` those as well, and
-``make browser`` those that need Chromium. Slow tests have the mark ``slow`` in their files; the files whose tests get the
-mark ``build`` are listed here.
+``make check`` runs tests without built hardware, ``make test`` all except slow ones, ``make test-all`` those as well,
+and ``make browser`` those that need Chromium. Slow tests have the mark ``slow`` in their files; the files whose tests
+get the mark ``build`` are listed here.
 """
 
 from __future__ import annotations

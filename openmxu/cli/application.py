@@ -19,6 +19,7 @@ from openmxu.cli.commands.demo import demo_command
 from openmxu.cli.commands.doctor import doctor_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
 from openmxu.cli.commands.profile import profile_command
+from openmxu.cli.commands.trace import trace_command
 from openmxu.cli.commands.verilog import verilog_command
 from openmxu.cli.errors import one_line
 from openmxu.device import DeviceError
@@ -78,6 +79,10 @@ _COMMANDS = (
         profile_command,
         "openmxu profile model.onnx --input x.npy -o profile",
         "openmxu profile model.onnx --input x.npy -o profile --device verilator --size 16",
+        "trace",
+        trace_command,
+        "openmxu trace model.onnx --input x.npy -o trace.json --size 8",
+        "openmxu trace model.onnx -o trace.json --device model",
     ),
     (
         _benches,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction, Opcode, Unit
-from openmxu.device import DeviceError
+from openmxu.device import Device, DeviceError
 from openmxu.profiling.timeline import STALLS, Timeline
 from openmxu.program import Program
 from openmxu.sim.cycle_model.words import Words
@@ -26,9 +26,7 @@ _QUEUED_UNITS = (Unit.HOST_READ, Unit.HOST_WRITE, Unit.MATRIX, Unit.ACTIVATION)
 """Units whose instructions the scoreboard tracks."""
 
 
-def recorded_timeline(
-    program: Program, device: VerilatedDevice, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]
-) -> Timeline:
+def recorded_timeline(program: Program, device: Device, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> Timeline:
     """Run a program on a Verilated device, and return the timeline of what its RTL did.
 
     The signals that are recorded are read by the simulator only; the hardware, and its cycles, are the same as without

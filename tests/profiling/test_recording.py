@@ -78,7 +78,7 @@ def test_no_recording_without_a_block(program: Program, device: VerilatedDevice)
 
 def test_other_devices_have_nothing_to_record(program: Program) -> None:
     with openmxu.open_device("interpreter", CONFIG) as device, pytest.raises(TypeError, match="not on a Interpreter"):
-        recorded_timeline(program, device, images(program, 1))  # type: ignore[arg-type]
+        recorded_timeline(program, device, images(program, 1))
 
 
 def test_other_designs_have_nothing_to_record() -> None:
