@@ -79,6 +79,9 @@ _COMMANDS = (
         profile_command,
         "openmxu profile model.onnx --input x.npy -o profile",
         "openmxu profile model.onnx --input x.npy -o profile --device verilator --size 16",
+    ),
+    (
+        application,
         "trace",
         trace_command,
         "openmxu trace model.onnx --input x.npy -o trace.json --size 8",
