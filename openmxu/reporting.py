@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from openmxu.sim.cycle_model import Prediction
     from openmxu.sim.memory_rate import Rate
 
-__all__ = ["LayerReport", "Report", "SegmentReport", "report", "segment_reports"]
+__all__ = ["LayerReport", "Report", "SegmentReport", "recorded_report", "report", "segment_reports"]
 
 _LATENCY, _DISPATCH = "latency", "dispatch"
 _BUSY_PART = 0.5
@@ -145,14 +145,7 @@ class Report:
         return f"<p>{report_title(self)}</p>{table}"
 
 
-def report(
-    program: Program,
-    *,
-    memory_latency: int = 4,
-    host_rate: Rate = None,
-    weight_rate: Rate = None,
-    timeline: Timeline | None = None,
-) -> Report:
+def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None) -> Report:
     """Report the cost of each layer of a program on the hardware, by the cycle model.
 
     Parameters
@@ -164,9 +157,6 @@ def report(
     host_rate, weight_rate
         Bytes per cycle, an ``int`` or a ``Fraction``, that host memory transfers at most in each direction, and weight
         memory delivers at most; by default, and at most, a beat in every cycle.
-    timeline
-        When the program's instructions were executed, for layers whose cycles add up to those of that execution rather
-        than to the predicted ones. What an instruction demands of each unit is the model's all the same.
 
     Raises
     ------
@@ -176,18 +166,44 @@ def report(
         The latency is less than 1, or a rate is not positive.
     """
     memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
-    parts = [_Part.of(program, segment, memories, timeline) for segment in program.device_segments]
+    parts = [_Part.of(program, segment, memories) for segment in program.device_segments]
+    return _joined(program, parts, memories, "model")
+
+
+def recorded_report(
+    program: Program,
+    timeline: Timeline,
+    *,
+    memory_latency: int = 4,
+    host_rate: Rate = None,
+    weight_rate: Rate = None,
+) -> Report:
+    """Report the cost of each layer in an execution of which the times of all instructions are known.
+
+    The layers' cycles add up to those of the timeline. What instructions demand of each unit is the cycle model's.
+
+    Parameters
+    ----------
+    program, memory_latency, host_rate, weight_rate
+        As of :func:`report`; the memories that the device had.
+    timeline
+        Of one execution of the program.
+    """
+    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    parts = [_Part.of(program, segment, memories).retimed(timeline) for segment in program.device_segments]
+    return _joined(program, parts, memories, timeline.source)
+
+
+def _joined(program: Program, parts: Sequence[_Part], memories: Mapping[str, Any], source: str) -> Report:
     layers = tuple(layer for part in parts for layer in part.layers(program))
     return Report(
         size=program.config.size,
         batch=program.batch,
-        memory_latency=memory_latency,
-        host_rate=host_rate,
-        weight_rate=weight_rate,
+        **memories,
         layers=layers,
         total=_total([part.total(program) for part in parts]),
         segments=segment_reports(program),
-        source="model" if timeline is None else timeline.source,
+        source=source,
     )
 
 
@@ -213,17 +229,18 @@ class _Part:
     prediction: Prediction
 
     @classmethod
-    def of(
-        cls, program: Program, segment: DeviceSegment, memories: Mapping[str, Any], timeline: Timeline | None
-    ) -> _Part:
+    def of(cls, program: Program, segment: DeviceSegment, memories: Mapping[str, Any]) -> _Part:
         # Imported here because the cycle model imports the hardware description, which compiling alone does not need.
         from openmxu.sim.cycle_model import predict
 
         own = slice(segment.start, segment.stop)
         prediction = predict(program.instructions[own], program.config, **memories)
-        if timeline is not None:
-            prediction = _retimed(prediction, timeline, own)
         return cls(segment, program.layer_numbers[own], prediction)
+
+    def retimed(self, timeline: Timeline) -> _Part:
+        """The same with the times of a timeline of the whole program."""
+        own = slice(self.segment.start, self.segment.stop)
+        return dataclasses.replace(self, prediction=_retimed(self.prediction, timeline, own))
 
     def layers(self, program: Program) -> list[LayerReport]:
         """The reports of its layers."""

@@ -16,7 +16,7 @@ from openmxu.profiling.occupancy import Occupancy, occupancy
 from openmxu.profiling.recording import first_batch, recorded_timeline
 from openmxu.profiling.timeline import Timeline, predicted_timeline
 from openmxu.program import Program
-from openmxu.reporting import LayerReport, Report, report
+from openmxu.reporting import LayerReport, Report, recorded_report, report
 from openmxu.sim.memory_rate import Rate
 from openmxu.sim.verilated import VerilatedDevice
 
@@ -198,7 +198,7 @@ def take_profile(
         device=device_name,
         program=program,
         elements=_elements(program, inputs),
-        report=report(program, **memories, timeline=recorded),
+        report=report(program, **memories) if recorded is None else recorded_report(program, recorded, **memories),
         timeline=timeline,
         counters=counters,
         occupancy=occupancy(program, timeline),
