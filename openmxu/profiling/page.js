@@ -14,6 +14,7 @@ function themed(layout) {
   const copy = structuredClone(layout);
   Object.assign(copy, {paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)"});
   copy.font = {color: style("--text"), size: window.innerWidth < 600 ? 10 : 12};
+  copy.modebar = {bgcolor: "rgba(0,0,0,0)", color: style("--muted"), activecolor: style("--accent")};
   copy.hoverlabel = {align: "left", font: {size: 12}};
   for (const name of ["xaxis", "yaxis"]) copy[name] = {...copy[name], ...axis};
   for (const menu of copy.updatemenus ?? []) {
