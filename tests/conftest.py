@@ -35,7 +35,7 @@ BUILDS = (
     *("sim/test_axi.py", "sim/test_build_cache.py", "sim/test_counters.py", "sim/test_cycle_counts.py"),
     *("sim/test_cycle_model.py", "sim/test_lite_board.py", "sim/test_instrumented.py", "sim/test_serial.py"),
     *("sim/test_verilated.py", "profiling/test_recording.py", "profiling/test_trace.py"),
-    *("profiling/test_waves.py", "test_packaging.py", "test_reporting.py"),
+    *("test_packaging.py", "test_reporting.py"),
 )
 """Folders and files whose tests build hardware or run its tools: Verilator, cocotb, Yosys, nextpnr, the solver."""
 
