@@ -85,6 +85,10 @@ class VerilatedDevice(Device):
         rounded down, after the first one; a memory does not save up time in which it has nothing to transfer.
     waveform
         File that all signals are written to, ``.vcd`` or ``.fst``; complete once the device is closed.
+    waveform_cycles
+        The first and the last cycle of programs that the waveform has, as a timeline counts them: cycle 0 is the one in
+        which the first instruction is taken, and time between programs does not count. Its time is then twice the
+        cycle. By default it has every cycle of the device, from its reset on.
     coverage
         File with the number of times that each line of the Verilog was executed and each bit toggled, for
         ``verilator_coverage``; written when the device is closed. Not together with ``waveform``.
@@ -129,6 +133,7 @@ class VerilatedDevice(Device):
         host_base: int = 0,
         weight_base: int = 0,
         waveform: str | Path | None = None,
+        waveform_cycles: tuple[int, int] | None = None,
         coverage: str | Path | None = None,
         watchdog: int | None = None,
         build_progress: ProgressHook | None = None,
@@ -150,6 +155,11 @@ class VerilatedDevice(Device):
                 raise ValueError(f"{name} must be a multiple of 64, not {base}")
         if waveform is not None and coverage is not None:
             raise ValueError("a device writes a waveform or coverage, not both")
+        if waveform_cycles is not None:
+            if waveform is None:
+                raise ValueError("waveform_cycles needs a waveform")
+            if not 0 <= waveform_cycles[0] <= waveform_cycles[1] < _LONGEST:
+                raise ValueError(f"waveform_cycles must be the first and the last cycle, not {waveform_cycles}")
         if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
             raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
         beats = (
@@ -176,7 +186,7 @@ class VerilatedDevice(Device):
             file.write_bytes(b"")  # Verilator's writers do not report when they cannot open a file
         threshold = min(round(stall_probability * (1 << 32)), (1 << 32) - 1)
         stalls = StallPattern(threshold, stall_cycles, sum(1 << port for port in set(stalled_ports)))
-        self._model: Model | None = Model(path, seed, stalls, memory_latency, beats, file, fault)
+        self._model: Model | None = Model(path, seed, stalls, memory_latency, beats, file, fault, waveform_cycles)
 
     def execute(
         self,

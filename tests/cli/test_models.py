@@ -252,7 +252,12 @@ def test_missing_compiler_is_one_line(openmxu, folder):
 def test_options_that_contradict_each_other(openmxu, folder):
     run = ("run", "model.onnx", "--input", "x.npy", "--output")
     openmxu(*run, "-", "--json").failed(2, "--json and --output - exclude each other")
-    openmxu(*run, "y.npy", "--waveform", "y.vcd").failed(2, "--waveform needs --device verilator")
+    openmxu(*run, "y.npy", "--waveform", "y.vcd").failed(2, "--waves needs --device verilator")
+    waves = (*run, "y.npy", "--waves", "y.vcd", "--device", "verilator")
+    openmxu(*run, "y.npy", "--waves-cycles", "1:2").failed(2, "--waves-cycles needs --waves FILE")
+    openmxu(*waves, "--waves-cycles", "7:2").failed(2, "must be FROM:TO, as in 1000:1200, not '7:2'")
+    openmxu(*waves, "--waves-instruction", 99999).failed(2, "no instruction 99999: the program has 0 to ")
+    openmxu(*waves, "--waves-instruction", 1, "--waves-cycles", "1:2").failed(2, "exclude each other")
     openmxu(*run, "y.npy", "--device", "abacus").failed(2, "'abacus' is not one of 'interpreter', 'verilator'")
     openmxu("compile", "model.onnx", "-o", "-").failed(2, "cannot be written to stdout")
     assert outputs_in(folder) == set()

@@ -35,7 +35,7 @@ def test_no_device_answers(openmxu):
 def test_a_board_has_no_waveform(openmxu, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((1, 64), np.float32))
     run = ("run", DIGITS_MODEL, "-i", "x.npy", "-o", "y.npy", "--waveform", "w.vcd")
-    openmxu(*run, "--device", "serial", "--port", "/dev/null").failed(2, "--waveform needs --device verilator")
+    openmxu(*run, "--device", "serial", "--port", "/dev/null").failed(2, "--waves needs --device verilator")
 
 
 def test_missing_pyserial_is_one_line(openmxu, tmp_path):

@@ -397,3 +397,17 @@ def test_vcd_waveform_has_the_signals_of_the_run(tmp_path):
     text = path.read_text()
     assert "host_read__request__payload" in text
     assert f"#{last}\n" in text
+
+
+def test_waveform_of_some_cycles(tmp_path):
+    path = tmp_path / "wave.vcd"
+    with VerilatedDevice(CONFIG, design=DESIGN, waveform=path, waveform_cycles=(10, 14)) as device:
+        run_program(device)
+    times = [int(line[1:]) for line in path.read_text().splitlines() if line.startswith("#")]
+    assert times == list(range(20, 30))
+
+
+@pytest.mark.parametrize("cycles", [(3, 2), (-1, 4)])
+def test_waveform_of_impossible_cycles(tmp_path, cycles):
+    with pytest.raises(ValueError, match="the first and the last cycle"):
+        VerilatedDevice(CONFIG, design=DESIGN, waveform=tmp_path / "wave.vcd", waveform_cycles=cycles)

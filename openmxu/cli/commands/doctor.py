@@ -43,6 +43,14 @@ def _program(name: str) -> Callable[[], str | None]:
     return find
 
 
+def _fst_headers() -> str | None:
+    """Whether Verilator's FST writer can be compiled."""
+    from openmxu.sim.verilator.toolchain import has_fst_headers
+
+    gxx = shutil.which("g++")
+    return "found" if gxx is not None and has_fst_headers(gxx) else None
+
+
 @dataclass(frozen=True)
 class Tool:
     """A program or library that a part of openmxu needs.
@@ -80,6 +88,7 @@ _OPTIONAL = (
     ),
     Tool("Apycula", "bitstreams for Gowin", "pip install 'openmxu[fpga]'", _package("apycula")),
     Tool("amaranth-boards", "bitstreams for boards", "pip install 'openmxu[fpga]'", _package("amaranth-boards")),
+    Tool("lz4 and zlib headers", "FST waveforms", "apt install liblz4-dev zlib1g-dev", _fst_headers),
     Tool("perl", "cocotb testbenches", "apt install perl", _program("perl")),
 )
 TOOLS = (*_REQUIRED, *_OPTIONAL)

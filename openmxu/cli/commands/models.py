@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -43,6 +44,7 @@ from openmxu.cli.report import print_json, print_report, print_rows, working
 from openmxu.compiler import CompileError, import_model
 from openmxu.program import InputError as CalibrationError
 from openmxu.program import InputError as ProgramInputError
+from openmxu.program import Program
 from openmxu.quantizer import ACTIVATIONS
 from openmxu.reporting import SegmentReport, segment_reports
 from openmxu.segments.host_segment import HostSegment
@@ -69,8 +71,25 @@ def run_command(
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
-    waveform: Annotated[
-        Path | None, typer.Option("--waveform", metavar="FILE", help="Write all signals: .vcd or .fst.")
+    waves: Annotated[
+        Path | None,
+        typer.Option(
+            *("--waves", "--waveform"),
+            metavar="FILE",
+            help="Write all signals as .vcd or .fst, and lists of signals for GTKWave and Surfer beside it.",
+        ),
+    ] = None,
+    waves_cycles: Annotated[
+        str | None, typer.Option("--waves-cycles", metavar="FROM:TO", help="Only these cycles of the program.")
+    ] = None,
+    waves_instruction: Annotated[
+        int | None,
+        typer.Option(
+            "--waves-instruction",
+            metavar="N",
+            min=0,
+            help="Only the cycles of this instruction, counted from 0, as openmxu disassemble and trace number them.",
+        ),
     ] = None,
     port: PortOption = None,
     baud: BaudOption = None,
@@ -87,15 +106,22 @@ def run_command(
         program.check_inputs(inputs)
     except ProgramInputError as error:
         raise InputError(f"{source}: {error}") from None
+    cycles = _waves_cycles(program, waves, waves_cycles, waves_instruction)
     is_archive = output.suffix == ".npz"
     if len(program.outputs) > 1 and not is_archive:
         names = ", ".join(spec.name for spec in program.outputs)
         raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
-    with open_device(device, program.config, waveform=waveform, port=port, baud=baud) as opened:
+    waveform = {"waves": waves, "waves_cycles": cycles}
+    with open_device(device, program.config, **waveform, port=port, baud=baud) as opened:
         try:
             results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
         except ProgramInputError as error:
             raise InputError(f"{source}: {error}") from None
+    if waves is not None:
+        from openmxu.profiling.waves import companion_files
+
+        for path, text in companion_files(waves, program.config, program.instructions).items():
+            write_output(path, text.encode())
     write_output(output, archive_bytes(results) if is_archive else array_bytes(next(iter(results.values()))))
     if json:
         arrays = [{"name": name, "shape": result.shape, "type": result.dtype.name} for name, result in results.items()]
@@ -106,6 +132,32 @@ def run_command(
             for name, result in results.items()
         ]
         print_rows([*lines, *measurement.as_rows()])
+
+
+def _waves_cycles(
+    program: Program, waves: Path | None, cycles: str | None, instruction: int | None
+) -> tuple[int, int] | None:
+    """The first and the last cycle that a waveform should have; ``None`` for all."""
+    for name, value in (("cycles", cycles), ("instruction", instruction)):
+        if value is not None and waves is None:
+            raise InputError(f"--waves-{name} needs --waves FILE")
+    if cycles is not None and instruction is not None:
+        raise InputError("--waves-cycles and --waves-instruction exclude each other")
+    if cycles is not None:
+        found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", cycles, re.ASCII)
+        if found is None or int(found[1]) > int(found[2]):
+            raise InputError(f"--waves-cycles must be FROM:TO, as in 1000:1200, not {cycles!r}")
+        return int(found[1]), int(found[2])
+    if instruction is None:
+        return None
+    if program.config.features.is_sequential:
+        raise InputError("--waves-instruction is for profiles other than lite, whose cycles are not predicted")
+    from openmxu.profiling.waves import instruction_cycles
+
+    try:
+        return instruction_cycles(program, instruction)
+    except IndexError as error:
+        raise InputError(f"--waves-instruction: {error}") from None
 
 
 @configured

@@ -11,8 +11,9 @@ using openmxu::StallPattern;
 using openmxu::Status;
 
 EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const BeatTime* host,
-                           const BeatTime* weights, const char* trace, uint32_t fault) {
-    return new Harness{seed, *stalls, latency, *host, *weights, trace, fault};
+                           const BeatTime* weights, const char* trace, uint32_t fault,
+                           const openmxu::Window* window) {
+    return new Harness{seed, *stalls, latency, *host, *weights, trace, fault, *window};
 }
 EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }

@@ -49,6 +49,13 @@ struct Change {
     uint64_t bits;
 };
 
+// Cycles of programs that a waveform has, both inclusive; cycle 0 is the one in which the first instruction is taken.
+struct Window {
+    uint64_t first;
+    uint64_t last;
+    uint32_t is_given;  // else the waveform has every cycle
+};
+
 struct Status {
     uint64_t cycle;
     uint64_t busy_cycles;      // in which the output `busy` was set
@@ -72,8 +79,8 @@ class Harness {
 public:
     // `fault` is one of those planted in the design, if it is one with faults; 0 is none.
     Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const BeatTime& host, const BeatTime& weights,
-            const char* trace, uint32_t fault)
-        : m_world{{seed, stalls}, latency}, m_host_time{host}, m_weight_time{weights} {
+            const char* trace, uint32_t fault, const Window& window)
+        : m_world{{seed, stalls}, latency}, m_host_time{host}, m_weight_time{weights}, m_window{window} {
 #if defined(OPENMXU_SELECTOR)
         m_root.OPENMXU_SELECTOR = fault;
 #else
@@ -262,10 +269,31 @@ private:
 
     void trace(unsigned half) {
 #if defined(OPENMXU_TRACE_VCD) || defined(OPENMXU_TRACE_FST)
-        m_trace.dump(2 * m_world.cycle + half);
+        if (!m_window.is_given) {
+            m_trace.dump(2 * m_world.cycle + half);
+            return;
+        }
+        // The second half of a cycle goes with the first.
+        if (half == 0) {
+            m_program_runs = runs();
+            m_program_cycle += m_program_runs;
+        }
+        if (m_program_runs && m_window.first <= m_program_cycle && m_program_cycle <= m_window.last) {
+            m_trace.dump(2 * m_program_cycle + half);
+        }
 #else
         (void)half;
 #endif
+    }
+
+    // Whether the counter CYCLES counts this cycle; of a design without probes, whether it has been fed.
+    bool runs() const {
+#if defined(OPENMXU_PROBES)
+#define PROBE(name, bit, place) if (place == 0) return (m_root.name >> bit) & 1u;
+        OPENMXU_PROBES(PROBE)
+#undef PROBE
+#endif
+        return m_words != nullptr;
     }
 
     // Outputs may depend on inputs within a cycle, so the model settles between drive() and sample().
@@ -370,6 +398,9 @@ private:
     World m_world;
     const BeatTime m_host_time;
     const BeatTime m_weight_time;
+    const Window m_window;
+    uint64_t m_program_cycle = 0;
+    bool m_program_runs = false;
     Memory m_host_memory;
     Memory m_weight_memory;
     uint64_t m_busy_cycles = 0;
