@@ -1,0 +1,20 @@
+"""docs/array.svg is what the RTL computes now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from openmxu.profiling.array_animation import array_animation
+from scripts.docs import array
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_picture_is_up_to_date() -> None:
+    recording = array.recording()
+    assert np.array_equal(recording.product, recording.left @ recording.right)
+    current = array_animation(recording)
+    assert (ROOT / "docs" / "array.svg").read_text(encoding="utf-8") == current, "run: python -m scripts.docs.array"
+    assert len(current.encode()) < 100_000
