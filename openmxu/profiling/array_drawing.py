@@ -24,6 +24,9 @@ _GAP = 30
 _LABEL_WIDTH = 76
 """Room to the left of the array for the names of rows."""
 
+_HEADING_WIDTH = 180
+"""Room for the names of parts, which may be wider than a small array."""
+
 _ACTIVATION = (16, 37)
 _WEIGHT = (47, 37)
 _NEXT_WEIGHT = (47, 16)
@@ -107,7 +110,7 @@ class Drawing:
         self._results = self._top + size * _CELL + _GAP
         self._result_rows = len(recording.left) * (int(recording.blocks[-1]) + 1)
         self.cycles = recording.cycles
-        self.width = self._left + size * _CELL + _MARGIN
+        self.width = self._left + max(size * _CELL, _HEADING_WIDTH) + _MARGIN
         self.height = self._results + self._result_rows * _RESULT_HEIGHT + _MARGIN
         # Tiles in use and next tiles, (C, S, S); each shifts S - k weights through row k of the array.
         self._tiles = np.cumsum(recording.swapped, axis=0) - 1
@@ -189,7 +192,7 @@ class Drawing:
             if number >= 0:
                 enters = f"row {number % rows} enters for tile {number // rows}"
             else:
-                enters = "no row is left" if cycle > last else "a tile is being loaded"
+                enters = "all rows have entered" if cycle > last else "a tile is being loaded"
             leaving = sorted({f"{number % rows}" for number in recording.sum_rows[cycle, -1] if number >= 0}, key=int)
             texts.append(f"{enters}; " + (_rows_leave(leaving) if leaving else "no sums leave"))
         return texts

@@ -16,7 +16,7 @@ __all__ = ["array_page_html", "array_view_html"]
 _STYLE = """\
 .array-view{--array-view-text:#1a202c;--array-view-note:#4a5568;--array-view-line:#718096;--array-view-faint:#cbd5e0;
 --array-view-element:#f4f6f8;--array-view-ink0:#1a5299;--array-view-ink1:#92500a;--array-view-fill0:#d6e6fa;
---array-view-fill1:#fbe3bd;max-width:960px;color:var(--array-view-text);font-family:Helvetica,Arial,sans-serif;
+--array-view-fill1:#fbe3bd;max-width:960px;padding:4px;color:var(--array-view-text);font-family:Helvetica,Arial,sans-serif;
 font-size:15px;line-height:1.4}
 @media(prefers-color-scheme:dark){.array-view{--array-view-text:#e2e8f0;--array-view-note:#a9b6c6;
 --array-view-line:#8493a8;--array-view-faint:#3d4a5c;--array-view-element:#1b2430;--array-view-ink0:#8cc2ff;

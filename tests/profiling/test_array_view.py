@@ -70,7 +70,7 @@ def test_drawing_ends_with_the_product(recording: ArrayRecording) -> None:
 def test_captions_follow_the_rows(recording: ArrayRecording) -> None:
     captions = Drawing(recording).captions
     assert captions[0] == "a tile is being loaded; no sums leave"
-    assert captions[-1] == "no row is left; no sums leave"
+    assert captions[-1] == "all rows have entered; no sums leave"
     assert any(caption.startswith("row 3 enters for tile 1; sums of row") for caption in captions)
 
 
