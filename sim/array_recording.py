@@ -17,15 +17,12 @@ from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
 from openmxu.rtl.weights.weight_shifter import WeightShifter
 from openmxu.sim.waveform import Waveform
 
-__all__ = ["LARGEST_SIZE", "MOST_ROWS", "ArrayRecording", "record_product"]
-
-LARGEST_SIZE = 8
-"""Largest array that is recorded."""
+__all__ = ["MOST_ROWS", "ArrayRecording", "record_product"]
 
 MOST_ROWS = 128
 """Most cycles in which rows enter the array, or wait for a tile that is being loaded."""
 
-_OPERANDS = {"left": np.iinfo(np.int8), "right": np.iinfo(np.int8)}
+_OPERANDS = np.iinfo(np.int8)
 
 
 @dataclass(frozen=True)
@@ -143,8 +140,7 @@ def record_product(left: NDArray[np.integer], right: NDArray[np.integer], size: 
     for name, matrix in operands.items():
         if matrix.ndim != 2 or not matrix.size:
             raise ValueError(f"the {name} matrix must have rows and columns, not the shape {matrix.shape}")
-        limits = _OPERANDS[name]
-        if matrix.min() < limits.min or matrix.max() > limits.max:
+        if matrix.min() < _OPERANDS.min or matrix.max() > _OPERANDS.max:
             raise ValueError(f"the {name} matrix must hold int8, not {matrix.min()} to {matrix.max()}")
     (rows, inner), (depth, _) = operands["left"].shape, operands["right"].shape
     if inner != depth:
