@@ -36,7 +36,7 @@ def main() -> int:
     if arguments.check:
         if arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text:
             return 0
-        print(f"{arguments.output} is stale; run: python -m scripts.docs.array", file=sys.stderr)
+        print(f"{arguments.output} is stale; run: python -m scripts.docs.array_picture", file=sys.stderr)
         return 1
     arguments.output.write_text(text, encoding="utf-8")
     return 0
