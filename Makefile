@@ -132,9 +132,10 @@ serial: $(INSTALLED) ## Run the digits network over a serial cable that damages 
 formal: $(INSTALLED) ## Prove what the units promise, for every input
 	$(BIN)/python -m scripts.formal
 
-docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md and the C header anew from the tables
+docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md, the C header and docs/array.svg anew
 	$(BIN)/python scripts/docs/isa.py
 	$(BIN)/python scripts/docs/registers.py
+	$(BIN)/python -m scripts.docs.array_picture
 
 clean: ## Remove what was built, except .venv
 	rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

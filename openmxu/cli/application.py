@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from openmxu.cli.commands.array import array_command
 from openmxu.cli.commands.assembly import assemble_command, disassemble_command
 from openmxu.cli.commands.bench import conv_command, gemm_command, network_command
 from openmxu.cli.commands.compare import compare_command
@@ -107,6 +108,14 @@ _COMMANDS = (
         network_command,
         "openmxu bench network mnist --size 8",
         "openmxu bench network resnet20 --size 16 --device verilator --json",
+    ),
+    (
+        application,
+        "array",
+        array_command,
+        "openmxu array -o array.html",
+        "openmxu array 9 16 8 --size 8 -o array.html",
+        "openmxu array -o array.svg",
     ),
     (application, "assemble", assemble_command, "openmxu assemble program.s --size 8 -o program.bin"),
     (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ("demo", "run", "compile", "bench gemm", "assemble", "disassemble", "verilog", "doctor")
+COMMANDS = ("demo", "run", "compile", "bench gemm", "array", "assemble", "disassemble", "verilog", "doctor")
 
 
 def test_no_arguments_print_the_help(openmxu):
