@@ -1,22 +1,18 @@
-"""The page of a recorded product in headless Chromium, where there is one."""
+"""The page of a recorded product in headless Chromium: ``make browser``."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page
 
 from openmxu.profiling.array_view import array_page_html
 from openmxu.sim.array_recording import ArrayRecording, record_product
 
-sync_api = pytest.importorskip("playwright.sync_api")
-
-_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = pytest.mark.skipif(_CHROMIUM is None, reason="needs Chromium: apt install chromium")
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
@@ -26,28 +22,24 @@ def recording() -> ArrayRecording:
 
 
 @pytest.fixture(scope="module")
-def page(recording: ArrayRecording, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sync_api.Page]:
+def page(browser: Browser, recording: ArrayRecording, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path: Path = tmp_path_factory.mktemp("page") / "array.html"
     path.write_text(array_page_html(recording), encoding="utf-8")
-    # Without a sandbox it also starts as root, in containers.
-    options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=options)
-        page = browser.new_page(viewport={"width": 400, "height": 800})
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(path.as_uri())
-        yield page
-        browser.close()
+    page = browser.new_page(viewport={"width": 400, "height": 800})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    yield page
+    page.close()
     assert errors == []
 
 
-def shown(page: sync_api.Page, kind: str) -> list[int | None]:
+def shown(page: Page, kind: str) -> list[int | None]:
     texts = page.locator(f"text.array-view-{kind}").all_text_contents()
     return [int(text.replace("−", "-")) if text else None for text in texts]
 
 
-def test_keys_step_through_the_cycles(recording: ArrayRecording, page: sync_api.Page) -> None:
+def test_keys_step_through_the_cycles(recording: ArrayRecording, page: Page) -> None:
     page.keyboard.press("Home")
     for _ in range(10):
         page.keyboard.press("ArrowRight")
@@ -61,7 +53,7 @@ def test_keys_step_through_the_cycles(recording: ArrayRecording, page: sync_api.
     assert any(is_there.flat)
 
 
-def test_buttons_and_slider(recording: ArrayRecording, page: sync_api.Page) -> None:
+def test_buttons_and_slider(recording: ArrayRecording, page: Page) -> None:
     page.locator(".array-view-slider").fill("3")
     page.click(".array-view-forward")
     page.click(".array-view-forward")
@@ -73,7 +65,7 @@ def test_buttons_and_slider(recording: ArrayRecording, page: sync_api.Page) -> N
     assert page.inner_text(".array-view-play") == "▶ play"
 
 
-def test_the_end_shows_the_product_without_scrolling(recording: ArrayRecording, page: sync_api.Page) -> None:
+def test_the_end_shows_the_product_without_scrolling(recording: ArrayRecording, page: Page) -> None:
     page.keyboard.press("End")
     assert shown(page, "result") == (recording.left @ recording.right).ravel().tolist()
     assert page.evaluate("document.documentElement.scrollWidth") <= 400

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import openmxu
 from openmxu.arch.isa import Unit
@@ -21,19 +19,6 @@ pytestmark = pytest.mark.browser
 
 CONFIG = openmxu.Config.for_size(16)
 BATCHES = {"cifar10": 2, "vision_transformer": 1}
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
-    assert program is not None, "these tests need Chromium: apt install chromium"
-    with sync_playwright() as playwright:
-        # Without a sandbox it also starts as root, in containers.
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=program, args=options)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module", params=list(BATCHES))
