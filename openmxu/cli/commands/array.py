@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from openmxu.cli.errors import InputError, RunError
@@ -14,9 +13,6 @@ from openmxu.cli.options import OutputOption
 from openmxu.cli.report import print_rows, working
 
 __all__ = ["array_command"]
-
-_LARGEST = 9
-"""Operands are from -9 to 9, which are easy to follow."""
 
 _ANIMATION = ".svg"
 
@@ -39,20 +35,16 @@ def array_command(
     check_writable(output)
     # Imported here because the other commands need no HDL.
     from openmxu.profiling.array_animation import array_animation
+    from openmxu.profiling.array_example import MismatchError, example_recording
     from openmxu.profiling.array_view import array_page_html
-    from openmxu.sim.array_recording import record_product
 
-    rng = np.random.default_rng(seed)
-    left = rng.integers(-_LARGEST, _LARGEST + 1, (m, k))
-    right = rng.integers(-_LARGEST, _LARGEST + 1, (k, n))
     with working(f"Simulating an array of {size} × {size}"):
         try:
-            recording = record_product(left, right, size)
+            recording = example_recording(m, k, n, size, seed)
         except ValueError as error:
             raise InputError(str(error)) from None
-    mismatches = int(np.count_nonzero(recording.product != left @ right))
-    if mismatches:
-        raise RunError(f"{mismatches} of {m * n} sums of the RTL differ from numpy's")
+        except MismatchError as error:
+            raise RunError(str(error)) from None
     is_animation = output.suffix.lower() == _ANIMATION
     text = array_animation(recording) if is_animation else array_page_html(recording)
     write_output(output, text.encode())

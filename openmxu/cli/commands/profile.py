@@ -34,6 +34,16 @@ __all__ = ["profile_command"]
 
 _PAGE, _NUMBERS = "index.html", "profile.json"
 
+_SHOWN = 8
+"""The largest array whose elements the page shows."""
+
+_ARRAY = """<section id="array">
+<h2>The array</h2>
+<p>Two tiles of random weights, not this model's, on an array of {size} × {size}: the numbers are those of the registers
+in a simulation of the RTL.</p>
+{view}
+</section>"""
+
 
 @configured
 def profile_command(
@@ -95,7 +105,10 @@ def profile_command(
                 )
             except ProgramInputError as error:
                 raise InputError(f"{source}: {error}") from None
-    page, numbers = profile_page(found), json_module.dumps(found.as_dict(), allow_nan=False)
+    page, numbers = (
+        profile_page(found, _array_view(program.config.size)),
+        json_module.dumps(found.as_dict(), allow_nan=False),
+    )
     output.mkdir(exist_ok=True)
     write_output(output / _NUMBERS, numbers.encode())
     write_output(output / _PAGE, page.encode())
@@ -113,6 +126,20 @@ def profile_command(
             ("array utilization", f"{found.utilization:.3f}"),
         ]
     )
+
+
+def _array_view(size: int) -> str:
+    """A product on the array, cycle by cycle; nothing for arrays that are too large to be shown."""
+    if size > _SHOWN:
+        return ""
+    from openmxu.profiling.array_example import MismatchError, example_recording
+    from openmxu.profiling.array_view import array_view_html
+
+    with working("Recording the array"):
+        try:
+            return _ARRAY.format(size=size, view=array_view_html(example_recording(6, 2 * size, size, size)))
+        except MismatchError as error:
+            raise RunError(str(error)) from None
 
 
 def _check_folder(path: Path) -> None:
