@@ -157,12 +157,12 @@ def roofline_chart(profile: Profile) -> dict[str, Any]:
         [ceiling, points],
         height=420,
         legend=_LEGEND,
-        xaxis={"type": "log", "title": {"text": "multiply-adds per byte of weights"}, "automargin": True, **_DECADES},
-        yaxis={"type": "log", "title": {"text": "multiply-adds per cycle"}, "automargin": True, **_DECADES},
+        xaxis={"type": "log", "title": {"text": "multiply-adds per byte of weights"}, "automargin": True, **_DIGITS},
+        yaxis={"type": "log", "title": {"text": "multiply-adds per cycle"}, "automargin": True, **_DIGITS},
     )
 
 
-_DECADES = {"dtick": 1, "exponentformat": "power"}
+_DIGITS = {"dtick": "D2", "exponentformat": "power"}
 
 
 def _intensity(value: float | None) -> str:
