@@ -79,16 +79,13 @@ def _instructions(program: Program, timeline: Timeline, process: int) -> Iterato
     for number, instruction in enumerate(program.instructions):
         text = texts.get(instruction) or texts.setdefault(instruction, format_instruction(instruction))
         layer = int(timeline.layer[number])
-        yield _slice(
-            *(process, 1 + int(timeline.unit[number]), "instruction"),
-            instruction.name,
-            *(int(begins[number]), int(ends[number])),
-            index=number,
-            text=text,
-            **({} if layer < 0 else {"layer": program.layers[layer].name}),
-            **{name: int(getattr(timeline, name)[number]) for name in ("accepted", "begun", "done")},
-            **{name: int(cycles[number]) for name, cycles in timeline.stalls.items() if cycles[number]},
-        )
+        arguments: dict[str, Any] = {"index": number, "text": text}
+        if layer >= 0:
+            arguments["layer"] = program.layers[layer].name
+        arguments |= {name: int(getattr(timeline, name)[number]) for name in ("accepted", "begun", "done")}
+        arguments |= {name: int(cycles[number]) for name, cycles in timeline.stalls.items() if cycles[number]}
+        thread, begin, end = 1 + int(timeline.unit[number]), int(begins[number]), int(ends[number])
+        yield _slice(process, thread, "instruction", instruction.name, begin, end, **arguments)
 
 
 def _spans(timeline: Timeline) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
