@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from openmxu.arch.config import Config
+from openmxu.arch.errors import OpenmxuError
 from openmxu.device import Device
 
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
-class UnknownDeviceError(ValueError):
+class UnknownDeviceError(OpenmxuError, ValueError):
     """There is no device of this name; the message lists the known ones."""
 
 
