@@ -22,6 +22,12 @@ def _open_interpreter(config: Config, **options: Any) -> Device:
     return Interpreter(config, **options)
 
 
+def _open_model(config: Config, **options: Any) -> Device:
+    from openmxu.sim.modelled import ModelledDevice
+
+    return ModelledDevice(config, **options)
+
+
 def _open_verilator(config: Config, **options: Any) -> Device:
     from openmxu.sim.verilated import VerilatedDevice
 
@@ -53,6 +59,7 @@ def _open_serial(config: Config, *, port: str, baud: int | None = None, **option
 
 DEVICES: dict[str, Callable[..., Device]] = {
     "interpreter": _open_interpreter,
+    "model": _open_model,
     "verilator": _open_verilator,
     "axi": _open_axi,
     "serial": _open_serial,
@@ -67,9 +74,10 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
     Parameters
     ----------
     name
-        ``interpreter``: numpy, functional, without time. ``verilator``: the RTL, compiled and simulated. ``axi``: the
-        same in its AXI shell, through the driver for registers. ``serial``: a board at the serial port that the option
-        ``port`` names, with ``baud`` bits per second.
+        ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
+        predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
+        for registers. ``serial``: a board at the serial port that the option ``port`` names, with ``baud`` bits per
+        second.
     config
         Sizes of the core.
     options

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import openmxu
+from openmxu.cli.commands.instructions import run_instructions
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError, RunError, one_line
 from openmxu.cli.files import (
@@ -30,12 +31,15 @@ from openmxu.cli.options import (
     BaudOption,
     DeviceName,
     DeviceOption,
+    HostMemoryOption,
+    HostMemoryOutputOption,
     HostRateOption,
     JsonOption,
     LatencyOption,
     PortOption,
     ShapeOption,
     WeightRateOption,
+    WeightsOption,
     read_shapes,
 )
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
@@ -58,13 +62,21 @@ _NAMED = 4
 
 @configured
 def run_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="Quantized ONNX model, or a compiled program; with --host-memory assembly (.s) or instruction words.",
+        ),
+    ],
     source: Annotated[
-        Path, typer.Option("--input", "-i", metavar="FILE", help="Input (batch, ...) as .npy; several by name as .npz.")
-    ],
+        Path | None,
+        typer.Option("--input", "-i", metavar="FILE", help="Input (batch, ...) as .npy; several by name as .npz."),
+    ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout.")
-    ],
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout."),
+    ] = None,
     device: DeviceOption = DeviceName.INTERPRETER,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
@@ -74,9 +86,29 @@ def run_command(
     ] = None,
     port: PortOption = None,
     baud: BaudOption = None,
+    memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
+    host_memory: HostMemoryOption = None,
+    weights: WeightsOption = None,
+    host_memory_output: HostMemoryOutputOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a model on an array of inputs."""
+    """Run a model on an array of inputs; with --host-memory bare instructions on the contents of memories."""
+    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    opening = {"waveform": waveform, "port": port, "baud": baud, **memories}
+    if host_memory is not None:
+        for_models = {"input": source, "output": output, "batch": batch, "shape": shape}
+        for name, value in for_models.items():
+            if value is not None:
+                raise InputError(f"--{name} is for models, and --host-memory for bare instructions")
+        run_instructions(model, host_memory, weights, host_memory_output, choice, device, json, **opening)
+        return
+    if weights is not None or host_memory_output is not None:
+        raise InputError(f"--{'host-memory-output' if weights is None else 'weights'} needs --host-memory")
+    if source is None or output is None:
+        missing = "--input" if source is None else "--output"
+        raise InputError(f"Missing option '{missing}'; bare instructions need --host-memory instead")
     if json and output == STANDARD_STREAM:
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
@@ -91,7 +123,7 @@ def run_command(
     if len(program.outputs) > 1 and not is_archive:
         names = ", ".join(spec.name for spec in program.outputs)
         raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
-    with open_device(device, program.config, waveform=waveform, port=port, baud=baud) as opened:
+    with open_device(device, program.config, **opening) as opened:
         try:
             results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
         except ProgramInputError as error:
