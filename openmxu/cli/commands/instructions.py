@@ -18,7 +18,7 @@ from openmxu.arch.events import Event, EventKind
 from openmxu.arch.isa import Instruction
 from openmxu.assembler import AssemblyError, assemble
 from openmxu.cli.configuration import ConfigChoice
-from openmxu.cli.errors import InputError
+from openmxu.cli.errors import InputError, RunError
 from openmxu.cli.files import (
     STANDARD_STREAM,
     array_bytes,
@@ -31,6 +31,7 @@ from openmxu.cli.files import (
 from openmxu.cli.options import DeviceName
 from openmxu.cli.programs import Measurement, open_device
 from openmxu.cli.report import print_json, print_rows, working
+from openmxu.device import DeviceFault
 from openmxu.program_file import ProgramFileError, read_program
 
 __all__ = ["run_instructions"]
@@ -69,7 +70,7 @@ def run_instructions(
     ------
     InputError
         A file cannot be read or written, or the program does not end with Halt.
-    openmxu.device.DeviceError
+    RunError, openmxu.device.DeviceError
         The program faulted, or the device failed; nothing is written.
     """
     if output is not None:
@@ -87,6 +88,9 @@ def run_instructions(
             events = opened.execute(instructions, host, np.ascontiguousarray(tiles))
         except ValueError as error:
             raise InputError(f"{source}: {error}") from None
+        except DeviceFault as error:
+            sizes = f"host memory has {host.size:,} bytes, weight memory {tiles.size:,}"
+            raise RunError(f"{source}: {error} ({sizes})") from None
         seconds = time.perf_counter() - start
         counters = {counter.name.lower(): int(value) for counter, value in opened.counters.items()}
     if output is not None:
