@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -11,7 +13,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from openmxu.models import DIGITS_MODEL
+from tests.cli.small_models import K, write_dense_model
 
 COMMANDS = ("demo", "run", "compile", "bench gemm", "assemble", "disassemble", "verilog", "doctor")
 
@@ -126,6 +132,72 @@ def test_closed_streams_are_not_an_error():
     command = f"{shlex.quote(sys.executable)} -m openmxu.cli"
     assert subprocess.run(f"{command} --version >&- 2>&-", shell=True, check=False).returncode == 0
     assert subprocess.run(f"{command} nothing >&- 2>&-", shell=True, check=False).returncode == 2
+
+
+def test_version_is_that_of_the_package(openmxu):
+    assert openmxu("--version").stdout == f"openmxu {importlib.metadata.version('openmxu')}\n"
+
+
+def test_verbose_logs_on_stderr(openmxu):
+    bench = ("bench", "gemm", 8, 8, 8, "--device", "interpreter", "--json")
+    assert [openmxu(*bench).stderr, openmxu("-v", *bench).stderr.count("INFO openmxu.compiler.translate: ")] == ["", 1]
+    assert "DEBUG" not in openmxu("--verbose", *bench).stderr
+    everything = openmxu("-vv", *bench)
+    assert everything.json["mismatches"] == 0
+    assert "DEBUG openmxu.device: loaded " in everything.stderr
+
+
+def test_an_unusable_cache_is_one_line(openmxu, tmp_path):
+    (tmp_path / "file").write_text("")
+    bench = ("bench", "gemm", 8, 8, 8, "--size", 4, "--device", "verilator")
+    for folder in (tmp_path / "file", Path("/proc/openmxu")):
+        result = openmxu(*bench, environment={"OPENMXU_CACHE": str(folder)})
+        result.failed(1, f"cannot be kept in {folder}: ", "set OPENMXU_CACHE to a folder that can be written")
+
+
+def on_terminal(command: list[object], stream: str, columns: int) -> str:
+    """All that a command shows on a stream that is a terminal of so many columns."""
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm"}
+    others = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: end}
+    words = [sys.executable, "-m", "openmxu.cli", *map(str, command)]
+    process = subprocess.Popen(words, env=environment, **others)
+    os.close(end)
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:  # of a terminal that no process has open
+        pass
+    finally:
+        os.close(terminal)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+def test_progress_has_a_percentage(tmp_path):
+    write_dense_model(tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.zeros((640, K), np.uint8))
+    files = ("--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    shown = on_terminal(["run", tmp_path / "model.onnx", *files, "--batch", 64], "stderr", 80)
+    assert "Running model.onnx" in shown
+    assert "100%" in shown
+    assert "%" not in on_terminal(["run", tmp_path / "model.onnx", *files, "--batch", 640], "stderr", 80)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 250])
+def test_no_number_of_a_report_is_cut(tmp_path, openmxu, columns):
+    report = openmxu("compile", DIGITS_MODEL, "--size", 4, "--batch", 200, "--report", "--json").json["report"]
+    compile_ = ["compile", DIGITS_MODEL, "--size", 4, "--batch", 200, "--report"]
+    shown = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(compile_, "stdout", columns))
+    table = shown[shown.index("Predicted:") :]
+    assert "…" not in table
+    assert max(map(len, table.splitlines()[1:])) <= columns
+    words = table.split()
+    for layer in (*report["layers"], report["total"]):
+        for name in ("instructions", "cycles", "bound", "multiply_adds", "host_read_bytes", "unified_buffer_rows"):
+            assert f"{layer[name]:,}" in words, name
+        assert f"{layer['bound_ratio']:.3f}" in words
 
 
 def test_progress_is_shown_on_a_terminal_only(openmxu):
