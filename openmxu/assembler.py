@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openmxu.arch.config import Config
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.faults import FAULT_DESCRIPTIONS, FaultCode
 from openmxu.arch.isa import FORMATS, WORD_BITS, Field, Format, Instruction, Opcode, register_format
 from openmxu.arch.legality import LegalityChecker
@@ -36,7 +37,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _FORMATS = {format.mnemonic: format for format in FORMATS}
 
 
-class AssemblyError(ValueError):
+class AssemblyError(OpenmxuError, ValueError):
     """The text is not a valid program; the message is one line, ``name:line:column: problem``.
 
     Attributes

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.events import Counter, Event
 from openmxu.arch.faults import FAULT_DESCRIPTIONS, FaultCode
 from openmxu.arch.isa import Instruction
@@ -20,10 +24,24 @@ if TYPE_CHECKING:
     from openmxu.program import Program
     from openmxu.segments.device_segment import DeviceSegment
 
-__all__ = ["Device", "DeviceError", "DeviceFault", "DeviceHang", "NotLoadedError", "Snapshot"]
+__all__ = [
+    "Device",
+    "DeviceError",
+    "DeviceFault",
+    "DeviceHang",
+    "NotLoadedError",
+    "RunProgress",
+    "Snapshot",
+    "in_one_thread",
+]
+
+_logger = logging.getLogger(__name__)
+
+RunProgress = Callable[[int, int], None]
+"""Called with the number of executions of device segments that have ended, and the number of all of them."""
 
 
-class DeviceError(Exception):
+class DeviceError(OpenmxuError):
     """A device could not run a program."""
 
 
@@ -74,18 +92,57 @@ class Snapshot:
     accumulators: NDArray[np.int32]
 
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_AnyDevice = TypeVar("_AnyDevice", bound="Device")
+
+
+def in_one_thread(
+    method: Callable[Concatenate[_AnyDevice, _Parameters], _Result],
+) -> Callable[Concatenate[_AnyDevice, _Parameters], _Result]:
+    """Decorate a method of a device so that it raises DeviceError while another thread is in such a method."""
+
+    @functools.wraps(method)
+    def guarded(self: _AnyDevice, *arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+        if not self._turn.acquire(blocking=False):
+            raise DeviceError(
+                f"{method.__name__}() was called while another thread uses the device: a device serves one thread; "
+                "open one for each thread, or let the threads take turns with a lock"
+            )
+        try:
+            return method(self, *arguments, **options)
+        finally:
+            self._turn.release()
+
+    return guarded
+
+
 class Device(abc.ABC):
     """A device that runs programs: interpreter, simulated RTL or board. A context manager.
 
     :meth:`load` and :meth:`run` are for compiled models, :meth:`execute` is for bare instructions. Memories and
     configuration registers keep their contents from one program to the next.
+
+    A device serves one thread at a time. :meth:`load`, :meth:`run` and :meth:`execute` raise DeviceError, and change
+    nothing, while another thread is in one of them. Threads that share a device need a lock around everything that
+    belongs together, for example a load and its runs; devices that are opened separately are independent, and programs
+    may be shared.
     """
 
     config: Config
     _program: Program | None = None
     _image: NDArray[np.uint8]
     """Host memory of the loaded program, uint8."""
+    _turn: threading.RLock
+    """Held by the thread that uses the device; :meth:`run` calls :meth:`execute`."""
 
+    def __new__(cls, *arguments: object, **options: object) -> Self:
+        # Here rather than in __init__, which devices need not call.
+        device = super().__new__(cls)
+        device._turn = threading.RLock()
+        return device
+
+    @in_one_thread
     def load(self, program: Program) -> None:
         """Put instructions, weights and constants of a program into the device's memory, for any number of runs.
 
@@ -107,9 +164,18 @@ class Device(abc.ABC):
         self._program, self._image = None, program.host_memory()
         self._place(program)
         self._program = program
+        _logger.debug(
+            "loaded %d instructions, %d bytes of weights and %d bytes of host memory on %s",
+            *(len(program.instructions), len(program.weights), program.host_bytes, type(self).__name__),
+        )
 
+    @in_one_thread
     def run(
-        self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]], *, keep_states: bool = False
+        self,
+        inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
+        *,
+        keep_states: bool = False,
+        progress: RunProgress | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Compute the outputs of the loaded program; only inputs and outputs are transferred.
 
@@ -122,6 +188,8 @@ class Device(abc.ABC):
         keep_states
             Begin with the states that the device holds rather than with 0. The batch is then at most the program's. See
             :class:`~openmxu.session.Session`.
+        progress
+            Called after each execution, in this thread.
 
         Returns
         -------
@@ -147,7 +215,7 @@ class Device(abc.ABC):
             self._run_loaded(program, segment)
             return segment.load_outputs(self._image, self.config.size)
 
-        return program.compute(inputs, execute, most=program.batch if keep_states else None)
+        return program.compute(inputs, execute, most=program.batch if keep_states else None, progress=progress)
 
     def _place(self, program: Program) -> None:
         """Transfer a program and ``_image``. Devices in this process use both where they are."""

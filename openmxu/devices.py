@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from openmxu.arch.config import Config
+from openmxu.arch.errors import OpenmxuError
 from openmxu.device import Device
 
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
-class UnknownDeviceError(ValueError):
+class UnknownDeviceError(OpenmxuError, ValueError):
     """There is no device of this name; the message lists the known ones."""
 
 
@@ -19,6 +20,12 @@ def _open_interpreter(config: Config, **options: Any) -> Device:
     from openmxu.sim.interpreter import Interpreter
 
     return Interpreter(config, **options)
+
+
+def _open_model(config: Config, **options: Any) -> Device:
+    from openmxu.sim.modelled import ModelledDevice
+
+    return ModelledDevice(config, **options)
 
 
 def _open_verilator(config: Config, **options: Any) -> Device:
@@ -52,6 +59,7 @@ def _open_serial(config: Config, *, port: str, baud: int | None = None, **option
 
 DEVICES: dict[str, Callable[..., Device]] = {
     "interpreter": _open_interpreter,
+    "model": _open_model,
     "verilator": _open_verilator,
     "axi": _open_axi,
     "serial": _open_serial,
@@ -66,9 +74,10 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
     Parameters
     ----------
     name
-        ``interpreter``: numpy, functional, without time. ``verilator``: the RTL, compiled and simulated. ``axi``: the
-        same in its AXI shell, through the driver for registers. ``serial``: a board at the serial port that the option
-        ``port`` names, with ``baud`` bits per second.
+        ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
+        predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
+        for registers. ``serial``: a board at the serial port that the option ``port`` names, with ``baud`` bits per
+        second.
     config
         Sizes of the core.
     options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import tokenize
 import zipfile
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.isa import Instruction
-from openmxu.device import Device
+from openmxu.device import Device, RunProgress
 from openmxu.disassembler import disassemble
 from openmxu.html_table import html_table
 from openmxu.layer import Layer
@@ -40,9 +42,11 @@ _DAMAGE = (
 )
 """Exceptions of zipfile, numpy, json and the checks below for a file that is not a program."""
 
+_Execute = Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 
-class InputError(ValueError):
-    """An input has the wrong name, type or shape, or the device's configuration is not the program's."""
+
+class InputError(OpenmxuError, ValueError):
+    """An input has the wrong name, type or shape, or holds NaN, or the device's configuration is not the program's."""
 
 
 @dataclass(frozen=True)
@@ -171,9 +175,10 @@ class Program:
     def compute(
         self,
         inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
-        execute: Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+        execute: _Execute,
         *,
         most: int | None = None,
+        progress: RunProgress | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Compute the outputs: the host's segments here, the device's with ``execute``; for :meth:`Device.run`.
 
@@ -186,6 +191,8 @@ class Program:
             ``batch``.
         most
             Batch elements that the states on the device are for; ``None`` if it need not keep them.
+        progress
+            As of :meth:`Device.run`.
 
         Raises
         ------
@@ -193,9 +200,12 @@ class Program:
             An input does not fit, or has more than ``most`` batch elements.
         """
         values = self.check_inputs(inputs)
-        if self.inputs[0].is_whole:
+        first = self.inputs[0]
+        count = 1 if first.is_whole else values[first.name].shape[first.batch_axis]
+        if progress is not None:
+            execute = _counted(execute, progress, self._segment_executions(count))
+        if first.is_whole:
             return self._compute(values, execute)
-        count = values[self.inputs[0].name].shape[self.inputs[0].batch_axis]
         if most is not None and count > most:
             raise InputError(f"states are there for {most} batch elements, but the inputs have {count}")
         if not self.by_element:
@@ -207,10 +217,16 @@ class Program:
         except HostSegmentError as error:
             raise InputError(str(error)) from None
 
+    def _segment_executions(self, count: int) -> int:
+        """How often all device segments together are executed for ``count`` batch elements."""
+        times, each = (count, 1) if self.by_element else (1, count)
+        lengths = [each if segment.elements is None else segment.elements for segment in self.device_segments]
+        return times * sum(-(-n // part.batch) for n, part in zip(lengths, self.device_segments, strict=True))
+
     def _compute(
         self,
         values: Mapping[str, NDArray[Any]],
-        execute: Callable[[DeviceSegment, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]],
+        execute: _Execute,
     ) -> dict[str, NDArray[Any]]:
         there = dict(values)
         try:
@@ -276,6 +292,8 @@ class Program:
                 raise InputError(f"state {name!r} must be an array, {wanted}, not {type(array).__name__}")
             if not spec.accepts(array) or array.shape[spec.batch_axis] != self.batch:
                 raise InputError(f"state {name!r} must be {wanted}, not {array.dtype} of shape {array.shape}")
+            # An infinite input saturates; an infinite state would begin a cell whose states are bounded.
+            _refuse(lambda values: ~np.isfinite(values), array, f"state {name!r} must be finite")
             moved[name] = np.moveaxis(array, spec.batch_axis, 0)
         return moved
 
@@ -348,6 +366,28 @@ class Program:
                 raise InputError(f"input {spec.name!r} must be an array, {spec}, not {type(array).__name__}")
             if not spec.accepts(array):
                 raise InputError(f"input {spec.name!r} must be {spec}, not {array.dtype} of shape {array.shape}")
+            _refuse(np.isnan, array, f"input {spec.name!r} must be numbers")
         if len({given[spec.name].shape[spec.batch_axis] for spec in self.inputs if not spec.is_whole}) > 1:
             raise InputError("all inputs must have the same batch")
         return given
+
+
+def _refuse(is_wrong: Callable[[NDArray[Any]], NDArray[np.bool_]], array: NDArray[Any], message: str) -> None:
+    """Raise InputError with the place of the first element of a float array that is wrong, if there is one."""
+    if array.dtype.kind != "f" or not (wrong := is_wrong(array)).any():
+        return
+    index = tuple(map(int, np.unravel_index(wrong.argmax(), wrong.shape)))
+    place = f"[{', '.join(map(str, index))}]"
+    raise InputError(f"{message}, but {place} is {array[index]}: {np.count_nonzero(wrong):,} of {array.size:,} are not")
+
+
+def _counted(execute: _Execute, progress: RunProgress, count: int) -> _Execute:
+    """``execute``, which reports each call that has ended."""
+    ended = itertools.count(1)
+
+    def counted(segment: DeviceSegment, values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        results = execute(segment, values)
+        progress(next(ended), count)
+        return results
+
+    return counted

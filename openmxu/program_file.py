@@ -8,12 +8,13 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.isa import WORD_BYTES, Instruction, encode_program
 
 __all__ = ["ProgramFileError", "read_program", "write_atomically", "write_program"]
 
 
-class ProgramFileError(ValueError):
+class ProgramFileError(OpenmxuError, ValueError):
     """The file does not hold a whole number of instruction words."""
 
 

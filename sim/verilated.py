@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Unit, encode_program
 from openmxu.arch.scrub import scrub_program
 from openmxu.arch.watchdog_limit import WatchdogLimit
-from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot
+from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot, in_one_thread
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
 from openmxu.sim.memory_rate import Rate, beat_time
@@ -28,6 +29,8 @@ from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.recording import Recording
 
 __all__ = ["VerilatedDevice"]
+
+_logger = logging.getLogger(__name__)
 
 _SLICE = 50_000
 """Cycles between two checks for Python's signals: a fraction of a second, so that Ctrl-C works."""
@@ -188,6 +191,7 @@ class VerilatedDevice(Device):
         stalls = StallPattern(threshold, stall_cycles, sum(1 << port for port in set(stalled_ports)))
         self._model: Model | None = Model(path, seed, stalls, memory_latency, beats, file, fault, waveform_cycles)
 
+    @in_one_thread
     def execute(
         self,
         program: Iterable[Instruction],
@@ -224,7 +228,9 @@ class VerilatedDevice(Device):
             model.record(False)
             self._recordings.append(Recording(model.recorded()))
         seconds = time.perf_counter() - start
-        self._cycles_per_second = (model.status().cycle - first_cycle) / seconds
+        cycles = model.status().cycle - first_cycle
+        self._cycles_per_second = cycles / seconds
+        _logger.debug("%d instructions: %d cycles in %.3f s", len(instructions), cycles, seconds)
         events = [
             Event(EventKind(event.kind), event.index, event.tag, FaultCode(event.fault)) for event in model.events()
         ]
@@ -407,6 +413,7 @@ class VerilatedDevice(Device):
         instruction = instructions[position]
         fault = DeviceFault(event.fault, event.index, instruction, format_instruction(instruction))
         fault.events = events
+        _logger.warning("fault: %s", fault)
         return fault
 
     def _read_counters(self, counters: Iterable[Counter]) -> dict[Counter, int]:
@@ -441,6 +448,7 @@ class VerilatedDevice(Device):
         names = f"busy units: {', '.join(busy)}" if busy else "no unit is busy"
         self._broken = "the device hung"
         where = _where(self._open_model().status())
+        _logger.error("hang: no progress for %d cycles; %s; %s", self._watchdog, names, where)
         return DeviceHang(f"no progress for {self._watchdog} cycles; {names}; {where}")
 
 

@@ -67,6 +67,19 @@ def test_totals_equal_the_hardware_counters(what: str) -> None:
         assert cycles == pytest.approx(counters[Counter[kind.upper()]], abs=0.02 * total.cycles), kind
 
 
+def test_the_modelled_device_counts_as_the_hardware() -> None:
+    program, values = gemm(24, 24, 16, CONFIG), gemm_input(24, 24)
+    counted = []
+    for name in ("verilator", "model"):
+        with openmxu.open_device(name, CONFIG) as device:
+            device.load(program)
+            device.run(values)
+            counted.append(device.counters)
+    hardware, model = counted
+    assert len(model) == 10
+    assert model == {counter: hardware[counter] for counter in model}
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_layers_add_up(seed: int) -> None:
     network = random_planes(np.random.default_rng(seed), (9, 8, 10), 5)

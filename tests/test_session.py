@@ -145,6 +145,10 @@ def test_refusals(device: openmxu.Device):
         session.reset({"h0": np.zeros((1, 4, 6), np.float32)})
     with pytest.raises(openmxu.InputError, match=r"state 'h0' must be .*, not list"):
         session.reset({"h0": [0.0]})
+    state = np.zeros((1, BATCH, 6), np.float32)
+    state[0, 1, 2] = -np.inf
+    with pytest.raises(openmxu.InputError, match=r"^state 'h0' must be finite, but \[0, 1, 2\] is -inf: 1 of 18"):
+        session.reset({"h0": state})
     plain = openmxu.compile(model.model(), CONFIG, batch=BATCH)
     with pytest.raises(ValueError, match=r"the program keeps no state; openmxu\.compile makes one that does"):
         plain.session(device)

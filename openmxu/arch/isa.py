@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.errors import OpenmxuError
+
 __all__ = [
     "FORMATS",
     "REGISTERS",
@@ -101,7 +103,7 @@ class Register(IntEnum):
     OPERAND_FORMAT = 12
 
 
-class IllegalWordError(ValueError):
+class IllegalWordError(OpenmxuError, ValueError):
     """A word that encodes no instruction: its opcode is unknown or a reserved bit is set."""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import io
+import logging
 import os
 import signal
 import sys
@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+import openmxu
 from openmxu.cli.commands.array import array_command
 from openmxu.cli.commands.assembly import assemble_command, disassemble_command
 from openmxu.cli.commands.bench import conv_command, gemm_command, network_command
@@ -51,6 +52,7 @@ _COMMANDS = (
         run_command,
         "openmxu run model.onnx --input x.npy --output y.npy",
         "openmxu run model.onnx --input x.npy --output y.npy --device verilator --size 16",
+        "openmxu run program.s --host-memory in.npy --weights w.npy --host-memory-output out.npy --size 4",
     ),
     (
         application,
@@ -140,7 +142,7 @@ for _group, _name, _function, *_lines in _COMMANDS:
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"openmxu {importlib.metadata.version('openmxu')}")
+        typer.echo(f"openmxu {openmxu.__version__}")
         raise typer.Exit
 
 
@@ -149,8 +151,23 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose", "-v", count=True, help="Log stages, builds and faults on stderr; -vv logs more.", metavar=""
+        ),
+    ] = 0,
 ) -> None:
-    pass
+    if verbose:
+        _log_on_stderr(logging.INFO if verbose == 1 else logging.DEBUG)
+
+
+def _log_on_stderr(level: int) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("openmxu")
+    logger.addHandler(handler)
+    logger.setLevel(level)
 
 
 def main() -> None:

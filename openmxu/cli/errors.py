@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import typer
 
+from openmxu.arch.errors import OpenmxuError
+
 __all__ = ["InputError", "RunError", "one_line"]
 
 
-class RunError(typer.TyperException):
+class RunError(OpenmxuError, typer.TyperException):
     """The command is valid, but running it failed; exit status 1."""
 
     exit_code = 1
 
 
-class InputError(typer.TyperException):
+class InputError(OpenmxuError, typer.TyperException):
     """An argument or an input file of the command is invalid; exit status 2."""
 
     exit_code = 2

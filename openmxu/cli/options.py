@@ -18,6 +18,8 @@ __all__ = [
     "BaudOption",
     "DeviceName",
     "DeviceOption",
+    "HostMemoryOption",
+    "HostMemoryOutputOption",
     "HostRateOption",
     "JsonOption",
     "LatencyOption",
@@ -25,6 +27,7 @@ __all__ = [
     "PortOption",
     "ShapeOption",
     "WeightRateOption",
+    "WeightsOption",
     "read_shapes",
 ]
 
@@ -37,6 +40,7 @@ class DeviceName(StrEnum):
     """Devices that a command can open."""
 
     INTERPRETER = "interpreter"
+    MODEL = "model"
     VERILATOR = "verilator"
     AXI = "axi"
     SERIAL = "serial"
@@ -47,8 +51,8 @@ DeviceOption = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
-        help="interpreter: functional, without a clock. verilator: the RTL, cycle by cycle. axi: the RTL in its AXI "
-        "shell, through the driver for registers. serial: a board at --port.",
+        help="interpreter: functional, without a clock. model: the same with predicted cycles. verilator: the RTL, "
+        "cycle by cycle. axi: the RTL in its AXI shell, through the driver for registers. serial: a board at --port.",
     ),
 ]
 PortOption = Annotated[
@@ -107,6 +111,24 @@ WeightRateOption = Annotated[
         parser=_rate,
         help="Bytes per cycle of weight memory. Default: a beat in every cycle.",
     ),
+]
+HostMemoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--host-memory", metavar="FILE", help="Host memory of bare instructions: an array as .npy, or plain bytes."
+    ),
+]
+HostMemoryOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--host-memory-output",
+        metavar="FILE",
+        help="Write the host memory that they leave: as .npy of the same type and shape, or as plain bytes.",
+    ),
+]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option("--weights", metavar="FILE", help="Weight memory of bare instructions, in the same form."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")]

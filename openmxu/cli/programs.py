@@ -18,7 +18,7 @@ from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable
 from openmxu.cli.options import DeviceName
-from openmxu.cli.report import working
+from openmxu.cli.report import running, working
 from openmxu.compiler import CompileError
 from openmxu.compiler.onnx.input_shapes import Shapes
 from openmxu.device import Device
@@ -29,6 +29,7 @@ __all__ = ["Measurement", "compile_model", "is_program", "load_program", "measur
 
 _SERIAL_OPTIONS = ("port", "baud")
 _RATES = ("host_rate", "weight_rate")
+_MEMORIES = ("memory_latency", *_RATES)
 
 _PARAMETERS = {"waves": "waveform", "waves_cycles": "waveform_cycles"}
 """Parameters of devices that have another name than the option."""
@@ -135,6 +136,8 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
         )
     elif name is DeviceName.INTERPRETER and len(given) > len(of_a_board):
         unknown, remedy = list(given), "verilator: the interpreter has no clock"
+    elif name is DeviceName.MODEL and not of_a_board:
+        unknown, remedy = [option for option in given if option not in _MEMORIES], "verilator: the cycle model has none"
     elif name is DeviceName.AXI and not of_a_board:
         unknown, remedy = [option for option in given if option in (*_RATES, *_PARAMETERS)], "verilator"
     else:
@@ -221,10 +224,10 @@ def measured_run(
         As :meth:`openmxu.program.Program.run` does.
     """
     device.clear_counters()
-    with working(what):
+    with running(what) as progress:
         device.load(program)
         start = time.perf_counter()
-        outputs = device.run(inputs)
+        outputs = device.run(inputs, progress=progress)
         seconds = time.perf_counter() - start
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
     multiply_adds = program.multiply_adds * program.elements(outputs) // program.batch

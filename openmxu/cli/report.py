@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from openmxu.device import RunProgress
 from openmxu.reporting import LayerReport, Report
 
 if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+    from rich.table import Table
+
     from openmxu.comparison import Comparison
 
-__all__ = ["print_comparison", "print_json", "print_report", "print_rows", "working"]
+__all__ = ["print_comparison", "print_json", "print_report", "print_rows", "running", "working"]
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -45,7 +49,31 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def running(what: str) -> Iterator[RunProgress]:
+    """Show the current activity and its duration on stderr if that is a terminal, and a bar with the percentage of the
+    executions that have ended once the hook that this yields is called for one of several."""
+    if not sys.stderr.isatty():
+        yield lambda ended, count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    several = BarColumn(), TaskProgressColumn()
+    one = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*one, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+
+        def show(ended: int, count: int) -> None:
+            if count > 1:
+                progress.columns = (*one[:2], *several, one[2])
+                progress.update(task, total=count, completed=ended)
+
+        yield show
+
+
 _COLUMNS = (
+    "kind",
     "instructions",
     "cycles",
     "bound",
@@ -56,41 +84,82 @@ _COLUMNS = (
     "host write bytes",
     "weight bytes",
     "buffer rows",
+    "limited by",
 )
-"""Columns that hold numbers."""
+"""Columns beside that of the name."""
+
+_TEXTS = ("kind", "limited by")
+"""Those that do not hold numbers."""
 
 _WIDTH = 200
 """Width of a line in characters when the output is a file or a pipe."""
 
+_NAME_WIDTH = 16
+"""Characters of names that have room in a line; longer ones may be folded."""
+
+_GAP = 2
+"""Blanks between columns."""
+
 
 def print_report(report: Report) -> None:
-    """Print a line for each node that the host computes and each layer, and one for all layers together."""
+    """Print a line for each node that the host computes and each layer, and one for all layers together.
+
+    Where the lines are too short for all columns, these are printed in several tables, one below the other.
+    """
     from rich.console import Console
-    from rich.table import Table
 
     rates = (("host", report.host_rate), ("weights", report.weight_rate))
     limits = "".join(f", {name} at {float(rate):g} bytes/cycle" for name, rate in rates if rate is not None)
-    table = Table(
-        title=f"Predicted: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
-        f"{report.memory_latency} cycles{limits}",
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
+    title = (
+        f"Predicted: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
+        f"{report.memory_latency} cycles{limits}"
     )
-    table.add_column("layer", overflow="fold")
-    table.add_column("kind", overflow="fold")
-    for column in _COLUMNS:
-        table.add_column(column, justify="right")
-    table.add_column("limited by")
     layers = iter(report.layers)
-    for segment in report.segments:
-        for node in segment.nodes:
-            if segment.where == "host":
-                table.add_row(node, "host")
-            else:
-                table.add_row(*_cells(next(layers)))
-    table.add_row(*_cells(report.total))
-    Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH).print(table)
+    rows = [
+        [node, "host", *[""] * (len(_COLUMNS) - 1)] if segment.where == "host" else _cells(next(layers))
+        for segment in report.segments
+        for node in segment.nodes
+    ]
+    rows.append(_cells(report.total))
+    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    room = console.width - min(_NAME_WIDTH, max(len(row[0]) for row in rows)) - _GAP
+    cells = [max(len(row[number]) for row in rows) for number in range(1, len(_COLUMNS) + 1)]
+    widths = [max(width, len(name)) for width, name in zip(cells, _COLUMNS, strict=True)]
+    if len(_parts(widths, room)) > 1:  # then each word of a title has a line
+        widths = [max(width, *map(len, name.split())) for width, name in zip(cells, _COLUMNS, strict=True)]
+    console.print(title, style="italic", soft_wrap=True)
+    for place, part in enumerate(_parts(widths, room)):
+        if place:
+            console.print()
+        console.print(_table(rows, part, widths))
+
+
+def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Numbers of columns that have room beside each other."""
+    parts: list[list[int]] = [[]]
+    left = room
+    for number, width in enumerate(widths):
+        if parts[-1] and width + _GAP > left:
+            parts.append([])
+            left = room
+        parts[-1].append(number)
+        left -= width + _GAP
+    return parts
+
+
+def _table(rows: Sequence[Sequence[str]], columns: Sequence[int], widths: Sequence[int]) -> Table:
+    """A table of names and some columns."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, _GAP, 0, 0))
+    table.add_column("layer", overflow="fold")
+    for number in columns:
+        # Only names may be folded: half a number would be another number.
+        justify: JustifyMethod = "left" if _COLUMNS[number] in _TEXTS else "right"
+        table.add_column(_COLUMNS[number], justify=justify, width=widths[number])
+    for row in rows:
+        table.add_row(row[0], *(row[number + 1] for number in columns))
+    return table
 
 
 def _cells(layer: LayerReport) -> list[str]:
@@ -132,7 +201,7 @@ def print_comparison(result: Comparison) -> None:
     for column in ("layer", "operators"):
         table.add_column(column, overflow="fold")
     for column in ("outputs", "differ", "of two", "SQNR in dB"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for layer in result.layers:
         ratio = "" if layer.sqnr is None else f"{layer.sqnr:.1f}"
         numbers = (f"{number:,}" for number in (layer.outputs, layer.differing, layer.ambiguous))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,8 @@ __all__ = [
     "import_model",
     "import_network",
 ]
+
+_logger = logging.getLogger(__name__)
 
 
 def compile(
@@ -98,7 +102,9 @@ def compile(
     OSError
         The file cannot be read.
     """
+    start = time.perf_counter()
     partition = read_model(model, shapes)
+    _logger.debug("read the model in %.2f s", time.perf_counter() - start)
     while True:
         imported = partition.model(strict=strict)
         try:
@@ -106,3 +112,4 @@ def compile(
         except CapacityError as error:
             if strict or not partition.refuse(error):
                 raise
+            _logger.info("left to the host, because the device cannot do it: %s", error)

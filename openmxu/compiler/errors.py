@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from openmxu.arch.errors import OpenmxuError
+
 __all__ = ["CapacityError", "CompileError", "ModelError", "ProfileError", "UnsupportedOperatorError"]
 
 
-class CompileError(ValueError):
+class CompileError(OpenmxuError, ValueError):
     """A model could not be compiled; the message is one line."""
 
 

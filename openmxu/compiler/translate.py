@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +23,8 @@ from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
 
 __all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
+
+_logger = logging.getLogger(__name__)
 
 _MOST_ELEMENTS = 1 << 20
 """Batch elements of one execution."""
@@ -59,6 +63,7 @@ def compile_network(network: Network, config: Config, batch: int | None = None, 
 @paused_collection()
 def compile_model(model: Model, config: Config, batch: int | None = None, effort: int = 1) -> Program:
     """Compile a model; parameters and errors as those of :func:`compile_network`."""
+    start = time.perf_counter()
     networks = [fuse(network, config) for network in model.networks]
     if batch is None:
         batch = networks[0].batch or _default_batch(networks)
@@ -83,6 +88,8 @@ def compile_model(model: Model, config: Config, batch: int | None = None, effort
         )
         for network in networks
     ]
+    planned = time.perf_counter()
+    _logger.debug("planned %d segments of the device in %.2f s", len(plans), planned - start)
     parts: list[CompiledNetwork] = []
     base = Base()
     for plan in plans:
@@ -110,6 +117,12 @@ def compile_model(model: Model, config: Config, batch: int | None = None, effort
         by_element=model.by_element,
     )
     check_profile(program)
+    _logger.debug("chose a schedule and emitted instructions in %.2f s", time.perf_counter() - planned)
+    _logger.info(
+        "compiled %d layers for S = %d, batch %d: %d instructions, %d bytes of weights, in %.2f s",
+        *(len(program.layers), config.size, program.batch, len(program.instructions), len(program.weights)),
+        time.perf_counter() - start,
+    )
     return program
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from openmxu.arch.registers import (
 )
 from openmxu.arch.scrub import scrub_program
 from openmxu.arch.watchdog_limit import WatchdogLimit
-from openmxu.device import Device, DeviceFault, DeviceHang
+from openmxu.device import Device, DeviceFault, DeviceHang, in_one_thread
 from openmxu.disassembler import format_instruction
 from openmxu.driver.blame import accessing_instruction, fetched, oldest_unfinished
 from openmxu.driver.errors import DeviceBusError, IdentificationError
@@ -35,6 +36,8 @@ from openmxu.segments.device_segment import DeviceSegment
 from openmxu.sim.interpreter import check_memory, check_program
 
 __all__ = ["MappedDevice"]
+
+_logger = logging.getLogger(__name__)
 
 _INTERRUPTS = (
     Interrupt.HALT,
@@ -141,6 +144,7 @@ class MappedDevice(Device):
         self.reset()
         self._write("INTERRUPT_ENABLE", sum(1 << interrupt for interrupt in _INTERRUPTS))
 
+    @in_one_thread
     def execute(
         self,
         program: Iterable[Instruction],
@@ -393,6 +397,7 @@ class MappedDevice(Device):
         instruction = instructions[position]
         error = DeviceBusError(position - first, instruction, port, address, response)
         error.events = events
+        _logger.warning("fault: %s", error)
         self.reset()
         return error
 
@@ -430,6 +435,7 @@ class MappedDevice(Device):
 
     def _hang(self) -> DeviceHang:
         status, core = self._read("STATUS"), self._read("CORE_STATUS")
+        _logger.error("hang: no progress; STATUS is %#x, CORE_STATUS %#x", status, core)
         self.reset()
         return DeviceHang(f"no progress; STATUS is {status:#x}, CORE_STATUS {core:#x}")
 
@@ -464,4 +470,5 @@ def _raise_fault(instructions: tuple[Instruction, ...], events: list[Event]) -> 
         instruction = instructions[_program_begin(instructions, events) + event.index]
         fault = DeviceFault(event.fault, event.index, instruction, format_instruction(instruction))
         fault.events = events
+        _logger.warning("fault: %s", fault)
         raise fault

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import onnx
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from openmxu.compiler.onnx.model_file import first_line
 from openmxu.quantizer.preparation import host_nodes
 
 __all__ = ["quantize_static"]
+
+_logger = logging.getLogger(__name__)
 
 
 def quantize_static(
@@ -72,20 +75,40 @@ def quantize_static(
         return onnx.load(path)
 
 
-_FATAL, _WARNING = 4, 2
-"""Severities of ONNX Runtime's messages; the second one is its default."""
+_FATAL = 4
+"""The severity of ONNX Runtime's messages above those of errors, which are raised as exceptions as well."""
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """A block in which ONNX Runtime and its quantizer write no advice."""
+    """A block in which ONNX Runtime's quantizer writes nothing: its messages to Python's root logger become debug
+    messages of this module, and its calibration's sessions are silent."""
     import onnxruntime
+    from onnxruntime.quantization.calibrate import CalibraterBase
 
-    previous = logging.root.manager.disable
-    logging.disable(max(previous, logging.ERROR))
-    onnxruntime.set_default_logger_severity(_FATAL)
+    theirs = Path(onnxruntime.__file__).parent
+    root, unused = logging.getLogger(), logging.NullHandler()
+
+    def passes(record: logging.LogRecord) -> bool:
+        if not Path(record.pathname).is_relative_to(theirs):
+            return True
+        _logger.debug("ONNX Runtime: %s", record.getMessage())
+        return False
+
+    def create_silent_session(calibrater: Any) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = _FATAL
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        calibrater.infer_session = onnxruntime.InferenceSession(
+            calibrater.augmented_model_path, sess_options=options, providers=calibrater.execution_providers
+        )
+
+    root.addFilter(passes)
+    # logging.warning() would give a root logger without handlers one that writes to stderr from then on.
+    root.addHandler(unused)
     try:
-        yield
+        with mock.patch.object(CalibraterBase, "create_inference_session", create_silent_session):
+            yield
     finally:
-        logging.disable(previous)
-        onnxruntime.set_default_logger_severity(_WARNING)
+        root.removeHandler(unused)
+        root.removeFilter(passes)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.segments.bodies import with_bodies
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _IR_VERSION = 8
 """Old enough for every ONNX Runtime that is supported."""
 
 
-class GraphError(ValueError):
+class GraphError(OpenmxuError, ValueError):
     """A graph cannot be computed; the message is one line."""
 
 

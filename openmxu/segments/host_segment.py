@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.segments.array_spec import ArraySpec
 from openmxu.segments.graph_runner import DOMAINS, GraphError, GraphRunner
 
@@ -20,7 +21,7 @@ _NAMED = 4
 """Nodes that an error names."""
 
 
-class HostSegmentError(RuntimeError):
+class HostSegmentError(OpenmxuError, RuntimeError):
     """The host could not compute its part of a model; the message is one line."""
 
 

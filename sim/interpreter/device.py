@@ -6,6 +6,7 @@ are those that the instruction set defines.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Mapping
 
@@ -19,12 +20,14 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Operand, OutputFormat, Pooling, Register
 from openmxu.arch.legality import LegalityChecker, LegalityState, Window
 from openmxu.arch.numerics import add_scaled, elements, operand, requantize
-from openmxu.device import Device, DeviceFault, Snapshot
+from openmxu.device import Device, DeviceFault, Snapshot, in_one_thread
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter.checks import check_memory, check_program
 from openmxu.sim.interpreter.planes import convolved_positions, pooled
 
 __all__ = ["Interpreter"]
+
+_logger = logging.getLogger(__name__)
 
 _QueuedTile = tuple[NDArray[np.uint8], int, bool]
 """The bytes of a tile, (S, S), their zero point, and whether they are signed."""
@@ -71,6 +74,7 @@ class Interpreter(Device):
         self._tile = np.zeros((config.size, config.size), np.int32)
         self._legal: dict[tuple[tuple[Instruction, ...], LegalityState], None] = {}
 
+    @in_one_thread
     def execute(
         self,
         program: Iterable[Instruction],
@@ -323,4 +327,5 @@ class Interpreter(Device):
 def _device_fault(code: FaultCode, index: int, instruction: Instruction, events: list[Event]) -> DeviceFault:
     fault = DeviceFault(code, index, instruction, format_instruction(instruction))
     fault.events = events
+    _logger.warning("fault: %s", fault)
     return fault

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -15,11 +17,13 @@ from filelock import FileLock, Timeout
 from openmxu.arch.config import Config
 from openmxu.sim.verilator.build import LIBRARY_NAME, RUNTIME_NAME, build_library, build_runtime
 from openmxu.sim.verilator.design import CORE, Design
-from openmxu.sim.verilator.errors import BuildError
+from openmxu.sim.verilator.errors import BuildError, CacheError
 from openmxu.sim.verilator.progress import ProgressHook, showing_progress
 from openmxu.sim.verilator.toolchain import Toolchain, check_fst_headers, find_toolchain
 
 __all__ = ["CACHE_VARIABLE", "cache_directory", "library_path"]
+
+_logger = logging.getLogger(__name__)
 
 CACHE_VARIABLE = "OPENMXU_CACHE"
 """Environment variable that names another folder for the cache."""
@@ -53,16 +57,21 @@ def library_path(
         A tool that the build needs is not installed.
     BuildError
         The build failed.
+    CacheError
+        The folder of the cache cannot be created or written.
     """
     tools = find_toolchain()
     if trace == "fst":
         check_fst_headers(tools)
     root = cache_directory()
-    root.mkdir(parents=True, exist_ok=True)
     entry = root / _entry_name(config, design, trace, tools)
     library = entry / LIBRARY_NAME
-    if library.exists():
+    if _is_there(library):
+        _logger.debug("simulation model in the cache: %s", entry)
         return library
+    _prepare(root)
+    _logger.info("simulation model not in the cache: %s", entry)
+    start = time.perf_counter()
     with showing_progress(f"Building the S = {config.size} simulation model", progress) as report:
 
         def build_it(directory: Path) -> Path:
@@ -73,7 +82,32 @@ def library_path(
 
         _build_once(library, build_it, report)
         report("done", 1.0)
+    _logger.info("simulation model ready after %.1f s", time.perf_counter() - start)
     return library
+
+
+def _is_there(library: Path) -> bool:
+    """Whether a file of the cache exists; not, if the cache's folder is none, or is closed to this user."""
+    try:
+        return library.exists()
+    except OSError:
+        return False
+
+
+def _prepare(root: Path) -> None:
+    """Make the folder of the cache, and check that it can be written, before a build that takes long.
+
+    Raises
+    ------
+    CacheError
+        It cannot.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root):
+            pass
+    except OSError as error:
+        raise CacheError(root, (error.strerror or str(error)).lower(), CACHE_VARIABLE) from None
 
 
 def _runtime(root: Path, trace: str | None, tools: Toolchain, report: ProgressHook) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openmxu.device import DeviceError
 
-__all__ = ["BuildError", "BusError", "MissingToolError"]
+__all__ = ["BuildError", "BusError", "CacheError", "MissingToolError"]
 
 
 class BuildError(DeviceError):
@@ -27,6 +27,21 @@ class BuildError(DeviceError):
         self.reason = reason
         self.log = log
         super().__init__(f"{step} failed: {reason} (all messages: {log})")
+
+
+class CacheError(DeviceError):
+    """The folder in which built simulation models are kept cannot be used; the message says how to choose another one.
+
+    Attributes
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path, reason: str, variable: str) -> None:
+        self.folder = folder
+        super().__init__(
+            f"simulation models cannot be kept in {folder}: {reason}; set {variable} to a folder that can be written"
+        )
 
 
 class MissingToolError(DeviceError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import pty
 import shlex
@@ -11,7 +12,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from tests.cli.small_models import K, write_dense_model
 
 COMMANDS = ("demo", "run", "compile", "bench gemm", "array", "assemble", "disassemble", "verilog", "doctor")
 
@@ -126,6 +130,56 @@ def test_closed_streams_are_not_an_error():
     command = f"{shlex.quote(sys.executable)} -m openmxu.cli"
     assert subprocess.run(f"{command} --version >&- 2>&-", shell=True, check=False).returncode == 0
     assert subprocess.run(f"{command} nothing >&- 2>&-", shell=True, check=False).returncode == 2
+
+
+def test_version_is_that_of_the_package(openmxu):
+    assert openmxu("--version").stdout == f"openmxu {importlib.metadata.version('openmxu')}\n"
+
+
+def test_verbose_logs_on_stderr(openmxu):
+    bench = ("bench", "gemm", 8, 8, 8, "--device", "interpreter", "--json")
+    assert [openmxu(*bench).stderr, openmxu("-v", *bench).stderr.count("INFO openmxu.compiler.translate: ")] == ["", 1]
+    assert "DEBUG" not in openmxu("--verbose", *bench).stderr
+    everything = openmxu("-vv", *bench)
+    assert everything.json["mismatches"] == 0
+    assert "DEBUG openmxu.device: loaded " in everything.stderr
+
+
+def test_an_unusable_cache_is_one_line(openmxu, tmp_path):
+    (tmp_path / "file").write_text("")
+    bench = ("bench", "gemm", 8, 8, 8, "--size", 4, "--device", "verilator")
+    for folder in (tmp_path / "file", Path("/proc/openmxu")):
+        result = openmxu(*bench, environment={"OPENMXU_CACHE": str(folder)})
+        result.failed(1, f"cannot be kept in {folder}: ", "set OPENMXU_CACHE to a folder that can be written")
+
+
+def progress_of(*command: object) -> str:
+    """All that a command shows on a stderr that is a terminal."""
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
+    words = [sys.executable, "-m", "openmxu.cli", *map(str, command)]
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=end)
+    os.close(end)
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:  # of a terminal that no process has open
+        pass
+    finally:
+        os.close(terminal)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+def test_progress_has_a_percentage(tmp_path):
+    write_dense_model(tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.zeros((40, K), np.uint8))
+    files = ("--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    shown = progress_of("run", tmp_path / "model.onnx", *files, "--batch", 8)
+    assert "Running model.onnx" in shown
+    assert "100%" in shown
+    assert "%" not in progress_of("run", tmp_path / "model.onnx", *files, "--batch", 40)
 
 
 def test_progress_is_shown_on_a_terminal_only(openmxu):

@@ -14,6 +14,18 @@ def test_interpreter_computes_and_has_no_clock(openmxu):
     assert result["bound"] is result["bound_ratio"] is None
 
 
+def test_modelled_device_predicts(openmxu):
+    bench = ("bench", "gemm", 20, 30, 40, "--size", 4, "--device", "model", "--json")
+    result = openmxu(*bench).json
+    assert (result["device"], result["mismatches"], result["memory_latency"]) == ("model", 0, 4)
+    assert result["bound"] <= result["cycles"] == result["counters"]["cycles"]
+    slow = openmxu(*bench, "--memory-latency", 100, "--weight-rate", "1/2").json
+    assert slow["cycles"] > result["cycles"]
+    openmxu(*bench, "--stall-probability", 0.5).failed(
+        2, "--stall-probability needs --device verilator: the cycle model"
+    )
+
+
 def test_text_output(openmxu):
     result = openmxu("bench", "gemm", 3, 4, 5, "--device", "interpreter")
     assert (result.status, result.stderr) == (0, "")

@@ -356,5 +356,5 @@ def test_disassembly_names_instructions(program: Program) -> None:
 
 
 def test_unknown_device() -> None:
-    with pytest.raises(openmxu.UnknownDeviceError, match="unknown device 'gpu'; known: interpreter, verilator"):
+    with pytest.raises(openmxu.UnknownDeviceError, match="unknown device 'gpu'; known: interpreter, model, verilator"):
         openmxu.open_device("gpu", CONFIG)

@@ -223,7 +223,7 @@ def _measure(
         memory_latency = DEFAULT_LATENCY
     rates = {"host_rate": host_rate, "weight_rate": weight_rate}
     options = {"memory_latency": memory_latency, **rates, "stall_probability": stall_probability}
-    if clocked:
+    if clocked and device is not DeviceName.MODEL:
         options["seed"] = seed
     with open_device(device, config, **options) as opened:
         results, measurement = measured_run(program, opened, case.inputs, f"Running {text} on {device.value}")

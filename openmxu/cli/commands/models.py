@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import openmxu
+from openmxu.cli.commands.instructions import run_instructions
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError, RunError, one_line
 from openmxu.cli.files import (
@@ -31,20 +31,23 @@ from openmxu.cli.options import (
     BaudOption,
     DeviceName,
     DeviceOption,
+    HostMemoryOption,
+    HostMemoryOutputOption,
     HostRateOption,
     JsonOption,
     LatencyOption,
     PortOption,
     ShapeOption,
     WeightRateOption,
+    WeightsOption,
     read_shapes,
 )
 from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
 from openmxu.cli.report import print_json, print_report, print_rows, working
+from openmxu.cli.waveforms import shown_cycles, write_companions
 from openmxu.compiler import CompileError, import_model
 from openmxu.program import InputError as CalibrationError
 from openmxu.program import InputError as ProgramInputError
-from openmxu.program import Program
 from openmxu.quantizer import ACTIVATIONS
 from openmxu.reporting import SegmentReport, segment_reports
 from openmxu.segments.host_segment import HostSegment
@@ -60,13 +63,21 @@ _NAMED = 4
 
 @configured
 def run_command(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="Quantized ONNX model, or a compiled program; with --host-memory assembly (.s) or instruction words.",
+        ),
+    ],
     source: Annotated[
-        Path, typer.Option("--input", "-i", metavar="FILE", help="Input (batch, ...) as .npy; several by name as .npz.")
-    ],
+        Path | None,
+        typer.Option("--input", "-i", metavar="FILE", help="Input (batch, ...) as .npy; several by name as .npz."),
+    ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout.")
-    ],
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout."),
+    ] = None,
     device: DeviceOption = DeviceName.INTERPRETER,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
@@ -93,9 +104,32 @@ def run_command(
     ] = None,
     port: PortOption = None,
     baud: BaudOption = None,
+    memory_latency: LatencyOption = None,
+    host_rate: HostRateOption = None,
+    weight_rate: WeightRateOption = None,
+    host_memory: HostMemoryOption = None,
+    weights: WeightsOption = None,
+    host_memory_output: HostMemoryOutputOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run a model on an array of inputs."""
+    """Run a model on an array of inputs; with --host-memory bare instructions on the contents of memories."""
+    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    opening = {"waves": waves, "port": port, "baud": baud, **memories}
+    if host_memory is not None:
+        for_models = {"input": source, "output": output, "batch": batch, "shape": shape}
+        for name, value in for_models.items():
+            if value is not None:
+                raise InputError(f"--{name} is for models, and --host-memory for bare instructions")
+        if waves_instruction is not None:
+            raise InputError("--waves-instruction is for models: bare instructions take --waves-cycles")
+        opening["waves_cycles"] = shown_cycles(None, waves, waves_cycles, None)
+        run_instructions(model, host_memory, weights, host_memory_output, choice, device, json, **opening)
+        return
+    if weights is not None or host_memory_output is not None:
+        raise InputError(f"--{'host-memory-output' if weights is None else 'weights'} needs --host-memory")
+    if source is None or output is None:
+        missing = "--input" if source is None else "--output"
+        raise InputError(f"Missing option '{missing}'; bare instructions need --host-memory instead")
     if json and output == STANDARD_STREAM:
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
@@ -106,22 +140,18 @@ def run_command(
         program.check_inputs(inputs)
     except ProgramInputError as error:
         raise InputError(f"{source}: {error}") from None
-    cycles = _waves_cycles(program, waves, waves_cycles, waves_instruction)
+    opening["waves_cycles"] = shown_cycles(program, waves, waves_cycles, waves_instruction)
     is_archive = output.suffix == ".npz"
     if len(program.outputs) > 1 and not is_archive:
         names = ", ".join(spec.name for spec in program.outputs)
         raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
-    waveform = {"waves": waves, "waves_cycles": cycles}
-    with open_device(device, program.config, **waveform, port=port, baud=baud) as opened:
+    with open_device(device, program.config, **opening) as opened:
         try:
             results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
         except ProgramInputError as error:
             raise InputError(f"{source}: {error}") from None
     if waves is not None:
-        from openmxu.profiling.waves import companion_files
-
-        for path, text in companion_files(waves, program.config, program.instructions).items():
-            write_output(path, text.encode())
+        write_companions(waves, program.config, program.instructions)
     write_output(output, archive_bytes(results) if is_archive else array_bytes(next(iter(results.values()))))
     if json:
         arrays = [{"name": name, "shape": result.shape, "type": result.dtype.name} for name, result in results.items()]
@@ -132,32 +162,6 @@ def run_command(
             for name, result in results.items()
         ]
         print_rows([*lines, *measurement.as_rows()])
-
-
-def _waves_cycles(
-    program: Program, waves: Path | None, cycles: str | None, instruction: int | None
-) -> tuple[int, int] | None:
-    """The first and the last cycle that a waveform should have; ``None`` for all."""
-    for name, value in (("cycles", cycles), ("instruction", instruction)):
-        if value is not None and waves is None:
-            raise InputError(f"--waves-{name} needs --waves FILE")
-    if cycles is not None and instruction is not None:
-        raise InputError("--waves-cycles and --waves-instruction exclude each other")
-    if cycles is not None:
-        found = re.fullmatch(r"(\d{1,18}):(\d{1,18})", cycles, re.ASCII)
-        if found is None or int(found[1]) > int(found[2]):
-            raise InputError(f"--waves-cycles must be FROM:TO, as in 1000:1200, not {cycles!r}")
-        return int(found[1]), int(found[2])
-    if instruction is None:
-        return None
-    if program.config.features.is_sequential:
-        raise InputError("--waves-instruction is for profiles other than lite, whose cycles are not predicted")
-    from openmxu.profiling.waves import instruction_cycles
-
-    try:
-        return instruction_cycles(program, instruction)
-    except IndexError as error:
-        raise InputError(f"--waves-instruction: {error}") from None
 
 
 @configured

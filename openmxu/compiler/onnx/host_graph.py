@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_work import multiply_adds, shapes_needed
@@ -36,7 +37,7 @@ _MOST_SECONDS = 5.0
 """For a part that is tried out."""
 
 
-class HandOverError(Exception):
+class HandOverError(OpenmxuError):
     """The host makes tensor ``name`` of a shape that no other segment can take, ``why`` it cannot."""
 
     def __init__(self, name: str, why: str, lacks_batch: bool) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.compiler.errors import ModelError, UnsupportedOperatorError
 from openmxu.compiler.ir.network import Network, Port
 from openmxu.compiler.onnx.graph_view import GraphView
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Refusal", "Walk"]
 
 
-class Refusal(Exception):
+class Refusal(OpenmxuError):
     """The device cannot compute node number ``index``; ``error`` says why.
 
     ``is_consequence`` tells that it could, if only something on the device worked on the result.
