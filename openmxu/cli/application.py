@@ -17,7 +17,9 @@ from openmxu.cli.commands.bench import conv_command, gemm_command, network_comma
 from openmxu.cli.commands.compare import compare_command
 from openmxu.cli.commands.demo import demo_command
 from openmxu.cli.commands.doctor import doctor_command
+from openmxu.cli.commands.evaluate import evaluate_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
+from openmxu.cli.commands.sweep import sweep_command
 from openmxu.cli.commands.verilog import verilog_command
 from openmxu.cli.errors import one_line
 from openmxu.device import DeviceError
@@ -72,6 +74,13 @@ _COMMANDS = (
         "openmxu compare model.onnx --input x.npy --device verilator --json",
     ),
     (
+        application,
+        "evaluate",
+        evaluate_command,
+        "openmxu evaluate model.onnx --data x.npy --labels y.npy --workers 4",
+        "openmxu evaluate model.onnx --data x.npy --labels y.npy --size 16 --device verilator --json",
+    ),
+    (
         _benches,
         "gemm",
         gemm_command,
@@ -91,6 +100,13 @@ _COMMANDS = (
         network_command,
         "openmxu bench network mnist --size 8",
         "openmxu bench network resnet20 --size 16 --device verilator --json",
+    ),
+    (
+        application,
+        "sweep",
+        sweep_command,
+        "openmxu sweep 64x512x64 mnist --set size=8,16 --set memory_latency=4,100 -o points.csv --plot points.html",
+        "openmxu sweep --file sweep.toml -o points.csv --scheduler tcp://host:8786",
     ),
     (application, "assemble", assemble_command, "openmxu assemble program.s --size 8 -o program.bin"),
     (
