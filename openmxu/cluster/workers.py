@@ -119,13 +119,14 @@ def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Worke
 def _local(stack: ExitStack, count: int) -> Client:
     from distributed import Client, LocalCluster
 
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is replaced, which needs no message
     cluster = LocalCluster(
         n_workers=count,
         threads_per_worker=1,  # a device serves one thread
         processes=True,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         memory_limit=None,  # a task may take what it takes in this process
-        silence_logs=logging.CRITICAL,  # a worker that is lost is replaced, which needs no message
+        silence_logs=logging.CRITICAL,
     )
     stack.enter_context(cluster)
     return stack.enter_context(Client(cluster, set_as_default=False))

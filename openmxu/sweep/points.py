@@ -69,7 +69,7 @@ class Point:
         if self.config is not None:
             row |= self.config.as_dict()
             row |= {"multiply_adders": self.config.size**2, "logic_cells": measured_logic(self.config)}
-        return row | result
+        return {**row, **result}
 
 
 def points_of(settings: Settings) -> list[Point]:

@@ -61,19 +61,17 @@ def evaluate_command(
     inputs, classes = read_arrays(data), read_arrays(labels)
     if not isinstance(classes, np.ndarray):
         raise InputError(f"{labels} is an archive; labels are one array, as numpy.save() writes it")
-    program = load_program(model, choice, batch, shapes=read_shapes(shape))
-    chosen = DeviceChoice(device.value, {} if memory_latency is None else {"memory_latency": memory_latency})
-    began = time.perf_counter()
-    try:
-        program.check_inputs(inputs)
-        with (
-            spreading(workers, scheduler) as opened,
-            counting(f"Evaluating {model.name}", len(classes) if classes.ndim else 0) as finished,
-        ):
-            result = evaluate(program, inputs, classes, opened, chosen, finished)
-    except ProgramInputError as error:
-        raise InputError(f"{labels if str(error).startswith('labels') else data}: {error}") from None
-    seconds = time.perf_counter() - began
+    options = {} if memory_latency is None else {"memory_latency": memory_latency}
+    # Workers first: a scheduler that cannot be reached is reported before the model is compiled, which may take long.
+    with spreading(workers, scheduler) as opened:
+        program = load_program(model, choice, batch, shapes=read_shapes(shape))
+        began = time.perf_counter()
+        try:
+            with counting(f"Evaluating {model.name}", len(classes) if classes.ndim else 0) as finished:
+                result = evaluate(program, inputs, classes, opened, DeviceChoice(device.value, options), finished)
+        except ProgramInputError as error:
+            raise InputError(f"{labels if str(error).startswith('labels') else data}: {error}") from None
+        seconds = time.perf_counter() - began
     if json:
         print_json({"device": device.value, **vars(result), "accuracy": result.accuracy, "seconds": seconds})
         return
