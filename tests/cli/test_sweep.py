@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 
+from openmxu import Config, compile
 from openmxu.models import DIGITS_MODEL, digits_test_split
 
 SMALL = ("--set", "size=3,4,8", "--set", "memory_latency=4,100")
@@ -93,8 +94,9 @@ def test_evaluate(openmxu, tmp_path):
     images, labels = digits_test_split()
     np.save(tmp_path / "x.npy", images[:40])
     np.save(tmp_path / "y.npy", labels[:40])
-    evaluation = ("evaluate", DIGITS_MODEL, "--data", "x.npy", "--labels")
-    result = openmxu(*evaluation, "y.npy", "--batch", 8, "--json").json
+    compile(DIGITS_MODEL, Config.for_size(8), batch=8, effort=0).save(tmp_path / "digits.mxu")
+    evaluation = ("evaluate", "digits.mxu", "--data", "x.npy", "--labels")
+    result = openmxu(*evaluation, "y.npy", "--json").json
     assert (result["elements"], result["executions"], result["cycles"]) == (40, 5, None)
     assert result["correct"] / 40 == result["accuracy"] > 0.9
     openmxu(*evaluation, "x.npy").failed(2, "x.npy: labels must be integers of shape (40,)")
