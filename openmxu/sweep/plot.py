@@ -117,7 +117,7 @@ def picture(rows: Sequence[Mapping[str, Any]], cost: str, ending: str) -> bytes:
         axes.set_yscale("log")
         axes.set_xlabel(COSTS[cost], fontsize=8)
         axes.set_ylabel("cycles", fontsize=8)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(which="both", labelsize=7)
         axes.grid(alpha=0.3)
     if panels:
         handles, names = grid.flat[0].get_legend_handles_labels()
