@@ -19,8 +19,10 @@ from openmxu.cli.commands.bench import conv_command, gemm_command, network_comma
 from openmxu.cli.commands.compare import compare_command
 from openmxu.cli.commands.demo import demo_command
 from openmxu.cli.commands.doctor import doctor_command
+from openmxu.cli.commands.evaluate import evaluate_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
 from openmxu.cli.commands.profile import profile_command
+from openmxu.cli.commands.sweep import sweep_command
 from openmxu.cli.commands.trace import trace_command
 from openmxu.cli.commands.verilog import verilog_command
 from openmxu.cli.errors import one_line
@@ -91,6 +93,13 @@ _COMMANDS = (
         "openmxu trace model.onnx -o trace.json --device model",
     ),
     (
+        application,
+        "evaluate",
+        evaluate_command,
+        "openmxu evaluate model.onnx --data x.npy --labels y.npy --workers 4",
+        "openmxu evaluate model.onnx --data x.npy --labels y.npy --size 16 --device verilator --json",
+    ),
+    (
         _benches,
         "gemm",
         gemm_command,
@@ -118,6 +127,13 @@ _COMMANDS = (
         "openmxu array -o array.html",
         "openmxu array 9 16 8 --size 8 -o array.html",
         "openmxu array -o array.svg",
+    ),
+    (
+        application,
+        "sweep",
+        sweep_command,
+        "openmxu sweep 64x512x64 mnist --set size=8,16 --set memory_latency=4,100 -o points.csv --plot points.html",
+        "openmxu sweep --file sweep.toml -o points.csv --scheduler tcp://host:8786",
     ),
     (application, "assemble", assemble_command, "openmxu assemble program.s --size 8 -o program.bin"),
     (

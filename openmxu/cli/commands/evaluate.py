@@ -1,0 +1,84 @@
+"""``openmxu evaluate``: the accuracy of a network on a test set."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
+from openmxu.cli.errors import InputError
+from openmxu.cli.files import read_arrays
+from openmxu.cli.options import (
+    BatchOption,
+    DeviceName,
+    DeviceOption,
+    JsonOption,
+    LatencyOption,
+    ShapeOption,
+    read_shapes,
+)
+from openmxu.cli.percentage import counting
+from openmxu.cli.programs import load_program
+from openmxu.cli.report import print_json, print_rows
+from openmxu.cli.spreading import SchedulerOption, WorkersOption, spreading
+from openmxu.program import InputError as ProgramInputError
+
+__all__ = ["evaluate_command"]
+
+
+@configured
+def evaluate_command(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model, or a compiled program.")],
+    data: Annotated[
+        Path, typer.Option("--data", "-d", metavar="FILE", help="Inputs (batch, ...) as .npy; several by name as .npz.")
+    ],
+    labels: Annotated[
+        Path, typer.Option("--labels", "-l", metavar="FILE", help="The right class of every input, integers as .npy.")
+    ],
+    device: DeviceOption = DeviceName.INTERPRETER,
+    choice: ConfigChoice = DEFAULTS,
+    batch: BatchOption = None,
+    shape: ShapeOption = None,
+    memory_latency: LatencyOption = None,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Count the inputs that a model classifies as they are labelled: the largest number of its first output decides.
+
+    The result is the same on any number of workers; what a worker was computing when it was lost, another one does.
+    """
+    from openmxu.cluster.evaluation import DeviceChoice, evaluate
+
+    if device is DeviceName.SERIAL:
+        raise InputError("--device serial is one board, which serves no workers: use openmxu run")
+    if memory_latency is not None and device is DeviceName.INTERPRETER:
+        raise InputError("--memory-latency needs --device verilator: the interpreter has no clock")
+    inputs, classes = read_arrays(data), read_arrays(labels)
+    if not isinstance(classes, np.ndarray):
+        raise InputError(f"{labels} is an archive; labels are one array, as numpy.save() writes it")
+    options = {} if memory_latency is None else {"memory_latency": memory_latency}
+    # Workers first: a scheduler that cannot be reached is reported before the model is compiled, which may take long.
+    with spreading(workers, scheduler) as opened:
+        program = load_program(model, choice, batch, shapes=read_shapes(shape))
+        began = time.perf_counter()
+        try:
+            with counting(f"Evaluating {model.name}", len(classes) if classes.ndim else 0) as finished:
+                result = evaluate(program, inputs, classes, opened, DeviceChoice(device.value, options), finished)
+        except ProgramInputError as error:
+            raise InputError(f"{labels if str(error).startswith('labels') else data}: {error}") from None
+        seconds = time.perf_counter() - began
+    if json:
+        print_json({"device": device.value, **vars(result), "accuracy": result.accuracy, "seconds": seconds})
+        return
+    rows = [
+        ("accuracy", f"{result.accuracy:.4f}"),
+        ("correct", f"{result.correct:,} of {result.elements:,}"),
+        ("executions", f"{result.executions:,} of a batch of {program.batch}"),
+    ]
+    clocked = [] if result.cycles is None else [("cycles", f"{result.cycles:,}")]
+    print_rows([*rows, *clocked, ("time", f"{seconds:.2f} s")])
