@@ -28,7 +28,7 @@ BUILDS = (
     *("cli/test_bench.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
     *("compiler/test_exactness.py", "compiler/test_network_campaign.py", "compiler/test_program.py"),
     "compiler/recurrent/test_rtl.py",
-    *("compiler/emit/test_schedule.py", "driver/test_serial.py"),
+    *("compiler/emit/test_schedule.py", "docs/test_site.py", "docs/test_tutorials.py", "driver/test_serial.py"),
     *("examples/test_mnist.py", "examples/test_networks.py", "examples/test_recurrent_networks.py"),
     *("lockstep/test_directed.py", "lockstep/test_faults.py", "lockstep/test_line_coverage.py"),
     *("lockstep/test_lockstep.py", "lockstep/test_random_programs.py", "lockstep/test_scrub.py"),
