@@ -43,3 +43,9 @@ def test_names_and_anchors_are_found():
         "passes-of-it",
         "the-profile-lite-one",
     }
+
+
+def test_picture_of_overlap_is_up_to_date():
+    from scripts.docs.overlap import PICTURE, picture
+
+    assert PICTURE.read_text() == picture(), "python -m scripts.docs.overlap"

@@ -28,7 +28,9 @@ def site(tmp_path_factory) -> Path:
 
 
 def test_every_document_is_a_page(site):
-    documents = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "site"]
+    documents = [
+        path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "site"
+    ]
     home = (site / "index.html").read_text()
     for document in documents:
         page = document.with_suffix(".html").as_posix()
