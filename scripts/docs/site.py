@@ -100,7 +100,7 @@ def _inside(text: str, folder: Path) -> str:
         bare = label.replace("\n", " ").strip("`")
         return f"`{name}`" if bare in (name, path.name) else f"{label} (`{name}`)"
 
-    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#]+)\)", link, text)
+    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)", link, text)
 
 
 def _write_all(folder: Path, pages: Mapping[str, str]) -> None:

@@ -27,6 +27,7 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow  # the build takes twenty seconds
 def test_every_document_is_a_page(site):
     documents = [
         path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "site"
@@ -38,12 +39,14 @@ def test_every_document_is_a_page(site):
         assert f'href="{page}"' in home
 
 
+@pytest.mark.slow  # the build takes twenty seconds
 def test_public_names_are_described(site):
     page = (site / "api" / "openmxu.html").read_text()
     for name in openmxu.__all__:
         assert f'id="openmxu.{name}"' in page, name
 
 
+@pytest.mark.slow  # the build takes twenty seconds
 def test_nothing_is_loaded_from_the_network(site):
     loaded = r'<(?:script|img|iframe)[^>]*src="(?:https?:)?//|<link[^>]*rel="stylesheet"[^>]*href="(?:https?:)?//'
     for page in site.rglob("*.html"):
