@@ -13,6 +13,8 @@ version = release = importlib.metadata.version("openmxu")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
+smartquotes = False  # they would make one dash of the two of an option
+
 html_theme = "furo"
 html_title = f"openmxu {version}"
 html_copy_source = False

@@ -24,7 +24,10 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT / "docs"
 
 CONTENTS = {
-    "Tutorials": ("tutorials/*.md", "notebooks/*.md"),
+    "Tutorials": (
+        *(f"tutorials/{name}.md" for name in ("float_model", "assembly", "system", "board", "sweep")),
+        *("tutorials/*.md", "notebooks/*.md"),
+    ),
     "Using it": ("compiler.md", "networks.md", "troubleshooting.md", "cli/index.md", "api/index.md"),
     "The machine": ("hardware.md", "isa.md", "registers.md", "serial.md", "program_file.md", "glossary.md"),
     "Figures": ("figures.md", "performance.md", "cycle_model.md", "tpu_v1.md", "fpga.md"),
@@ -68,7 +71,9 @@ def write_source(folder: Path) -> None:
 
 def contents(folder: Path) -> str:
     """The lists of pages for the sidebar."""
-    named = {part: [path for name in names for path in sorted(folder.glob(name))] for part, names in CONTENTS.items()}
+    named = {}
+    for part, patterns in CONTENTS.items():
+        named[part] = list(dict.fromkeys(path for pattern in patterns for path in sorted(folder.glob(pattern))))
     seen = {path for paths in named.values() for path in paths}
     named["More"] = [path for path in sorted(folder.glob("*.md")) if path not in seen and path.name != "index.md"]
     parts = []
