@@ -10,7 +10,7 @@ BOARD ?= ulx3s_85f
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial formal docs clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial formal docs site clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -136,6 +136,9 @@ docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md, the C header and doc
 	$(BIN)/python scripts/docs/isa.py
 	$(BIN)/python scripts/docs/registers.py
 	$(BIN)/python -m scripts.docs.array_picture
+
+site: $(INSTALLED) ## Build the documentation site in build/site
+	$(BIN)/python -m scripts.docs.site
 
 clean: ## Remove what was built, except .venv
 	rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -30,6 +30,7 @@ BUILDS = (
     *("compiler/test_exactness.py", "compiler/test_network_campaign.py", "compiler/test_program.py"),
     "compiler/recurrent/test_rtl.py",
     *("compiler/emit/test_schedule.py", "driver/test_serial.py"),
+    *("docs/test_notebooks.py", "docs/test_site.py", "docs/test_tutorials.py"),
     *("examples/test_mnist.py", "examples/test_networks.py", "examples/test_recurrent_networks.py"),
     *("lockstep/test_directed.py", "lockstep/test_faults.py", "lockstep/test_line_coverage.py"),
     *("lockstep/test_lockstep.py", "lockstep/test_random_programs.py", "lockstep/test_scrub.py"),

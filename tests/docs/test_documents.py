@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))]
+DOCUMENTS = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))]
 FOLDERS = "docs|examples|openmxu|rtl|scripts|sim|tb|tests|typings"
 
 
@@ -43,3 +43,9 @@ def test_names_and_anchors_are_found():
         "passes-of-it",
         "the-profile-lite-one",
     }
+
+
+def test_picture_of_overlap_is_up_to_date():
+    from scripts.docs.overlap import PICTURE, picture
+
+    assert PICTURE.read_text() == picture(), "python -m scripts.docs.overlap"
