@@ -114,7 +114,7 @@ def run_command(
 ) -> None:
     """Run a model on an array of inputs; with --host-memory bare instructions on the contents of memories."""
     memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
-    opening = {"waves": waves, "port": port, "baud": baud, **memories}
+    opening: dict[str, object] = {"waves": waves, "port": port, "baud": baud, **memories}
     if host_memory is not None:
         for_models = {"input": source, "output": output, "batch": batch, "shape": shape}
         for name, value in for_models.items():
