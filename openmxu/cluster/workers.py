@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+from openmxu.arch.errors import OpenmxuError
+
 __all__ = ["Workers", "WorkersError", "has_cluster", "open_workers", "usable_cores"]
 
 Shared = TypeVar("Shared")
@@ -33,7 +35,7 @@ _AHEAD = 4
 """Tasks submitted for each thread of the workers, so that none waits for this process."""
 
 
-class WorkersError(Exception):
+class WorkersError(OpenmxuError):
     """Workers cannot be reached, or are lost. The message is one line."""
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from openmxu.arch import Config
+from openmxu.arch.errors import OpenmxuError
 
 __all__ = ["RATES", "Settings", "SweepError", "expanded", "read_settings"]
 
@@ -24,7 +25,7 @@ Value = int | str
 """Of a parameter; a rate is the text of a fraction."""
 
 
-class SweepError(ValueError):
+class SweepError(OpenmxuError, ValueError):
     """A sweep is not well described. The message is one line."""
 
 

@@ -52,7 +52,7 @@ def test_demo_with_mismatches_fails_and_reports(monkeypatch, capfd):
     ],
 )
 def test_failed_run_is_one_line(monkeypatch, capfd, error, message):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
     monkeypatch.delenv(TRACEBACK_VARIABLE, raising=False)

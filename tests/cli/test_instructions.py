@@ -56,7 +56,7 @@ def test_memory_options_of_the_model(openmxu, folder):
     options = ("--host-memory", "host.bin", "--device", "model", "--json")
     fast, slow = (openmxu(*RUN, *options, "--memory-latency", latency).json["cycles"] for latency in (4, 104))
     assert slow >= fast + 200
-    openmxu(*RUN, *options[:4], "--waveform", "w.vcd").failed(2, "--waveform needs --device verilator: the cycle model")
+    openmxu(*RUN, *options[:4], "--waves", "w.vcd").failed(2, "--waves needs --device verilator: the cycle model")
 
 
 @pytest.mark.parametrize(
