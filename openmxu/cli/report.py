@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from openmxu.device import RunProgress
-from openmxu.reporting import LayerReport, Report
+from openmxu.report_table import REPORT_HEADINGS, report_rows, report_title
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
     from rich.table import Table
 
     from openmxu.comparison import Comparison
+    from openmxu.reporting import Report
 
 __all__ = ["print_comparison", "print_json", "print_report", "print_rows", "running", "working"]
 
@@ -72,20 +73,7 @@ def running(what: str) -> Iterator[RunProgress]:
         yield show
 
 
-_COLUMNS = (
-    "kind",
-    "instructions",
-    "cycles",
-    "bound",
-    "÷ cycles",
-    "multiply-adds",
-    "utilization",
-    "host read bytes",
-    "host write bytes",
-    "weight bytes",
-    "buffer rows",
-    "limited by",
-)
+_COLUMNS = REPORT_HEADINGS[1:]
 """Columns beside that of the name."""
 
 _TEXTS = ("kind", "limited by")
@@ -108,26 +96,14 @@ def print_report(report: Report) -> None:
     """
     from rich.console import Console
 
-    rates = (("host", report.host_rate), ("weights", report.weight_rate))
-    limits = "".join(f", {name} at {float(rate):g} bytes/cycle" for name, rate in rates if rate is not None)
-    title = (
-        f"Predicted: array of {report.size} × {report.size}, batch of {report.batch}, memory latency of "
-        f"{report.memory_latency} cycles{limits}"
-    )
-    layers = iter(report.layers)
-    rows = [
-        [node, "host", *[""] * (len(_COLUMNS) - 1)] if segment.where == "host" else _cells(next(layers))
-        for segment in report.segments
-        for node in segment.nodes
-    ]
-    rows.append(_cells(report.total))
+    rows = [[_text(value) for value in row] for row in report_rows(report)]
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     room = console.width - min(_NAME_WIDTH, max(len(row[0]) for row in rows)) - _GAP
     cells = [max(len(row[number]) for row in rows) for number in range(1, len(_COLUMNS) + 1)]
     widths = [max(width, len(name)) for width, name in zip(cells, _COLUMNS, strict=True)]
     if len(_parts(widths, room)) > 1:  # then each word of a title has a line
         widths = [max(width, *map(len, name.split())) for width, name in zip(cells, _COLUMNS, strict=True)]
-    console.print(title, style="italic", soft_wrap=True)
+    console.print(report_title(report), style="italic", soft_wrap=True)
     for place, part in enumerate(_parts(widths, room)):
         if place:
             console.print()
@@ -162,18 +138,10 @@ def _table(rows: Sequence[Sequence[str]], columns: Sequence[int], widths: Sequen
     return table
 
 
-def _cells(layer: LayerReport) -> list[str]:
-    numbers = (layer.host_read_bytes, layer.host_write_bytes, layer.weight_bytes, layer.unified_buffer_rows)
-    return [
-        layer.name,
-        layer.kind,
-        *(f"{number:,}" for number in (layer.instructions, layer.cycles, layer.bound)),
-        f"{layer.bound_ratio:.3f}",
-        f"{layer.multiply_adds:,}",
-        f"{layer.utilization:.3f}",
-        *(f"{number:,}" for number in numbers),
-        layer.limit,
-    ]
+def _text(value: str | int | float) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 
 _FORMS = {"float": "float", "onnxruntime": "ONNX Runtime", "device": "device"}
