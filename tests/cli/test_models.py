@@ -258,7 +258,7 @@ def test_options_that_contradict_each_other(openmxu, folder):
     openmxu(*waves, "--waves-cycles", "7:2").failed(2, "must be FROM:TO, as in 1000:1200, not '7:2'")
     openmxu(*waves, "--waves-instruction", 99999).failed(2, "no instruction 99999: the program has 0 to ")
     openmxu(*waves, "--waves-instruction", 1, "--waves-cycles", "1:2").failed(2, "exclude each other")
-    openmxu(*run, "y.npy", "--device", "abacus").failed(2, "'abacus' is not one of 'interpreter', 'verilator'")
+    openmxu(*run, "y.npy", "--device", "abacus").failed(2, "'abacus' is not one of 'interpreter', 'model', 'verilator'")
     openmxu("compile", "model.onnx", "-o", "-").failed(2, "cannot be written to stdout")
     assert outputs_in(folder) == set()
 
