@@ -19,7 +19,7 @@ from openmxu.program import InputError, Program
 
 __all__ = ["DeviceChoice", "Evaluation", "evaluate"]
 
-_ELEMENTS = 16
+_ELEMENTS = 64
 """Batch elements of a part, as far as the batch of an execution divides them."""
 
 
