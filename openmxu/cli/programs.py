@@ -22,10 +22,20 @@ from openmxu.cli.report import running, working
 from openmxu.compiler import CompileError
 from openmxu.compiler.onnx.input_shapes import Shapes
 from openmxu.device import Device
+from openmxu.program import InputError as ProgramInputError
 from openmxu.program import Program
 from openmxu.program_file import ProgramFileError
 
-__all__ = ["Measurement", "compile_model", "is_program", "load_program", "measured_run", "naming", "open_device"]
+__all__ = [
+    "Measurement",
+    "compile_model",
+    "is_program",
+    "load_program",
+    "measured_run",
+    "naming",
+    "naming_inputs",
+    "open_device",
+]
 
 _SERIAL_OPTIONS = ("port", "baud")
 _RATES = ("host_rate", "weight_rate")
@@ -84,6 +94,22 @@ def naming(path: Path) -> Iterator[None]:
     except CompileError as error:
         message = str(error)
         raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
+
+
+@contextmanager
+def naming_inputs(source: Path, labels: Path | None = None) -> Iterator[None]:
+    """A block whose errors about inputs become those of this module, with the name of the file that has them.
+
+    Raises
+    ------
+    InputError
+        For each :class:`~openmxu.program.InputError`; its message begins with the file of labels if it is about those.
+    """
+    try:
+        yield
+    except ProgramInputError as error:
+        file = labels if labels is not None and str(error).startswith("labels") else source
+        raise InputError(f"{file}: {error}") from None
 
 
 def load_program(

@@ -23,7 +23,7 @@ from openmxu.cli.options import (
     ShapeOption,
     read_shapes,
 )
-from openmxu.cli.programs import is_program, naming, open_device
+from openmxu.cli.programs import is_program, naming, naming_inputs, open_device
 from openmxu.cli.report import print_comparison, print_json, working
 
 __all__ = ["compare_command"]
@@ -55,7 +55,6 @@ def compare_command(
     from openmxu.comparison import compare
     from openmxu.compiler.onnx.input_shapes import with_shapes
     from openmxu.compiler.onnx.model_file import load_model
-    from openmxu.program import InputError as ProgramInputError
     from openmxu.segments.graph_runner import GraphError
 
     if is_program(model):
@@ -72,9 +71,8 @@ def compare_command(
         quantized = with_shapes(quantized, shapes)
     with open_device(device, config) as opened, working(f"Comparing {model.name}"):
         try:
-            result = compare(quantized, program, opened, inputs, labels=classes, float_model=real)
-        except ProgramInputError as error:
-            raise InputError(f"{labels if str(error).startswith('labels') else source}: {error}") from None
+            with naming_inputs(source, labels):
+                result = compare(quantized, program, opened, inputs, labels=classes, float_model=real)
         except GraphError as error:
             raise InputError(f"ONNX Runtime cannot compute {model} or {float_model}: {error}") from None
     if json:

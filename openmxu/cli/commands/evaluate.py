@@ -22,10 +22,9 @@ from openmxu.cli.options import (
     read_shapes,
 )
 from openmxu.cli.percentage import counting
-from openmxu.cli.programs import load_program
+from openmxu.cli.programs import load_program, naming_inputs
 from openmxu.cli.report import print_json, print_rows
 from openmxu.cli.spreading import SchedulerOption, WorkersOption, spreading
-from openmxu.program import InputError as ProgramInputError
 
 __all__ = ["evaluate_command"]
 
@@ -66,11 +65,9 @@ def evaluate_command(
     with spreading(workers, scheduler) as opened:
         program = load_program(model, choice, batch, shapes=read_shapes(shape))
         began = time.perf_counter()
-        try:
-            with counting(f"Evaluating {model.name}", len(classes) if classes.ndim else 0) as finished:
-                result = evaluate(program, inputs, classes, opened, DeviceChoice(device.value, options), finished)
-        except ProgramInputError as error:
-            raise InputError(f"{labels if str(error).startswith('labels') else data}: {error}") from None
+        count = len(classes) if classes.ndim else 0
+        with naming_inputs(data, labels), counting(f"Evaluating {model.name}", count) as finished:
+            result = evaluate(program, inputs, classes, opened, DeviceChoice(device.value, options), finished)
         seconds = time.perf_counter() - began
     if json:
         print_json({"device": device.value, **vars(result), "accuracy": result.accuracy, "seconds": seconds})

@@ -42,12 +42,11 @@ from openmxu.cli.options import (
     WeightsOption,
     read_shapes,
 )
-from openmxu.cli.programs import compile_model, load_program, measured_run, open_device
+from openmxu.cli.programs import compile_model, load_program, measured_run, naming_inputs, open_device
 from openmxu.cli.report import print_json, print_report, print_rows, working
 from openmxu.cli.waveforms import shown_cycles, write_companions
 from openmxu.compiler import CompileError, import_model
 from openmxu.program import InputError as CalibrationError
-from openmxu.program import InputError as ProgramInputError
 from openmxu.quantizer import ACTIVATIONS
 from openmxu.reporting import SegmentReport, segment_reports
 from openmxu.segments.host_segment import HostSegment
@@ -136,20 +135,16 @@ def run_command(
     inputs = read_arrays(source)
     program = load_program(model, choice, batch, shapes=read_shapes(shape))
     # Check before opening the device, which may build a simulation model, and starts the waveform file.
-    try:
+    with naming_inputs(source):
         program.check_inputs(inputs)
-    except ProgramInputError as error:
-        raise InputError(f"{source}: {error}") from None
     opening["waves_cycles"] = shown_cycles(program, waves, waves_cycles, waves_instruction)
     is_archive = output.suffix == ".npz"
     if len(program.outputs) > 1 and not is_archive:
         names = ", ".join(spec.name for spec in program.outputs)
         raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
     with open_device(device, program.config, **opening) as opened:
-        try:
+        with naming_inputs(source):
             results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
-        except ProgramInputError as error:
-            raise InputError(f"{source}: {error}") from None
     if waves is not None:
         write_companions(waves, program.config, program.instructions)
     write_output(output, archive_bytes(results) if is_archive else array_bytes(next(iter(results.values()))))

@@ -26,9 +26,8 @@ from openmxu.cli.options import (
     WeightRateOption,
     read_shapes,
 )
-from openmxu.cli.programs import load_program, open_device
+from openmxu.cli.programs import load_program, naming_inputs, open_device
 from openmxu.cli.report import print_json, print_rows, working
-from openmxu.program import InputError as ProgramInputError
 
 __all__ = ["profile_command"]
 
@@ -83,32 +82,25 @@ def profile_command(
     if not program.device_segments:
         raise InputError(f"{model}: the host computes all of it, so that there is nothing to profile")
     # Check before opening the device, which may build a simulation model.
-    try:
+    with naming_inputs(source):
         program.check_inputs(inputs)
-    except ProgramInputError as error:
-        raise InputError(f"{source}: {error}") from None
     rates = {"host_rate": host_rate, "weight_rate": weight_rate}
     memories = {"memory_latency": memory_latency, **rates}
     # The interpreter has no clock: latency and rates are those that the cycle model assumes.
     given = {} if device is DeviceName.INTERPRETER else memories
     with open_device(device, program.config, **given, port=port, baud=baud) as opened:
-        with working(f"Profiling {model.name}"):
-            try:
-                found = take_profile(
-                    program,
-                    opened,
-                    inputs,
-                    model=model.name,
-                    device_name=device.value,
-                    memory_latency=memory_latency or DEFAULT_LATENCY,
-                    **rates,
-                )
-            except ProgramInputError as error:
-                raise InputError(f"{source}: {error}") from None
-    page, numbers = (
-        profile_page(found, _array_view(program.config.size)),
-        json_module.dumps(found.as_dict(), allow_nan=False),
-    )
+        with working(f"Profiling {model.name}"), naming_inputs(source):
+            found = take_profile(
+                program,
+                opened,
+                inputs,
+                model=model.name,
+                device_name=device.value,
+                memory_latency=memory_latency or DEFAULT_LATENCY,
+                **rates,
+            )
+    page = profile_page(found, _array_view(program.config.size))
+    numbers = json_module.dumps(found.as_dict(), allow_nan=False)
     output.mkdir(exist_ok=True)
     write_output(output / _NUMBERS, numbers.encode())
     write_output(output / _PAGE, page.encode())

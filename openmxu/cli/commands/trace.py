@@ -24,9 +24,8 @@ from openmxu.cli.options import (
     WeightRateOption,
     read_shapes,
 )
-from openmxu.cli.programs import load_program, open_device
+from openmxu.cli.programs import load_program, naming_inputs, open_device
 from openmxu.cli.report import print_json, print_rows, working
-from openmxu.program import InputError as ProgramInputError
 
 __all__ = ["trace_command"]
 
@@ -72,11 +71,9 @@ def trace_command(
     check_writable(output)
     inputs = None if source is None else read_arrays(source)
     program = load_program(model, choice, batch, shapes=read_shapes(shape))
-    if inputs is not None:
-        try:
+    if source is not None and inputs is not None:
+        with naming_inputs(source):
             program.check_inputs(inputs)
-        except ProgramInputError as error:
-            raise InputError(f"{source}: {error}") from None
     if program.config.features.is_sequential and device is _Source.VERILATOR:
         raise InputError("a core of the profile lite cannot be recorded: it executes one instruction after the other")
 
