@@ -14,13 +14,13 @@ from openmxu.device import RunProgress
 from openmxu.report_table import REPORT_HEADINGS, report_rows, report_title
 
 if TYPE_CHECKING:
-    from rich.console import JustifyMethod
+    from rich.console import Console, JustifyMethod
     from rich.table import Table
 
     from openmxu.comparison import Comparison
     from openmxu.reporting import Report
 
-__all__ = ["print_comparison", "print_json", "print_report", "print_rows", "running", "working"]
+__all__ = ["print_comparison", "print_json", "print_report", "print_rows", "running", "table_console", "working"]
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -89,15 +89,20 @@ _GAP = 2
 """Blanks between columns."""
 
 
+def table_console() -> Console:
+    """Standard output for tables: as wide as the terminal, or a fixed width in a file or a pipe."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+
+
 def print_report(report: Report) -> None:
     """Print a line for each node that the host computes and each layer, and one for all layers together.
 
     Where the lines are too short for all columns, these are printed in several tables, one below the other.
     """
-    from rich.console import Console
-
     rows = [[_text(value) for value in row] for row in report_rows(report)]
-    console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    console = table_console()
     room = console.width - min(_NAME_WIDTH, max(len(row[0]) for row in rows)) - _GAP
     cells = [max(len(row[number]) for row in rows) for number in range(1, len(_COLUMNS) + 1)]
     widths = [max(width, len(name)) for width, name in zip(cells, _COLUMNS, strict=True)]
@@ -149,7 +154,6 @@ _FORMS = {"float": "float", "onnxruntime": "ONNX Runtime", "device": "device"}
 
 def print_comparison(result: Comparison) -> None:
     """Print what differs, the accuracies, and a line for each layer."""
-    from rich.console import Console
     from rich.table import Table
 
     equal = f"{result.outputs - result.differing:,} of {result.outputs:,} numbers are ONNX Runtime's"
@@ -175,4 +179,4 @@ def print_comparison(result: Comparison) -> None:
         numbers = (f"{number:,}" for number in (layer.outputs, layer.differing, layer.ambiguous))
         table.add_row(layer.name, layer.kind, *numbers, ratio)
     typer.echo()
-    Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH).print(table)
+    table_console().print(table)

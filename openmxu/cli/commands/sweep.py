@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from openmxu.cli.networks import load_network
 from openmxu.cli.options import JsonOption
 from openmxu.cli.percentage import counting
 from openmxu.cli.programs import naming
-from openmxu.cli.report import print_json, print_rows, working
+from openmxu.cli.report import print_json, print_rows, table_console, working
 from openmxu.cli.spreading import SchedulerOption, WorkersOption, spreading
 from openmxu.cluster import usable_cores
 
@@ -30,9 +29,6 @@ _PRODUCT = re.compile(r"([1-9]\d*)x([1-9]\d*)x([1-9]\d*)")
 _JOURNAL = ".journal"
 _MOST_LINES = 50
 """Points up to which the table has all of them."""
-
-_WIDTH = 200
-"""Width of a line in characters when the output is a file or a pipe."""
 
 
 def sweep_command(
@@ -219,7 +215,6 @@ _NUMBERS = ("cycles", "utilization", "bound_ratio", "host bytes", "weight_bytes"
 
 def _print_table(rows: Sequence[Mapping[str, Any]], best: Sequence[bool], varied: Sequence[str]) -> None:
     """Print all points, or those that no other beats if there are many."""
-    from rich.console import Console
     from rich.table import Table
 
     shown = [(row, wins) for row, wins in zip(rows, best, strict=True) if wins or len(rows) <= _MOST_LINES]
@@ -240,7 +235,7 @@ def _print_table(rows: Sequence[Mapping[str, Any]], best: Sequence[bool], varied
         numbers = (f"{row['utilization']:.3f}", f"{row['bound_ratio']:.3f}")
         sizes = (f"{row['host_read_bytes'] + row['host_write_bytes']:,}", f"{row['weight_bytes']:,}")
         table.add_row(*cells, f"{row['cycles']:,}", *numbers, *sizes, logic, row["limit"], "*" if wins else "")
-    Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _WIDTH).print(table)
+    table_console().print(table)
     if len(shown) < len(rows):
         typer.echo("Only points that no other beats in both cycles and multiply-adders; the file has all of them.")
     typer.echo()
