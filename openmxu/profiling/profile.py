@@ -187,7 +187,7 @@ def take_profile(
     device.load(program)
     device.clear_counters()
     recorded = None
-    if isinstance(device, VerilatedDevice) and program.config.profile != "lite":
+    if isinstance(device, VerilatedDevice) and not program.config.features.is_sequential:
         recorded = recorded_timeline(program, device, inputs)
     else:
         device.run(first_batch(program, inputs))

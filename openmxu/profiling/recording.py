@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.isa import Instruction, Opcode, Unit
 from openmxu.device import Device, DeviceError
-from openmxu.profiling.timeline import STALLS, Timeline
+from openmxu.profiling.timeline import STALLS, Timeline, joined_timeline
 from openmxu.program import Program
 from openmxu.sim.cycle_model.words import Words
 from openmxu.sim.cycle_model.work import Work
@@ -66,19 +66,14 @@ def recorded_timeline(program: Program, device: Device, inputs: NDArray[Any] | M
     segments = program.device_segments
     # Before each segment the device may have executed something else, which clears the states.
     each = len(recordings) // max(1, len(segments))
-    columns: dict[str, list[_Cycles]] = {name: [] for name in ("unit", "accepted", "begun", "done", *STALLS)}
-    cycles = 0
-    for segment, recording in zip(segments, recordings[each - 1 :: each] if each else (), strict=True):
-        found = _Followed(program.instructions[segment.start : segment.stop], program.config, recording)
-        columns["unit"].append(found.unit)
-        for name in ("accepted", "begun", "done"):
-            columns[name].append(getattr(found, name) + cycles)
-        for name in STALLS:
-            columns[name].append(found.stalls[name])
-        cycles += recording.count("cycles")
-    joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
-    stalls = {name: joined.pop(name) for name in STALLS}
-    return Timeline("verilator", cycles, layer=np.asarray(program.layer_numbers, np.int64), stalls=stalls, **joined)
+    followed = (
+        (
+            recording.count("cycles"),
+            _Followed(program.instructions[segment.start : segment.stop], program.config, recording),
+        )
+        for segment, recording in zip(segments, recordings[each - 1 :: each] if each else (), strict=True)
+    )
+    return joined_timeline("verilator", program, ((cycles, found, found.stalls) for cycles, found in followed))
 
 
 def first_batch(program: Program, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

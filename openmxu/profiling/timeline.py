@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,26 @@ from openmxu.program import Program
 from openmxu.sim.cycle_model import predict
 from openmxu.sim.memory_rate import Rate
 
-__all__ = ["Timeline", "predicted_timeline"]
+__all__ = ["STALLS", "InstructionTimes", "Timeline", "joined_timeline", "predicted_timeline"]
 
 STALLS = ("weight_stall", "weight_shift", "raw_stall", "input_stall")
 """What a multiplication waits for, named as the hardware's counters."""
+
+
+class InstructionTimes(Protocol):
+    """Arrays with an element for each instruction, as :class:`Timeline` has them."""
+
+    @property
+    def unit(self) -> NDArray[np.int64]: ...
+
+    @property
+    def accepted(self) -> NDArray[np.int64]: ...
+
+    @property
+    def begun(self) -> NDArray[np.int64]: ...
+
+    @property
+    def done(self) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True)
@@ -55,22 +72,30 @@ def predicted_timeline(
     program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None
 ) -> Timeline:
     """The timeline of one execution by the cycle model; parameters and errors as :func:`openmxu.report` has them."""
+    memories: dict[str, Any] = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    predictions = (
+        predict(program.instructions[segment.start : segment.stop], program.config, **memories)
+        for segment in program.device_segments
+    )
+    return joined_timeline("model", program, ((found.cycles, found, vars(found.stalls)) for found in predictions))
+
+
+def joined_timeline(
+    source: str, program: Program, segments: Iterable[tuple[int, InstructionTimes, Mapping[str, NDArray[np.int64]]]]
+) -> Timeline:
+    """The timeline of segments that follow each other: for each its cycles, and times and stalls of its instructions.
+
+    Times are counted from the segment's first instruction.
+    """
     columns: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("unit", "accepted", "begun", "done", *STALLS)}
     cycles = 0
-    for segment in program.device_segments:
-        prediction = predict(
-            program.instructions[segment.start : segment.stop],
-            program.config,
-            memory_latency=memory_latency,
-            host_rate=host_rate,
-            weight_rate=weight_rate,
-        )
-        columns["unit"].append(prediction.unit)
+    for count, times, waits in segments:
+        columns["unit"].append(times.unit)
         for name in ("accepted", "begun", "done"):
-            columns[name].append(getattr(prediction, name) + cycles)
+            columns[name].append(getattr(times, name) + cycles)
         for name in STALLS:
-            columns[name].append(getattr(prediction.stalls, name))
-        cycles += prediction.cycles
+            columns[name].append(waits[name])
+        cycles += count
     joined = {name: np.concatenate(parts or [np.zeros(0, np.int64)]) for name, parts in columns.items()}
     stalls = {name: joined.pop(name) for name in STALLS}
-    return Timeline("model", cycles, layer=np.asarray(program.layer_numbers, np.int64), stalls=stalls, **joined)
+    return Timeline(source, cycles, layer=np.asarray(program.layer_numbers, np.int64), stalls=stalls, **joined)
