@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import itertools
 import logging
@@ -13,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import openmxu
+from openmxu.arch.errors import OpenmxuError
+
 if TYPE_CHECKING:
     from distributed import Client, Future
-
-from openmxu.arch.errors import OpenmxuError
 
 __all__ = ["Workers", "WorkersError", "has_cluster", "open_workers", "usable_cores"]
 
@@ -160,7 +160,7 @@ def _connected(stack: ExitStack, scheduler: str) -> Client:
 
 
 def _version() -> str:
-    return importlib.metadata.version("openmxu")
+    return openmxu.__version__
 
 
 def _same(value: Shared) -> Shared:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.metadata
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import openmxu
 from openmxu.arch import Config
 from openmxu.cluster import Workers
 from openmxu.sweep.journal import Journal
@@ -55,9 +55,8 @@ class Point:
     def key(self, network: Product | Model) -> str:
         """A text that is equal for points whose results are equal."""
         assert self.config is not None
-        version = importlib.metadata.version("openmxu")
         memory = dataclasses.asdict(self.memory)
-        parts = [version, network.digest, self.batch, self.effort, self.config.as_dict(), memory]
+        parts = [openmxu.__version__, network.digest, self.batch, self.effort, self.config.as_dict(), memory]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
     def row(self, result: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+import openmxu
 from openmxu.arch import Config
 from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
@@ -98,7 +98,7 @@ def _write_axi(config: Config, folder: Path) -> None:
     names = [f"{AXI_TOP}.v", f"{AXI_TOP}.core", HEADER_NAME]
     for name in names:
         check_writable(folder / name)
-    core = core_file(AXI_TOP, importlib.metadata.version("openmxu"), config)
+    core = core_file(AXI_TOP, openmxu.__version__, config)
     for name, text in zip(names, (_axi_verilog(config), core, c_header()), strict=True):
         write_output(folder / name, text.encode())
 
@@ -141,7 +141,7 @@ def _serial_verilog(config: Config, clock: int | None, baud: int) -> str:
 def _header(config: Config) -> str:
     """Comments that say what the file is: the version, and every parameter."""
     parameters = (f"//   {name} = {value}\n" for name, value in config.as_dict().items())
-    return f"// openmxu {importlib.metadata.version('openmxu')}\n{''.join(parameters)}"
+    return f"// openmxu {openmxu.__version__}\n{''.join(parameters)}"
 
 
 def _generating(config: Config) -> AbstractContextManager[None]:
