@@ -158,7 +158,7 @@ static void copy(void *target, const void *source, uint32_t size) {
 static openmxu_status reach(uint64_t address, uint32_t size, uint32_t alignment, uint32_t width) {
     const uint64_t last = width < 64 ? ((uint64_t)1 << width) - 1 : UINT64_MAX;
     if (address % alignment != 0) return OPENMXU_MISALIGNED;
-    return address > last || size > last - address ? OPENMXU_OUT_OF_REACH : OPENMXU_OK;
+    return address > last || (size != 0 && size - 1 > last - address) ? OPENMXU_OUT_OF_REACH : OPENMXU_OK;
 }
 
 /* Copy a part of the image to a buffer, unless the device reads it in the image; `address` gets its bus address. */

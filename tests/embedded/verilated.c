@@ -1,4 +1,5 @@
-/* Firmware around the Verilated AXI shell: classifies images, given and answered in files, with the driver.
+/* Firmware around the Verilated AXI shell: classifies images, given and answered in files, with the driver; then things
+ * go wrong.
  *
  * Usage: verilated INPUTS OUTPUTS; both hold floats. Prints the cycles of all runs.
  */
@@ -17,15 +18,20 @@ typedef struct {
     void *bytes;
     uint64_t length, base;
 } memory;
+typedef struct {
+    uint64_t begin, end;
+    uint32_t response;
+} trouble;
 void *mxu_create(uint64_t seed, const stall_pattern *stalls, uint32_t latency);
 void mxu_destroy(void *harness);
 void mxu_attach(void *harness, const memory *host, const memory *weights);
+void mxu_trouble(void *harness, const trouble *host, const trouble *weights);
 uint32_t mxu_run(void *harness, uint64_t cycles);
 uint32_t mxu_write(void *harness, uint32_t offset, uint32_t value, uint64_t cycles);
 uint32_t mxu_read(void *harness, uint32_t offset, uint32_t *value, uint64_t cycles);
-enum { INTERRUPT = 1, DONE = 2, ANSWER = 1000, WAIT = 200000 };
+enum { INTERRUPT = 1, DONE = 2, DECERR = 3, NEVER = 4, ANSWER = 1000, WAIT = 200000 };
 
-#define BASE 0x40000000U /* bus address of the memory below, for both ports */
+#define BASE 0x400000U /* bus address of the memory below, for both ports */
 #define IMAGE_SPACE ((DIGITS_IMAGE_BYTES + 4095) / 4096 * 4096)
 static uint8_t ram[IMAGE_SPACE + DIGITS_HOST_BYTES] __attribute__((aligned(4096)));
 static void *harness;
@@ -90,15 +96,35 @@ int main(int count, char **arguments) {
     }
     printf("%llu\n", (unsigned long long)openmxu_counter(&device, OPENMXU_COUNTER_CYCLES));
 
-    /* The window of host memory ends before the program's first input: the device stops it there. */
+    /* The window of host memory ends before the program's tensors. */
     openmxu_image_header header;
     memcpy(&header, program.header, sizeof header);
     header.host_bytes = 64;
     program.header = &header;
     CHECK(openmxu_run(&device, &program) == OPENMXU_STOPPED);
-    CHECK(device.fault.code == OPENMXU_FAULT_CODE_HOST_WINDOW);
-    /* No memory at the addresses of weights. */
+    CHECK(device.fault.code == OPENMXU_FAULT_CODE_HOST_WINDOW && device.fault.index < header.instructions);
     program.header = (const void *)ram;
+    CHECK(openmxu_run(&device, &program) == OPENMXU_OK);
+
+    /* Memory answers with an error, at the weights and at the second instruction. */
+    const trouble none = {0, 0, 0}, at_weights = {header.weights, header.weights + 1, DECERR};
+    const trouble at_ring = {header.ring + 16, header.ring + 17, DECERR};
+    mxu_trouble(harness, &none, &at_weights);
+    CHECK(openmxu_run(&device, &program) == OPENMXU_STOPPED);
+    CHECK(device.fault.code == OPENMXU_FAULT_CODE_BUS_ERROR && device.fault.port == OPENMXU_PORT_WEIGHTS);
+    CHECK(device.fault.response == DECERR && device.fault.address == BASE + header.weights);
+    mxu_trouble(harness, &at_ring, &none);
+    openmxu_enable_interrupts(&device, OPENMXU_ENDS);
+    CHECK(openmxu_run(&device, &program) == OPENMXU_STOPPED);
+    CHECK(device.fault.code == OPENMXU_FAULT_CODE_BUS_ERROR && device.fault.port == OPENMXU_PORT_PROGRAM);
+
+    /* It does not answer at all: the device cannot be reset before it does. */
+    const trouble silent = {header.weights, header.weights + 1, NEVER};
+    mxu_trouble(harness, &none, &silent);
+    program.time_limit = 5000;
+    CHECK(openmxu_run(&device, &program) == OPENMXU_STUCK && device.fault.code == OPENMXU_FAULT_CODE_TIME_OUT);
+    mxu_trouble(harness, &none, &none);
+    CHECK(openmxu_reset(&device) == OPENMXU_OK);
     CHECK(openmxu_run(&device, &program) == OPENMXU_OK);
     mxu_destroy(harness);
     CHECK(fclose(source) == 0 && fclose(target) == 0);
