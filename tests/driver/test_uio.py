@@ -9,8 +9,9 @@ import pytest
 
 import openmxu
 from openmxu.arch.registers import StatusBit, device_register
-from openmxu.compiler import evaluate, gemm, gemm_input, gemm_network
 from openmxu.driver import MappedDevice, MemoryKind, UioError, UioTransport
+from openmxu.models import DIGITS_MODEL, digits_test_split
+from openmxu.sim.interpreter import Interpreter
 from tests.driver.registers import CONFIG, InterpretedRegisters, Registers
 
 BASE = 0x20000000
@@ -79,11 +80,10 @@ def test_addresses(files):
 def test_a_program_runs(files):
     with MappedDevice(Played(files), ring_bytes=4096) as device:
         assert device.config == CONFIG
-        program = gemm(6, 30, 20, CONFIG)
-        device.load(program)
-        for seed in range(2):
-            values = gemm_input(6, 30, seed=seed)
-            assert (device.run(values)["y"] == evaluate(gemm_network(6, 30, 20), values)).all()
+        images, _ = digits_test_split()
+        program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=4, effort=0)
+        expected = program.run(Interpreter(CONFIG), images[:8])["logits"]
+        assert np.array_equal(program.run(device, images[:8])["logits"], expected)
 
 
 def test_waiting_for_the_interrupt(files):

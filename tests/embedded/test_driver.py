@@ -54,7 +54,7 @@ def image(program: Program) -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def firmware(build: Callable[..., Path]) -> Path:
-    return build("firmware.c")
+    return build("firmware.c", {}, "-DOPENMXU_EXTERNAL_ACCESS")
 
 
 @pytest.fixture

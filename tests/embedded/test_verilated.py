@@ -17,7 +17,8 @@ from tests.embedded.running import ENVIRONMENT
 def test_digits(build, tmp_path):
     program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=24, effort=0)
     library = library_path(CONFIG, design=AXI)
-    options = [str(library), f"-Wl,-rpath,{library.parent}", "-DOPENMXU_STATUS_READS=8000"]
+    options = [str(library), f"-Wl,-rpath,{library.parent}", "-DOPENMXU_EXTERNAL_ACCESS"]
+    options.append("-DOPENMXU_STATUS_READS=8000")
     firmware = build("verilated.c", c_files(program, "digits"), *options)
     images, _ = digits_test_split()
     (tmp_path / "images").write_bytes(images.tobytes())
