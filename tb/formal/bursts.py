@@ -70,9 +70,7 @@ class QueuedBursts:
         Its pointers.
     """
 
-    def __init__(
-        self, proof: Proof, m: Module, prefix: str, depth: int, address_width: int, data_bytes: int
-    ) -> None:
+    def __init__(self, proof: Proof, m: Module, prefix: str, depth: int, address_width: int, data_bytes: int) -> None:
         self._proof, self._prefix, self._depth = proof, prefix, depth
         self._beat_bits = ceil_log2(data_bytes)
         self._beat_width = address_width - self._beat_bits

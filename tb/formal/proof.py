@@ -76,8 +76,7 @@ class Proof(abc.ABC):
         self._watched = 0
         self.unit = self._make_unit()
         self.make_clock(m)
-        unit = self.unit if self.target is None else OnTarget(self.unit, self.target)
-        fragment = Fragment.get(unit, platform)
+        fragment = self.elaborated(platform)
         self._signals = _driven_signals(fragment, "")
         self._memories = _memories(fragment, "")
         for path in self.cuts:
@@ -91,6 +90,10 @@ class Proof(abc.ABC):
         or in any state for induction. Override this for units that make the domain themselves."""
         m.domains.sync = domain = ClockDomain("sync", reset_less=True)
         self._free.append(domain.clk)
+
+    def elaborated(self, platform: object) -> Fragment:
+        """The unit, elaborated."""
+        return Fragment.get(self.unit if self.target is None else OnTarget(self.unit, self.target), platform)
 
     @property
     def ports(self) -> list[Signal]:

@@ -38,6 +38,8 @@ class Fault:
         A text in the source of the method, and what stands there instead.
     rule
         Beginning of the rule that is violated.
+    cycles
+        Cycles after reset within which it is.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Fault:
     old: str
     new: str
     rule: str
+    cycles: int = 10
 
 
 @contextmanager
@@ -82,20 +85,36 @@ _LAST = "is_last.eq((first_ends_left == 0) | ((first_ends_left == 1) & (first_en
 _RESET = "m = Module()\n    "
 
 
+def _drop(channel: str) -> str:
+    """Source that withdraws an offer of a channel after one cycle."""
+    stalls = f"with m.If({channel}.valid & ~{channel}.ready):\n        m.d.sync += {channel}.valid.eq(0)\n"
+    return f"{stalls}    with m.Else():\n"
+
+
+def _not_reset(channel: str) -> str:
+    """The beginning of a method that makes a channel's valid keep its value in a reset."""
+    return f"{_RESET}{channel}.valid._reset_less = True\n    "
+
+
 def _managers(name: str, port: Callable[[], Proof], channel: str) -> Iterator[Fault]:
     """Faults of the address channel of any manager."""
 
     def queue(text: str, old: str, new: str, rule: str) -> Fault:
         return Fault(f"{name}: {text}", port, BurstQueue, "elaborate", old, new, f"{channel}: {rule}")
 
-    yield queue("VALID drops while it waits", _SEND, "with m.If(1):\n", "VALID stays")
+    yield queue("VALID drops while it waits", _SEND, _drop("self.addresses"), "VALID stays")
     address = "m.d.sync += sent.addr.eq(self.address)\n    "
     yield queue("the address changes while it waits", _SEND, address + _SEND, "the payload stays")
-    reset = f"{_RESET}self.addresses.valid.reset_less = True\n    "
-    yield queue("VALID is not reset", _RESET, reset, "VALID is low")
-    yield queue("the queue overflows", "self.bursts.ready.eq(has_room)", "self.bursts.ready.eq(1)", "no more bursts")
+    yield queue("VALID is not reset", _RESET, _not_reset("self.addresses"), "VALID is low")
+    yield queue("the queue overflows", "has_room.eq(self.pop |", "has_room.eq(1 |", "no more bursts")
     yield Fault(
-        f"{name}: bursts are not split", port, BurstSplitter, "elaborate", _LAST, "is_last.eq(1),", f"{channel}: a burst"
+        f"{name}: bursts are not split",
+        port,
+        BurstSplitter,
+        "elaborate",
+        _LAST,
+        "is_last.eq(1),",
+        f"{channel}: a burst",
     )
     size = '"size": (3, ceil_log2(data_bytes))'
     yield Fault(
@@ -109,12 +128,28 @@ def _writes(text: str, old: str, new: str, rule: str, unit: type = WriteManager,
     return Fault(f"host memory, write: {text}", WritesPort, unit, method, old, new, rule)
 
 
+def _sends(text: str, old: str, new: str, rule: str) -> Fault:
+    return _writes(text, old, new, f"W: {rule}", method="_send")
+
+
 def _registers(text: str, old: str, new: str, rule: str) -> Fault:
     return Fault(f"registers: {text}", RegistersPort, LiteSubordinate, "elaborate", old, new, rule)
 
 
-_COUNTS = "beats.p.last.eq(count == lengths.payload)"
-_HELD = "m.d.sync += [held.eq(self.input.payload), self.output.valid.eq(self.input.valid)]"
+_LAST_BEAT = "(count == lengths.payload)"
+_EARLY = "((count + 1 == lengths.payload) | ~lengths.payload.any())"
+_TAKES = "with m.If(self.input.ready):\n"
+_DATA = "connect(m, beats.output, flipped(self.bus.w))"
+_PAST_REGISTER = """m.d.comb += [
+        self.bus.w.valid.eq(beats.output.valid),
+        self.bus.w.payload.eq(beats.output.payload),
+        self.bus.w.p.data.eq(self.port.data.p.data),
+        beats.output.ready.eq(self.bus.w.ready),
+    ]"""
+
+_ANSWERED = 'bus.r.valid.eq(0)\n                m.next = "IDLE"'
+_ANSWER = 'with m.State("ANSWER"):\n'
+_MOVES = "m.d.sync += bus.r.p.data.eq(self.responses.payload)\n"
 
 FAULTS: tuple[Fault, ...] = (
     *_managers("weights", _WEIGHTS, "AR"),
@@ -125,17 +160,18 @@ FAULTS: tuple[Fault, ...] = (
         "AR: a burst does not cross",
     ),
     *_managers("host memory, write", WritesPort, "AW"),
-    _writes("LAST is a beat early", _COUNTS, _COUNTS.replace("count ==", "count + 1 =="), "W: LAST is not", method="_send"),
-    _writes("LAST is missing", _COUNTS, _COUNTS.replace("payload", "payload) & (count != 0"), "W: ", method="_send"),
-    _writes("the count of beats is not reset", "Signal(8)", "Signal(8, reset_less=True)", "W: LAST", method="_send"),
-    _writes("a flush ends a burst early", "lengths.ready.eq(sent", "lengths.ready.eq(self.flush | sent", "W: ", method="_send"),
+    _sends("LAST is a beat early", _LAST_BEAT, _EARLY, "LAST is not before"),
+    _sends("LAST is missing", _LAST_BEAT, "((count == lengths.payload) & (count != 0))", "LAST is not missing"),
+    _sends("the count of beats is not reset", "count = Signal(8", "count = Signal(8, reset_less=True", "LAST is not"),
+    _sends("a flush ends a burst early", "lengths.ready.eq(sent", "lengths.ready.eq(self.flush | sent", "LAST is not"),
     _writes("lengths are repeated", "burst.valid & queue.bursts.ready", "burst.valid", "W: "),
-    _writes("VALID of data drops while it waits", _HELD, f"pass\n    {_HELD}", "W: VALID stays", StreamRegister),
-    _writes("data changes while it waits", _HELD, f"pass\n    {_HELD.replace(', self.output', ']#')}", "W: the payload", StreamRegister),
+    _writes("VALID of data drops while it waits", _TAKES, _drop("self.output"), "W: VALID stays", StreamRegister),
+    _writes("data changes while it waits", _DATA, _PAST_REGISTER, "W: the payload stays"),
     _registers("a response is withdrawn", "with m.If(bus.b.ready):", "with m.If(1):", "B: VALID stays"),
-    _registers("a response before its data", "bus.aw.valid & bus.w.valid &", "bus.aw.valid &", "B: a response follows"),
-    _registers("a read is answered twice", 'bus.r.valid.eq(0)\n                m.next = "IDLE"', 'bus.r.valid.eq(0)\n                m.next = "WAIT"', "R: data follows"),
+    _registers("a response before its data", "aw.valid & bus.w.valid &", "aw.valid &", "B: a response follows"),
+    _registers("a read is answered twice", _ANSWERED, _ANSWERED.replace("IDLE", "WAIT"), "R: data follows"),
     _registers("EXOKAY", "bus.b.p.resp.eq(_SLVERR)", "bus.b.p.resp.eq(1)", "B: the response is not EXOKAY"),
-    _registers("VALID of data is not reset", _RESET, f"{_RESET}self.bus.r.valid.reset_less = True\n    ", "R: VALID is low"),
-    _registers("data changes while it waits", 'with m.State("ANSWER"):\n', 'with m.State("ANSWER"):\n            m.d.sync += bus.r.p.data.eq(self.responses.payload)\n', "R: the payload stays"),
+    _registers("VALID of data is not reset", _RESET, _not_reset("self.bus.r"), "R: VALID is low"),
+    _registers("data changes while it waits", _ANSWER, f"{_ANSWER}            {_MOVES}", "R: the payload stays"),
 )
+"""All faults; each rule about handshakes, bursts and order is violated by some of them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Array, Cat, Const, Module, Signal, Value, signed
+from amaranth.hdl import Array, Cat, ClockDomain, Const, DomainRenamer, Fragment, Module, Signal, Value, signed
 from amaranth.lib import data
 
 from openmxu.arch.config import Config, ceil_log2
@@ -22,11 +22,11 @@ from tb.formal.bursts import QueuedBursts, is_legal, know_splitter
 from tb.formal.proof import Proof
 from tb.formal.streams import know_queue
 
-__all__ = ["CONFIG", "ReadsPort", "RegistersPort", "WritesPort"]
+__all__ = ["CONFIG", "Port", "ReadsPort", "RegistersPort", "WritesPort"]
 
 CONFIG = Config(
-    size=8,
-    unified_buffer_rows=1024,
+    size=4,
+    unified_buffer_rows=2048,
     activation_lanes=1,
     host_data_bytes=16,
     weight_data_bytes=4,
@@ -42,22 +42,41 @@ _UNITS = ("lite", "host_reader", "host_writer", "weight_reader")
 _HOST, _WEIGHTS, _REGISTERS = "m_axi_host", "m_axi_weight", "s_axi"
 
 
-class _Port(Proof):
-    """One port of the top module, with the unit behind it."""
+class Port(Proof):
+    """One port of the top module, with the unit behind it.
+
+    Attributes
+    ----------
+    port
+        Its name.
+    rules
+        The rules that are claimed.
+    """
 
     depth = 1
     cover_depth = 12
+    takes_minutes = True
 
     def __init__(self, name: str, unit: str) -> None:
         super().__init__(partial(Top, CONFIG, outstanding=OUTSTANDING), f"AXI, {name}")
         self.cuts = tuple(f"shell.{other}" for other in ("core", *_UNITS) if other != unit)
+        self.port = name
+        self.rules: list[Rule] = []
         self.prefix = f"shell.{unit}."
 
     def make_clock(self, m: Module) -> None:
-        """The top module makes its domain, with its reset; claims are in it as well."""
+        """The clock and the reset of the port."""
+        m.domains.sync = domain = ClockDomain("sync")
+        domain.clk = self.unit.aclk
+        m.d.comb += domain.rst.eq(~self.unit.aresetn)
+
+    def elaborated(self, platform: object) -> Fragment:
+        """The top module, whose own domain has another name than that of the claims."""
+        return DomainRenamer({"sync": "port"})(super().elaborated(platform))
 
     def claim_rules(self, m: Module, rules: list[Rule]) -> None:
         """Claim what this side of the bus has to obey."""
+        self.rules = rules
         for rule in rules:
             self.claim(m, f"{rule.text} ({rule.section})", rule.holds)
 
@@ -85,8 +104,8 @@ class _Port(Proof):
             know_splitter(self, m, f"{self.prefix}{splitter}.")
         self.assume(m, ~valid | fits)
 
-    def know_addresses(self, m: Module, name: str, channel: Channel, width: int, data_bytes: int) -> QueuedBursts:
-        """Add lemmas about the queue of bursts: those that wait to be sent are legal, and so is the one that is sent."""
+    def know_addresses(self, m: Module, channel: Channel, width: int, data_bytes: int) -> QueuedBursts:
+        """Add lemmas about the queue of bursts: those that wait to be sent are legal."""
         queue = QueuedBursts(self, m, f"{self.prefix}queue.", OUTSTANDING, width, data_bytes)
         for place in range(OUTSTANDING):
             with m.If(queue.is_unsent(place)):
@@ -95,7 +114,7 @@ class _Port(Proof):
         return queue
 
 
-class ReadsPort(_Port):
+class ReadsPort(Port):
     """The read channels of host memory or of weight memory."""
 
     def __init__(self, is_host: bool) -> None:
@@ -107,15 +126,19 @@ class ReadsPort(_Port):
         if self._is_host:
             width, data_bytes = CONFIG.host_address_width, CONFIG.host_data_bytes
             self.request(m, "program", None, width=width, data_bytes=data_bytes, most=block_beats(data_bytes))
-            self.request(m, "host_read", "splitter_data", width=width, data_bytes=data_bytes, most=most_host_beats(CONFIG))
+            self.request(
+                m, "host_read", "splitter_data", width=width, data_bytes=data_bytes, most=most_host_beats(CONFIG)
+            )
         else:
             width, data_bytes = CONFIG.weight_address_width, CONFIG.weight_data_bytes
-            self.request(m, "weights", "splitter_data", width=width, data_bytes=data_bytes, most=most_weight_beats(CONFIG))
+            self.request(
+                m, "weights", "splitter_data", width=width, data_bytes=data_bytes, most=most_weight_beats(CONFIG)
+            )
         port = ReadPort(self.unit, _HOST if self._is_host else _WEIGHTS)
         rules = read_rules(m, port, data_bytes, OUTSTANDING)
         self.claim_rules(m, rules.manager)
         self.assume_rules(m, rules.subordinate, "R: data answers a burst")
-        queue = self.know_addresses(m, "AR", port.ar, width, data_bytes)
+        queue = self.know_addresses(m, port.ar, width, data_bytes)
 
         layout = read_data_layout(data_bytes)
         beats = [data.View(layout, self.within(f"beats.{name}")) for name in ("first", "spare")]
@@ -131,7 +154,7 @@ class ReadsPort(_Port):
         self.reach(m, port.r.valid & ~port.r.ready)
 
 
-class WritesPort(_Port):
+class WritesPort(Port):
     """The write channels of host memory."""
 
     def __init__(self) -> None:
@@ -144,7 +167,7 @@ class WritesPort(_Port):
         rules = write_rules(m, port, data_bytes, OUTSTANDING)
         self.claim_rules(m, rules.manager)
         self.assume_rules(m, rules.subordinate, "B: a response follows")
-        queue = self.know_addresses(m, "AW", port.aw, width, data_bytes)
+        queue = self.know_addresses(m, port.aw, width, data_bytes)
         self._know_order(m, port, rules, queue)
         self.reach(m, port.w.transfers & port.w["last"] & (rules.counts["beats"] == 2))
         self.reach(m, port.b.transfers)
@@ -203,8 +226,10 @@ class WritesPort(_Port):
                 self.lemma(m, rules.lists["sent"][index] == kept)
 
 
-class RegistersPort(_Port):
+class RegistersPort(Port):
     """The AXI4-Lite port of the registers."""
+
+    takes_minutes = False
 
     def __init__(self) -> None:
         super().__init__("registers", "lite")

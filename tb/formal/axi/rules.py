@@ -152,7 +152,7 @@ def read_rules(m: Module, port: ReadPort, data_bytes: int, outstanding: int) -> 
     rules.manager += [
         *_handshake(m, ar),
         *_burst(ar, data_bytes),
-        Rule("ours", "AR: no more bursts than promised are outstanding", (open_ < outstanding) | ~ar.valid),
+        Rule("ours", "AR: no more bursts than promised are outstanding", ~ar.valid | (open_ < outstanding)),
     ]
     rules.subordinate += [
         *_handshake(m, r),
@@ -187,6 +187,7 @@ def write_rules(m: Module, port: WritePort, data_bytes: int, outstanding: int) -
     length = Signal(8, name="w_length")
     m.d.comb += length.eq(Mux(addresses_lead, _entry(lengths, written), aw["len"]))
     known = addresses_lead | ((ahead == 0) & aw.valid)
+    compared = w.valid & known
     unanswered = (_between(addressed, answered), _between(written, answered))
     rules = Rules(
         counts={"addressed": addressed, "written": written, "answered": answered, "beats": beats},
@@ -196,8 +197,8 @@ def write_rules(m: Module, port: WritePort, data_bytes: int, outstanding: int) -
         *_handshake(m, aw),
         *_handshake(m, w),
         *_burst(aw, data_bytes),
-        Rule("A3.4.1", "W: LAST is not before the last beat of its burst", ~(w.valid & known & w["last"]) | (beats >= length)),
-        Rule("A3.4.1", "W: LAST is not missing on the last beat", ~(w.valid & known & ~w["last"]) | (beats < length)),
+        Rule("A3.4.1", "W: LAST is not before the last beat of its burst", ~compared | ~w["last"] | (beats >= length)),
+        Rule("A3.4.1", "W: LAST is not missing on the last beat", ~compared | w["last"] | (beats < length)),
         Rule("A3.4.1", "W: no beat follows the last one of its burst", ~known | (beats <= length)),
         Rule(
             "A3.4.1",
@@ -205,8 +206,8 @@ def write_rules(m: Module, port: WritePort, data_bytes: int, outstanding: int) -
             ~(aw.valid & data_leads) | (aw["len"] == _entry(sent, addressed)),
         ),
         Rule("A3.4.1", "W: a burst has at most 256 beats", ~w.valid | (beats < 256)),
-        Rule("ours", "AW: no more bursts than promised are outstanding", (unanswered[0] < outstanding) | ~aw.valid),
-        Rule("ours", "W: the data of no more bursts than promised is outstanding", (unanswered[1] < outstanding) | ~w.valid),
+        Rule("ours", "AW: no more bursts than promised are outstanding", ~aw.valid | (unanswered[0] < outstanding)),
+        Rule("ours", "W: no more bursts than promised are outstanding", ~w.valid | (unanswered[1] < outstanding)),
     ]
     rules.subordinate += [
         *_handshake(m, b),
@@ -225,7 +226,8 @@ def lite_rules(m: Module, port: LitePort) -> Rules:
     """The rules of AXI4-Lite; ``m`` and ``port`` as in :func:`read_rules`."""
     addressed, written = (_counter(m, f"lite_{c.name}_taken", _LITE, c.transfers) for c in (port.aw, port.w))
     answered = _counter(m, "lite_B_answered", _LITE, port.b.transfers)
-    asked, read = _counter(m, "lite_AR_taken", _LITE, port.ar.transfers), _counter(m, "lite_R_answered", _LITE, port.r.transfers)
+    asked = _counter(m, "lite_AR_taken", _LITE, port.ar.transfers)
+    read = _counter(m, "lite_R_answered", _LITE, port.r.transfers)
     writes, data, reads = _between(addressed, answered), _between(written, answered), _between(asked, read)
     rules = Rules(
         counts={"addressed": addressed, "written": written, "answered": answered, "asked": asked, "read": read}
