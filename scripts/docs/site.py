@@ -31,6 +31,7 @@ CONTENTS = {
     "Using it": ("compiler.md", "networks.md", "troubleshooting.md", "cli/index.md", "api/index.md"),
     "The machine": (
         "hardware.md",
+        "verilog.md",
         "isa.md",
         "registers.md",
         "c_driver.md",
