@@ -56,7 +56,7 @@ def _marked(run: Run) -> object:
     return pytest.param(run, id=run.name, marks=pytest.mark.slow if is_slow else ())
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+@pytest.mark.parametrize("run", [run for run in RUNS if run.mode != "cover"], ids=lambda run: run.name)
 def test_the_signals_that_proofs_name_exist(run: Run) -> None:
     """Of slow proofs as well, which are only run with ``make test-all`` and ``make formal``."""
     top = Together(run.proofs)
