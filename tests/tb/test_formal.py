@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from scripts.formal import Run, Together, plan, violations
 from tb.formal.axi.planted import FAULTS, Fault, planted
+from tb.formal.axi.table import rules_table
 from tb.formal.proof import Proof
 from tb.formal.proofs import PROOFS
 
@@ -74,6 +75,14 @@ def test_broken_promises_are_found(tmp_path: Path) -> None:
     assert "FAIL" in Run("induction", "prove", 2, broken).go(tmp_path)
     assert "FAIL" in Run("bounded", "bmc", 5, (ForgetfulProof(Forgetful, "Forgetful"),)).go(tmp_path)
     assert "FAIL" in Run("cover", "cover", 5, (Unreachable(Forgetful, "Forgetful"),)).go(tmp_path)
+
+
+@pytest.mark.slow  # elaborates the shell a dozen times
+def test_the_document_has_every_rule_of_axi() -> None:
+    proofs = [proof for run in RUNS if run.mode != "cover" for proof in run.proofs]
+    Fragment.get(Together([proof for proof in proofs if proof.name.startswith("AXI")]), "formal")
+    document = (Path(__file__).parents[2] / "docs" / "verification.md").read_text()
+    assert rules_table(proofs, ()) in document
 
 
 def test_every_proof_claims_something() -> None:
