@@ -108,6 +108,11 @@ def test_planted_faults_are_found(name: str, tmp_path: Path) -> None:
     assert any(claim.startswith(fault.rule) for claim in violations(fault, tmp_path))
 
 
+def test_what_is_no_fault_violates_nothing(tmp_path: Path) -> None:
+    (fault,) = (fault for fault in FAULTS if fault.name == QUICKLY_FOUND[0])
+    assert violations(dataclasses.replace(fault, new=fault.old, cycles=6), tmp_path) == []
+
+
 def test_a_fault_that_does_not_fit_is_reported() -> None:
     fault = dataclasses.replace(FAULTS[0], old="nowhere")
     with pytest.raises(ValueError, match=r"must contain 'nowhere' once, not 0 times$"), planted(fault):
