@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ from openmxu.cli.errors import InputError
 
 __all__ = [
     "DEFAULT_LATENCY",
+    "AnySizeOption",
     "BatchOption",
     "BaudOption",
     "DeviceName",
@@ -46,6 +48,21 @@ class DeviceName(StrEnum):
     SERIAL = "serial"
 
 
+def _allow_any_size(is_given: bool) -> None:
+    if is_given:
+        from openmxu.sim.verilator.needs import ANY_SIZE_VARIABLE
+
+        os.environ[ANY_SIZE_VARIABLE] = "1"
+
+
+AnySizeOption = Annotated[
+    bool,
+    typer.Option(
+        "--any-size",
+        callback=_allow_any_size,
+        help="Begin even if the machine seems to have too little memory for an array of this size.",
+    ),
+]
 DeviceOption = Annotated[
     DeviceName,
     typer.Option(
