@@ -86,7 +86,7 @@ BOARDS = {
             family=Family.GOWIN,
             part="GW1NR-LV9QN88PC6/I5",
             leds=_EACH,
-            config=Config.preset("icebreaker", unified_buffer_rows=4096),
+            config=Config.preset("tang_nano_9k"),
             frequency=54.0,
         ),
     )
