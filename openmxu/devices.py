@@ -12,6 +12,10 @@ from openmxu.device import Device
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
+SERIAL = "serial"
+"""The device that has a configuration of its own: a board at a serial port."""
+
+
 class UnknownDeviceError(OpenmxuError, ValueError):
     """There is no device of this name; the message lists the known ones."""
 
@@ -41,15 +45,16 @@ def _open_axi(config: Config, **options: Any) -> Device:
     return MappedDevice(SimulatedAxi(config, **options))
 
 
-def _open_serial(config: Config, *, port: str, baud: int | None = None, **options: Any) -> Device:
-    from openmxu.arch.serial import DEFAULT_BAUD
+def _open_serial(config: Config | None, *, port: str, baud: int | None = None, **options: Any) -> Device:
+    from openmxu.arch.serial import BAUD_RATES
     from openmxu.driver import IdentificationError, MappedDevice
     from openmxu.driver.serial_transport import SerialTransport, open_port
 
-    transport = SerialTransport(open_port(port, DEFAULT_BAUD if baud is None else baud), port, **options)
+    rates = BAUD_RATES if baud is None else (baud,)
+    transport = SerialTransport(open_port(port, rates[0]), port, rates=rates, **options)
     try:
         device = MappedDevice(transport)
-        if device.config != config:
+        if config is not None and device.config != config:
             raise IdentificationError(f"the device at {port} is {device.config}, not {config}")
     except BaseException:
         transport.close()
@@ -57,14 +62,14 @@ def _open_serial(config: Config, *, port: str, baud: int | None = None, **option
     return device
 
 
-def _open_uio(config: Config, **options: Any) -> Device:
+def _open_uio(config: Config | None, **options: Any) -> Device:
     from openmxu.driver import IdentificationError, MappedDevice
     from openmxu.driver.uio_transport import UioTransport
 
     transport = UioTransport(**options)
     try:
         device = MappedDevice(transport)
-        if device.config != config:
+        if config is not None and device.config != config:
             raise IdentificationError(f"the device is {device.config}, not {config}")
     except BaseException:
         transport.close()
@@ -77,14 +82,14 @@ DEVICES: dict[str, Callable[..., Device]] = {
     "model": _open_model,
     "verilator": _open_verilator,
     "axi": _open_axi,
-    "serial": _open_serial,
+    SERIAL: _open_serial,
     "uio": _open_uio,
 }
 """Functions that open each device. They import its module only then: using one device needs no packages of the
 others."""
 
 
-def open_device(name: str, config: Config, **options: Any) -> Device:
+def open_device(name: str, config: Config | None = None, **options: Any) -> Device:
     """Open a device.
 
     Parameters
@@ -92,11 +97,12 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
     name
         ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
         predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
-        for registers. ``serial``: a board at the serial port that the option ``port`` names, with ``baud`` bits per
-        second. ``uio``: a core on this machine's bus, under Linux; options of
-        :class:`~openmxu.driver.uio_transport.UioTransport`.
+        for registers. ``serial:PORT``, as in ``serial:/dev/ttyUSB1``: the board at a serial port, which the option
+        ``port`` may name instead, at ``baud`` bits per second; without ``baud`` the usual rates are tried. ``uio``: a
+        core on this machine's bus, under Linux; options of :class:`~openmxu.driver.uio_transport.UioTransport`.
     config
-        Sizes of the core.
+        Sizes of the core; by default those that the hardware reports, or those of ``Config()`` in a simulation.
+        Hardware with others than these is an error.
     options
         Passed on to the device's class.
 
@@ -105,8 +111,11 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
     UnknownDeviceError
         There is no such device.
     """
-    try:
-        opener = DEVICES[name]
-    except KeyError:
-        raise UnknownDeviceError(f"unknown device {name!r}; known: {', '.join(DEVICES)}") from None
-    return opener(config, **options)
+    kind, _, port = name.partition(":")
+    if kind not in DEVICES or (port and kind != SERIAL):
+        raise UnknownDeviceError(f"unknown device {name!r}; known: {', '.join(DEVICES)}")
+    if kind == SERIAL:
+        return _open_serial(config, **(options | {"port": port} if port else options))
+    if kind == "uio":
+        return _open_uio(config, **options)
+    return DEVICES[kind](Config() if config is None else config, **options)

@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 import openmxu
+from openmxu.cli.boards.devices import devices_command
+from openmxu.cli.boards.simulate import simulate_board_command
 from openmxu.cli.commands.array import array_command
 from openmxu.cli.commands.assembly import assemble_command, disassemble_command
 from openmxu.cli.commands.bench import conv_command, gemm_command, network_command
@@ -54,6 +56,7 @@ _COMMANDS = (
         run_command,
         "openmxu run model.onnx --input x.npy --output y.npy",
         "openmxu run model.onnx --input x.npy --output y.npy --device verilator --size 16",
+        "openmxu run model.onnx --input x.npy --output y.npy --device serial:/dev/ttyUSB1",
         "openmxu run program.s --host-memory in.npy --weights w.npy --host-memory-output out.npy --size 4",
     ),
     (
@@ -62,6 +65,7 @@ _COMMANDS = (
         compile_command,
         "openmxu compile model.onnx --size 16 --batch 256 -o model.mxu",
         "openmxu compile model.onnx --size 16 --report",
+        "openmxu compile model.onnx --device serial:/dev/ttyUSB1 -o model.mxu",
         "openmxu run model.mxu --input x.npy --output y.npy",
     ),
     (
@@ -149,6 +153,20 @@ _COMMANDS = (
         verilog_command,
         "openmxu verilog --size 8 -o openmxu_core.v",
         "openmxu verilog --shell axi --size 16 -o openmxu_axi",
+    ),
+    (
+        application,
+        "devices",
+        devices_command,
+        "openmxu devices",
+        "openmxu devices --port /dev/ttyUSB1 --json",
+    ),
+    (
+        application,
+        "simulate-board",
+        simulate_board_command,
+        "openmxu simulate-board tang_nano_9k --link board",
+        "openmxu run model.onnx --input x.npy --output y.npy --device serial:board",
     ),
     (application, "doctor", doctor_command, "openmxu doctor"),
 )
