@@ -8,6 +8,7 @@ from typing import Any
 from openmxu.arch.config import Config
 from openmxu.arch.errors import OpenmxuError
 from openmxu.device import Device
+from openmxu.remote.address import SCHEME, is_address
 
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
@@ -57,6 +58,17 @@ def _open_serial(config: Config, *, port: str, baud: int | None = None, **option
     return device
 
 
+def _open_remote(address: str, config: Config | None, **options: Any) -> Device:
+    from openmxu.driver import IdentificationError
+    from openmxu.remote.client import RemoteDevice
+
+    device = RemoteDevice(address, **options)
+    if config is not None and device.config != config:
+        device.close()
+        raise IdentificationError(f"the device at {address} is {device.config}, not {config}")
+    return device
+
+
 DEVICES: dict[str, Callable[..., Device]] = {
     "interpreter": _open_interpreter,
     "model": _open_model,
@@ -68,7 +80,7 @@ DEVICES: dict[str, Callable[..., Device]] = {
 others."""
 
 
-def open_device(name: str, config: Config, **options: Any) -> Device:
+def open_device(name: str, config: Config | None = None, **options: Any) -> Device:
     """Open a device.
 
     Parameters
@@ -77,9 +89,9 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
         ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
         predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
         for registers. ``serial``: a board at the serial port that the option ``port`` names, with ``baud`` bits per
-        second.
+        second. ``grpc://HOST:PORT``: the device that ``openmxu serve`` serves at this address.
     config
-        Sizes of the core.
+        Sizes of the core; by default those that a device at an address reports, or those of ``Config()``.
     options
         Passed on to the device's class.
 
@@ -88,8 +100,11 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
     UnknownDeviceError
         There is no such device.
     """
+    if is_address(name):
+        return _open_remote(name, config, **options)
     try:
         opener = DEVICES[name]
     except KeyError:
-        raise UnknownDeviceError(f"unknown device {name!r}; known: {', '.join(DEVICES)}") from None
-    return opener(config, **options)
+        known = ", ".join((*DEVICES, f"{SCHEME}HOST:PORT"))
+        raise UnknownDeviceError(f"unknown device {name!r}; known: {known}") from None
+    return opener(Config() if config is None else config, **options)

@@ -22,6 +22,7 @@ from openmxu.cli.commands.doctor import doctor_command
 from openmxu.cli.commands.evaluate import evaluate_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
 from openmxu.cli.commands.profile import profile_command
+from openmxu.cli.commands.serve import serve_command
 from openmxu.cli.commands.sweep import sweep_command
 from openmxu.cli.commands.trace import trace_command
 from openmxu.cli.commands.verilog import verilog_command
@@ -149,6 +150,14 @@ _COMMANDS = (
         verilog_command,
         "openmxu verilog --size 8 -o openmxu_core.v",
         "openmxu verilog --shell axi --size 16 -o openmxu_axi",
+    ),
+    (
+        application,
+        "serve",
+        serve_command,
+        "openmxu serve --device verilator --size 16",
+        "openmxu serve --device serial --port /dev/ttyUSB1 --size 4 --listen 0.0.0.0:8790 --certificate server.pem "
+        "--key server.key --token-file token",
     ),
     (application, "doctor", doctor_command, "openmxu doctor"),
 )
