@@ -3,7 +3,7 @@
     python -m tests.remote.served serve PORT       serves a device whose executions do not end
     python -m tests.remote.served use ADDRESS      writes to the unified buffer of a device, then begins an execution
 
-Both print one line when they are ready.
+Both print a line when they are ready, a client also when it has to wait.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def run_endlessly(device: Device) -> None:
 
 @contextmanager
 def process(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """This module in another process, and the line that it prints when it is ready; it is killed at the end."""
+    """This module in another process, and the first line that it prints; it is killed at the end."""
     command = [sys.executable, "-m", "tests.remote.served", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CERTIFICATES.parents[2]) as started:
         assert started.stdout is not None
@@ -122,7 +122,7 @@ def _main(what: str, where: str) -> None:
         print(server.address, flush=True)
         threading.Event().wait()
     else:
-        with openmxu.open_device(where) as device:
+        with openmxu.open_device(where, on_wait=lambda line: print(line, flush=True)) as device:
             write_secret(device)
             print("ready", flush=True)
             run_endlessly(device)

@@ -29,11 +29,17 @@ from tests.remote.served import (
 )
 
 
-def waiting_clients(address, count, order, messages):
+def waiting_clients(address, count, order, on_wait=lambda message: None):
     """Threads that open the device one behind the other, note when they have it and give it back."""
 
+    messages = queue.SimpleQueue()
+
+    def note(message):
+        on_wait(message)
+        messages.put(message)
+
     def use(number):
-        with openmxu.open_device(address, on_wait=messages.put) as device:
+        with openmxu.open_device(address, on_wait=note) as device:
             order.append((number, first_rows(device).any()))
             write_secret(device)
 
@@ -45,12 +51,12 @@ def waiting_clients(address, count, order, messages):
 
 
 def test_three_clients_wait_in_order():
-    order, messages = [], queue.SimpleQueue()
+    order = []
     with serving() as server:
         address = str(server.address)
         with openmxu.open_device(address) as device:
             write_secret(device)
-            threads = list(waiting_clients(address, 3, order, messages))
+            threads = list(waiting_clients(address, 3, order))
             assert order == []
             assert remote_configuration(address) == CONFIG  # for which nobody waits
         for thread in threads:
@@ -60,15 +66,14 @@ def test_three_clients_wait_in_order():
 
 def test_waiting_client_is_told_who_has_the_device():
     messages = queue.SimpleQueue()
-    with serving() as server, openmxu.open_device(str(server.address)):
-        thread = threading.Thread(
-            target=lambda: openmxu.open_device(str(server.address), on_wait=messages.put).close(), daemon=True
-        )
-        thread.start()
-        message = messages.get(timeout=PATIENCE)
-    assert message.startswith(f"waiting for the device at {server.address}: 1 client comes first; ")
+    with serving() as server:
+        address = str(server.address)
+        with openmxu.open_device(address):
+            (thread,) = waiting_clients(address, 1, [], messages.put)
+            message = messages.get(timeout=PATIENCE)
+        thread.join(PATIENCE)
+    assert message.startswith(f"waiting for the device at {address}: 1 client comes first; ")
     assert message.endswith(" has it now")
-    thread.join(PATIENCE)
 
 
 def test_killed_client_frees_the_device():
@@ -77,8 +82,8 @@ def test_killed_client_frees_the_device():
     with serving(slow) as server, process("use", server.address) as (client, line):
         assert line == "ready"
         assert slow.runs.wait(PATIENCE)
-        order, messages = [], queue.SimpleQueue()
-        (thread,) = waiting_clients(str(server.address), 1, order, messages)
+        order = []
+        (thread,) = waiting_clients(str(server.address), 1, order)
         client.send_signal(signal.SIGKILL)
         client.wait()
         assert slow.unified_buffer.any()  # the device is still busy
@@ -88,14 +93,13 @@ def test_killed_client_frees_the_device():
 
 
 def test_client_that_leaves_the_queue():
-    order, messages = [], queue.SimpleQueue()
+    order = []
     with serving() as server:
         address = str(server.address)
         with openmxu.open_device(address):
-            with process("use", address) as (impatient, _):
-                pass  # killed while it waits
-            impatient.wait()
-            threads = list(waiting_clients(address, 2, order, messages))
+            with process("use", address) as (_, line):
+                assert line.startswith("waiting")  # and is killed
+            threads = list(waiting_clients(address, 2, order))
         for thread in threads:
             thread.join(PATIENCE)
     assert [number for number, _ in order] == [0, 1]
@@ -105,8 +109,8 @@ def test_idle_client_loses_the_device_if_others_wait():
     with serving(idle=0.2) as server:
         address = str(server.address)
         with openmxu.open_device(address) as device:
-            order, messages = [], queue.SimpleQueue()
-            (thread,) = waiting_clients(address, 1, order, messages)
+            order = []
+            (thread,) = waiting_clients(address, 1, order)
             thread.join(PATIENCE)
             assert len(order) == 1
             with pytest.raises(ConnectionLostError, match=r"was idle for .* while another client waited; open"):
@@ -118,11 +122,11 @@ def test_busy_client_keeps_the_device():
     with serving(slow, idle=0.05) as server:
         address = str(server.address)
         with openmxu.open_device(address) as device:
-            order, messages = [], queue.SimpleQueue()
+            order = []
             thread = threading.Thread(target=run_endlessly, args=(device,), daemon=True)
             thread.start()
             assert slow.runs.wait(PATIENCE)
-            (other,) = waiting_clients(address, 1, order, messages)
+            (other,) = waiting_clients(address, 1, order)
             other.join(0.3)  # several times the limit
             assert order == []
             slow.may_end.set()
