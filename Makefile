@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SIZE ?= 8
 BOARD ?= ulx3s_85f
+SEED ?=
+BAUD ?=
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
@@ -16,7 +18,8 @@ MUTANTS ?= 600
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  SIZE=$(SIZE) sets the array of verilog and synth, PROGRAMS=$(PROGRAMS) the number of lockstep programs,"
-	@echo "  MUTANTS=$(MUTANTS) the number of faults; BOARD=$(BOARD) is one of rtl/boards/board.py."
+	@echo "  MUTANTS=$(MUTANTS) the number of faults; BOARD=$(BOARD) is one of rtl/boards/board.py; SEED=1 places"
+	@echo "  a bitstream once rather than three times, and BAUD=3000000 sets its serial port's rate."
 
 setup: $(INSTALLED) ## Make .venv with every tool
 
@@ -70,7 +73,7 @@ synth: $(INSTALLED) ## Synthesize, place and route the AXI shell for ECP5
 	$(BIN)/python scripts/synthesize.py --size $(SIZE)
 
 bitstream: $(INSTALLED) ## Write the bitstream of BOARD
-	$(BIN)/python scripts/synthesize.py --board $(BOARD)
+	$(BIN)/python scripts/synthesize.py --board $(BOARD) $(if $(SEED),--seed $(SEED)) $(if $(BAUD),--baud $(BAUD))
 
 sweep: $(INSTALLED) ## Place all sizes on all parts and write the table of docs/fpga.md
 	$(BIN)/python scripts/fpga_sweep.py

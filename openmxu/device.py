@@ -318,7 +318,7 @@ class Device(abc.ABC):
     def close(self) -> None:
         """Release the device's resources; it cannot be used afterwards."""
 
-    def __enter__(self) -> Device:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

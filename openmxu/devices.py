@@ -13,6 +13,10 @@ from openmxu.remote.address import SCHEME, is_address
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
+SERIAL = "serial"
+"""The device that has a configuration of its own: a board at a serial port."""
+
+
 class UnknownDeviceError(OpenmxuError, ValueError):
     """There is no device of this name; the message lists the known ones."""
 
@@ -42,15 +46,16 @@ def _open_axi(config: Config, **options: Any) -> Device:
     return MappedDevice(SimulatedAxi(config, **options))
 
 
-def _open_serial(config: Config, *, port: str, baud: int | None = None, **options: Any) -> Device:
-    from openmxu.arch.serial import DEFAULT_BAUD
+def _open_serial(config: Config | None, *, port: str, baud: int | None = None, **options: Any) -> Device:
+    from openmxu.arch.serial import BAUD_RATES
     from openmxu.driver import IdentificationError, MappedDevice
     from openmxu.driver.serial_transport import SerialTransport, open_port
 
-    transport = SerialTransport(open_port(port, DEFAULT_BAUD if baud is None else baud), port, **options)
+    rates = BAUD_RATES if baud is None else (baud,)
+    transport = SerialTransport(open_port(port, rates[0]), port, rates=rates, **options)
     try:
         device = MappedDevice(transport)
-        if device.config != config:
+        if config is not None and device.config != config:
             raise IdentificationError(f"the device at {port} is {device.config}, not {config}")
     except BaseException:
         transport.close()
@@ -74,7 +79,7 @@ DEVICES: dict[str, Callable[..., Device]] = {
     "model": _open_model,
     "verilator": _open_verilator,
     "axi": _open_axi,
-    "serial": _open_serial,
+    SERIAL: _open_serial,
 }
 """Functions that open each device. They import its module only then: using one device needs no packages of the
 others."""
@@ -88,10 +93,12 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
     name
         ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
         predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
-        for registers. ``serial``: a board at the serial port that the option ``port`` names, with ``baud`` bits per
-        second. ``grpc://HOST:PORT``: the device that ``openmxu serve`` serves at this address.
+        for registers. ``serial:PORT``, as in ``serial:/dev/ttyUSB1``: the board at a serial port, which the option
+        ``port`` may name instead, at ``baud`` bits per second; without ``baud`` the usual rates are tried.
+        ``grpc://HOST:PORT``: the device that ``openmxu serve`` serves at this address.
     config
-        Sizes of the core; by default those that a device at an address reports, or those of ``Config()``.
+        Sizes of the core; by default those that a board or a server reports, or those of ``Config()`` in a simulation. A
+        board or a server with others than these is an error.
     options
         Passed on to the device's class.
 
@@ -102,9 +109,10 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
     """
     if is_address(name):
         return _open_remote(name, config, **options)
-    try:
-        opener = DEVICES[name]
-    except KeyError:
+    kind, _, port = name.partition(":")
+    if kind not in DEVICES or (port and kind != SERIAL):
         known = ", ".join((*DEVICES, f"{SCHEME}HOST:PORT"))
-        raise UnknownDeviceError(f"unknown device {name!r}; known: {known}") from None
-    return opener(Config() if config is None else config, **options)
+        raise UnknownDeviceError(f"unknown device {name!r}; known: {known}")
+    if kind == SERIAL:
+        return _open_serial(config, **(options | {"port": port} if port else options))
+    return DEVICES[kind](Config() if config is None else config, **options)

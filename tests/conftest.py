@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent
 
 BUILDS = (
     *("tb", "fpga", "rtl"),
-    *("cli/test_bench.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
+    *("cli/test_bench.py", "cli/test_boards.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
     "cli/test_waves.py",
     *("compiler/test_exactness.py", "compiler/test_network_campaign.py", "compiler/test_program.py"),
     "compiler/recurrent/test_rtl.py",

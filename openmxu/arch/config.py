@@ -247,6 +247,21 @@ PRESETS: dict[str, dict[str, int | str]] = {
         "weight_address_width": 20,
         "profile": "lite",
     },
+    "tang_nano_9k": {
+        "size": 4,
+        "unified_buffer_rows": 4096,
+        "unified_buffer_banks": 1,
+        "accumulator_rows": 256,
+        "weight_fifo_tiles": 2,
+        "activation_lanes": 1,
+        "parameter_sets": 32,
+        "weight_queue_depth": 1,
+        "host_data_bytes": 4,
+        "weight_data_bytes": 4,
+        "host_address_width": 20,
+        "weight_address_width": 20,
+        "profile": "lite",
+    },
     "default": {},
     "medium": {"size": 16, "activation_lanes": 4, "unified_buffer_rows": 16384},
     "tpu_v1": {
@@ -267,4 +282,5 @@ PRESETS: dict[str, dict[str, int | str]] = {
 """Named parameter sets for :meth:`Config.preset`. ``tpu_v1`` has the sizes of the TPU paper: 256 × 256 elements, a
 24 MiB unified buffer, 4 MiB of accumulators, four tiles of weights, and 64-byte beats (44.8 GB/s at 700 MHz). Its
 queues are deep because sums are on their way for two times 256 cycles, longer than several short products take.
-``icebreaker`` is for the iCE40 UP5K, whose SPRAM becomes the unified buffer."""
+``icebreaker`` is for the iCE40 UP5K, whose SPRAM becomes the unified buffer, and ``tang_nano_9k`` for the GW1NR-9C,
+which has block RAM only; ``default`` is the core of ULX3S-85F."""

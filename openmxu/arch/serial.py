@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 __all__ = [
+    "BAUD_RATES",
     "CRC_BYTES",
     "DATA_BYTES",
     "DEFAULT_BAUD",
@@ -28,6 +29,9 @@ __all__ = [
 ]
 
 DEFAULT_BAUD = 1_000_000
+
+BAUD_RATES = (DEFAULT_BAUD, 3_000_000, 2_000_000, 115_200)
+"""Rates at which a computer looks for a device whose rate it does not know, the likeliest first."""
 
 LINK_VERSION = 1
 """Version of the protocol; incremented when frames or messages change."""

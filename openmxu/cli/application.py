@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 import openmxu
+from openmxu.cli.boards.devices import devices_command
+from openmxu.cli.boards.simulate import simulate_board_command
 from openmxu.cli.commands.array import array_command
 from openmxu.cli.commands.assembly import assemble_command, disassemble_command
 from openmxu.cli.commands.bench import conv_command, gemm_command, network_command
@@ -55,6 +57,7 @@ _COMMANDS = (
         run_command,
         "openmxu run model.onnx --input x.npy --output y.npy",
         "openmxu run model.onnx --input x.npy --output y.npy --device verilator --size 16",
+        "openmxu run model.onnx --input x.npy --output y.npy --device serial:/dev/ttyUSB1",
         "openmxu run program.s --host-memory in.npy --weights w.npy --host-memory-output out.npy --size 4",
     ),
     (
@@ -63,6 +66,7 @@ _COMMANDS = (
         compile_command,
         "openmxu compile model.onnx --size 16 --batch 256 -o model.mxu",
         "openmxu compile model.onnx --size 16 --report",
+        "openmxu compile model.onnx --device serial:/dev/ttyUSB1 -o model.mxu",
         "openmxu run model.mxu --input x.npy --output y.npy",
     ),
     (
@@ -153,11 +157,26 @@ _COMMANDS = (
     ),
     (
         application,
+        "devices",
+        devices_command,
+        "openmxu devices",
+        "openmxu devices --port /dev/ttyUSB1 --json",
+    ),
+    (
+        application,
+        "simulate-board",
+        simulate_board_command,
+        "openmxu simulate-board tang_nano_9k --link board",
+        "openmxu run model.onnx --input x.npy --output y.npy --device serial:board",
+    ),
+    (
+        application,
         "serve",
         serve_command,
         "openmxu serve --device verilator --size 16",
-        "openmxu serve --device serial --port /dev/ttyUSB1 --size 4 --listen 0.0.0.0:8790 --certificate server.pem "
-        "--key server.key --token-file token",
+        "openmxu serve --device serial:/dev/ttyUSB1 --listen 0.0.0.0:8790 --certificate server.pem --key server.key "
+        "--token-file token",
+        "openmxu run model.onnx --input x.npy --output y.npy --device grpc://127.0.0.1:8790",
     ),
     (application, "doctor", doctor_command, "openmxu doctor"),
 )

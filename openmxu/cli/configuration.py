@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -21,6 +21,20 @@ _PANEL = "Configuration of the core"
 
 def _number(name: str, metavar: str, help: str) -> Any:
     return typer.Option(name, metavar=metavar, min=1, help=help, rich_help_panel=_PANEL)
+
+
+_PARAMETERS = {
+    "size": ("size",),
+    "profile": ("profile",),
+    "bus_bytes": ("host_data_bytes", "weight_data_bytes"),
+    "lanes": ("activation_lanes",),
+    "unified_buffer": ("unified_buffer_rows",),
+    "accumulators": ("accumulator_rows",),
+    "weight_fifo": ("weight_fifo_tiles",),
+    "parameter_sets": ("parameter_sets",),
+    "queue_depth": ("command_queue_depth",),
+}
+"""The parameters that each option sets; a preset sets all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,26 +95,50 @@ class ConfigChoice:
         InputError
             Size and preset are both given, the preset or the profile is unknown, or a value is not legal.
         """
-        if self.size is not None and self.preset is not None:
-            raise InputError("--size and --preset exclude each other: a preset has its own size")
-        values = {
-            "profile": self.profile,
-            "host_data_bytes": self.bus_bytes,
-            "weight_data_bytes": self.bus_bytes,
-            "activation_lanes": self.lanes,
-            "unified_buffer_rows": self.unified_buffer,
-            "accumulator_rows": self.accumulators,
-            "weight_fifo_tiles": self.weight_fifo,
-            "parameter_sets": self.parameter_sets,
-            "command_queue_depth": self.queue_depth,
-        }
-        changes: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        self._check_size()
+        changes: dict[str, Any] = {name: value for _, name, value in self._parameters() if name != "size"}
         try:
             if self.preset is not None:
                 return Config.preset(self.preset, **changes)
             return Config(**changes) if self.size is None else Config.for_size(self.size, **changes)
         except ValueError as error:
             raise InputError(str(error)) from None
+
+    def check_board(self, config: Config, where: str) -> None:
+        """Check that no option contradicts the configuration that a board reports.
+
+        Raises
+        ------
+        InputError
+            One does; the message names it, and what the board has. Or size and preset are both given, or the preset is
+            unknown.
+        """
+        self._check_size()
+        wanted = list(self._parameters())
+        if self.preset is not None:
+            changed = {name for _, name, _ in wanted}
+            try:
+                parameters = Config.preset(self.preset).as_dict()
+            except ValueError as error:
+                raise InputError(str(error)) from None
+            wanted += [("preset", name, value) for name, value in parameters.items() if name not in changed]
+        for option, name, value in wanted:
+            if getattr(config, name) != value:
+                raise InputError(
+                    f"the board at {where} has {name} {getattr(config, name)}, and --{option.replace('_', '-')} "
+                    f"{getattr(self, option)} means {value}: leave it out, and the board's configuration is used"
+                )
+
+    def _check_size(self) -> None:
+        if self.size is not None and self.preset is not None:
+            raise InputError("--size and --preset exclude each other: a preset has its own size")
+
+    def _parameters(self) -> Iterator[tuple[str, str, int | str]]:
+        """The parameters that options set: option, parameter, value."""
+        for option, names in _PARAMETERS.items():
+            value = getattr(self, option)
+            if value is not None:
+                yield from ((option, name, value) for name in names)
 
 
 DEFAULTS = ConfigChoice()

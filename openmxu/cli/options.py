@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -9,13 +10,19 @@ from typing import Annotated
 
 import typer
 
-from openmxu.arch.serial import DEFAULT_BAUD
+from openmxu.arch.serial import BAUD_RATES
 from openmxu.cli.errors import InputError
+from openmxu.remote.address import Address
+from openmxu.remote.errors import AddressError
 
 __all__ = [
     "DEFAULT_LATENCY",
+    "INTERPRETER",
+    "VERILATOR",
+    "AddressOption",
     "BatchOption",
     "BaudOption",
+    "DeviceAddress",
     "DeviceName",
     "DeviceOption",
     "HostMemoryOption",
@@ -28,6 +35,7 @@ __all__ = [
     "ShapeOption",
     "WeightRateOption",
     "WeightsOption",
+    "read_address",
     "read_shapes",
 ]
 
@@ -44,24 +52,87 @@ class DeviceName(StrEnum):
     VERILATOR = "verilator"
     AXI = "axi"
     SERIAL = "serial"
+    GRPC = "grpc"
 
 
+@dataclass(frozen=True)
+class DeviceAddress:
+    """A device by its name, and where it is: ``serial:/dev/ttyUSB1`` is a board at a serial port,
+    ``grpc://127.0.0.1:8790`` what ``openmxu serve`` serves."""
+
+    name: DeviceName
+    port: str | None = None
+
+    def __str__(self) -> str:
+        return self.name.value if self.port is None else f"{self.name.value}:{self.port}"
+
+    @property
+    def is_board(self) -> bool:
+        """Whether it has a configuration of its own, which it reports."""
+        return self.name in (DeviceName.SERIAL, DeviceName.GRPC)
+
+
+INTERPRETER = DeviceAddress(DeviceName.INTERPRETER)
+VERILATOR = DeviceAddress(DeviceName.VERILATOR)
+
+
+def read_address(text: str | DeviceAddress) -> DeviceAddress:
+    """The device that ``--device`` says.
+
+    Raises
+    ------
+    typer.BadParameter
+        There is no such device, it has no port, or its address has another form.
+    """
+    if isinstance(text, DeviceAddress):  # a default
+        return text
+    if text.startswith(DeviceName.GRPC):
+        try:
+            Address.parse(text)
+        except AddressError as error:
+            raise typer.BadParameter(f"{error}.") from None
+        return DeviceAddress(DeviceName.GRPC, text.partition(":")[2])
+    name, has_port, port = text.partition(":")
+    if name not in list(DeviceName) or (has_port and (name != DeviceName.SERIAL or not port)):
+        known = ", ".join(f"'{device.value}'" for device in DeviceName if device is not DeviceName.GRPC)
+        raise typer.BadParameter(f"'{text}' is not one of {known}, 'serial:PORT', 'grpc://HOST:PORT'.")
+    return DeviceAddress(DeviceName(name), port or None)
+
+
+_SIMULATIONS = (
+    "interpreter: functional, without a clock. model: the same with predicted cycles. verilator: the RTL, "
+    "cycle by cycle. axi: the RTL in its AXI shell, through the driver for registers."
+)
+AddressOption = Annotated[
+    DeviceAddress,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        parser=read_address,
+        help=f"{_SIMULATIONS} serial:PORT: the board at a serial port, grpc://HOST:PORT: what openmxu serve serves there; "
+        "their configuration is used.",
+    ),
+]
 DeviceOption = Annotated[
     DeviceName,
     typer.Option(
         "--device",
         metavar="NAME",
-        help="interpreter: functional, without a clock. model: the same with predicted cycles. verilator: the RTL, "
-        "cycle by cycle. axi: the RTL in its AXI shell, through the driver for registers. serial: a board at --port.",
+        help=_SIMULATIONS,
     ),
 ]
 PortOption = Annotated[
     str | None,
-    typer.Option("--port", metavar="PATH", help="Serial port of --device serial, for example /dev/ttyUSB0."),
+    typer.Option("--port", metavar="PATH", help="Another way to say where the board of --device serial is."),
 ]
 BaudOption = Annotated[
     int | None,
-    typer.Option("--baud", metavar="RATE", min=1, help=f"Bits per second of --port; {DEFAULT_BAUD} if left out."),
+    typer.Option(
+        "--baud",
+        metavar="RATE",
+        min=1,
+        help=f"Bits per second of a board. Default: the first of {', '.join(map(str, BAUD_RATES))} that it answers.",
+    ),
 ]
 BatchOption = Annotated[
     int | None, typer.Option("--batch", metavar="N", min=1, help="Batch elements that one execution computes.")

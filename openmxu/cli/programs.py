@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
 from numpy.typing import NDArray
 
 import openmxu
@@ -17,7 +18,7 @@ from openmxu.arch.events import Counter
 from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable
-from openmxu.cli.options import DeviceName
+from openmxu.cli.options import DeviceAddress, DeviceName
 from openmxu.cli.report import running, working
 from openmxu.compiler import CompileError
 from openmxu.compiler.onnx.input_shapes import Shapes
@@ -118,21 +119,30 @@ def load_program(
     batch: int | None,
     strict: bool = False,
     shapes: Shapes | None = None,
+    board: Config | None = None,
 ) -> Program:
     """Load a compiled program from a file, or compile the model in it.
+
+    Parameters
+    ----------
+    board
+        The configuration to compile for, in place of the one that ``choice`` says.
 
     Raises
     ------
     InputError
-        The file cannot be read or compiled, or options contradict the configuration that it was compiled for.
+        The file cannot be read or compiled, or options or the board contradict the configuration that it was compiled
+        for.
     """
     if not is_program(path):
-        return compile_model(path, choice.config(), batch, strict, shapes)
+        return compile_model(path, choice.config() if board is None else board, batch, strict, shapes)
     try:
         program = Program.load(path)
     except ProgramFileError as error:
         raise InputError(str(error)) from None
-    if choice.is_given and choice.config() != program.config:
+    if board is not None:
+        _check_compiled(path, program.config, board)
+    elif choice.is_given and choice.config() != program.config:
         raise InputError(f"{path} is compiled already, for another configuration of size {program.config.size}")
     if batch is not None and batch != program.batch:
         raise InputError(f"{path} is compiled already, for a batch of {program.batch}")
@@ -143,7 +153,17 @@ def load_program(
     return program
 
 
-def open_device(name: DeviceName, config: Config, **options: object) -> Device:
+def _check_compiled(path: Path, compiled: Config, board: Config) -> None:
+    has, asked = board.as_dict(), compiled.as_dict()
+    differing = [f"{name} {has[name]}, not {asked[name]}" for name in has if has[name] != asked[name]]
+    if differing:
+        raise InputError(
+            f"{path} is compiled for another configuration than the board's, which has {', '.join(differing)}: compile "
+            "the model again, with this --device"
+        )
+
+
+def open_device(device: DeviceAddress | DeviceName, config: Config | None, **options: object) -> Device:
     """Open a device; options that are ``None`` get its defaults.
 
     Raises
@@ -151,11 +171,19 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
     InputError
         The device has no such option, or does not accept its value.
     """
+    address = device if isinstance(device, DeviceAddress) else DeviceAddress(device)
+    name = address.name
+    if name is DeviceName.GRPC:
+        return _open_remote(address, config, options)
+    if address.port is not None:
+        if options.get("port") is not None:
+            raise InputError(f"--port and --device {address} exclude each other: both say where the board is")
+        options["port"] = address.port
     given = {option: value for option, value in options.items() if value is not None}
     of_a_board = [option for option in given if option in _SERIAL_OPTIONS]
     if name is DeviceName.SERIAL:
         if "port" not in given:
-            raise InputError("--device serial needs --port: the serial port of the board")
+            raise InputError("--device serial needs the port of the board, as in --device serial:/dev/ttyUSB1")
         unknown, remedy = (
             [option for option in given if option not in of_a_board],
             "verilator: a board does not have it",
@@ -167,12 +195,26 @@ def open_device(name: DeviceName, config: Config, **options: object) -> Device:
     elif name is DeviceName.AXI and not of_a_board:
         unknown, remedy = [option for option in given if option in (*_RATES, *_PARAMETERS)], "verilator"
     else:
-        unknown, remedy = of_a_board, "serial"
+        unknown, remedy = of_a_board, "serial:PORT"
     if unknown:
         raise InputError(f"--{unknown[0].replace('_', '-')} needs --device {remedy}")
     try:
         named = {_PARAMETERS.get(option, option): value for option, value in given.items()}
         return openmxu.open_device(name.value, config, **named)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _open_remote(address: DeviceAddress, config: Config | None, options: Mapping[str, object]) -> Device:
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(f"--{option.replace('_', '-')} is for the server: its device at {address} is open already")
+
+    def say(message: str) -> None:
+        typer.echo(f"openmxu: {message}", err=True)
+
+    try:
+        return openmxu.open_device(str(address), config, on_wait=say)
     except ValueError as error:
         raise InputError(str(error)) from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,7 +29,15 @@ class RetryError(DeviceError):
 
 
 class BytePort(Protocol):
-    """The interface that a link needs of a serial port; pyserial's ports have it."""
+    """The interface that a link needs of a serial port; pyserial's ports have it.
+
+    Attributes
+    ----------
+    baudrate
+        Bits per second; may be changed.
+    """
+
+    baudrate: int
 
     @property
     def in_waiting(self) -> int:
@@ -70,6 +79,8 @@ class SerialLink:
         Seconds until a frame without answer is sent again.
     attempts
         How often a frame is sent before the link fails.
+    rates
+        Bits per second to try in turn until the device answers; none for the port's own rate.
 
     Raises
     ------
@@ -79,7 +90,9 @@ class SerialLink:
         The port fails.
     """
 
-    def __init__(self, port: BytePort, name: str, *, timeout: float = 0.25, attempts: int = 40) -> None:
+    def __init__(
+        self, port: BytePort, name: str, *, timeout: float = 0.25, attempts: int = 40, rates: Sequence[int] = ()
+    ) -> None:
         self._port = port
         self._name = name
         self._timeout = timeout
@@ -96,7 +109,12 @@ class SerialLink:
         self._waiting: deque[bytes] = deque()
         self._arrived: deque[bytes] = deque()
         self._failure: DeviceError | None = None
-        self._synchronize()
+        self._synchronize(rates or (port.baudrate,))
+
+    @property
+    def baud(self) -> int:
+        """Bits per second at which the device answered."""
+        return self._port.baudrate
 
     @property
     def statistics(self) -> LinkStatistics:
@@ -150,13 +168,14 @@ class SerialLink:
         """Close the port."""
         self._port.close()
 
-    def _synchronize(self) -> None:
+    def _synchronize(self, rates: Sequence[int]) -> None:
         """Reset the numbering of messages at both ends."""
         nonce = 0
         while nonce == 0:
             nonce = secrets.randbits(8 * NONCE_BYTES)
         request = Frame(FrameKind.SYNCHRONIZE, contents=nonce.to_bytes(NONCE_BYTES, "little"))
-        for _ in range(self._attempts):
+        for attempt in range(self._attempts):
+            self._set_rate(rates[attempt % len(rates)])
             self._write(request)
             deadline = time.monotonic() + self._timeout
             while time.monotonic() < deadline:
@@ -165,9 +184,17 @@ class SerialLink:
                         self._check_version(frame.contents[NONCE_BYTES:])
                         return
         raise NoAnswerError(
-            f"{self._name}: no answer to {self._attempts} frames; is it the right port, with the right baud rate, "
-            "and is the board configured?"
+            f"{self._name}: no answer to {self._attempts} frames at {', '.join(map(str, rates))} baud; is it the right "
+            "port, with the right baud rate, and is the board configured?"
         )
+
+    def _set_rate(self, baud: int) -> None:
+        if self._port.baudrate == baud:
+            return
+        try:
+            self._port.baudrate = baud
+        except (OSError, ValueError) as error:
+            raise PortError(f"{self._name}: the port cannot be set to {baud} baud: {error}") from None
 
     def _check_version(self, version: bytes) -> None:
         if version != bytes([LINK_VERSION]):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -51,8 +53,16 @@ def open_port(port: str, baud: int = DEFAULT_BAUD) -> BytePort:
         opened = serial.serial_for_url(port, baudrate=baud, timeout=_TICK, write_timeout=5.0, exclusive=True)
         opened.reset_input_buffer()
     except (OSError, ValueError) as error:
-        raise PortError(f"cannot open {port}: {error}") from None
+        raise PortError(f"cannot open {port}: {_reason(error)}") from None
     return opened
+
+
+def _reason(error: Exception) -> str:
+    """The reason alone: pyserial's messages repeat the port's name."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EAGAIN:
+        return "another program uses it"
+    return str(error) if number is None else os.strerror(number)
 
 
 class SerialTransport(Transport):
@@ -63,8 +73,8 @@ class SerialTransport(Transport):
     Parameters
     ----------
     port
-        See :class:`~openmxu.driver.serial_link.SerialLink`, also for ``name``, ``timeout`` and ``attempts``.
-    name, timeout, attempts
+        See :class:`~openmxu.driver.serial_link.SerialLink`, also for ``name``, ``timeout``, ``attempts`` and ``rates``.
+    name, timeout, attempts, rates
     patience
         Seconds after which :meth:`wait` returns without an interrupt, and within which a register access is answered.
     memory_bytes
@@ -85,6 +95,7 @@ class SerialTransport(Transport):
         *,
         timeout: float = 0.25,
         attempts: int = 40,
+        rates: Sequence[int] = (),
         patience: float = 5.0,
         memory_bytes: int = 1 << 28,
         longest_answer: int = 1 << 31,
@@ -97,7 +108,7 @@ class SerialTransport(Transport):
         self._interrupted = False
         self._values: list[int] = []
         try:
-            self._link = SerialLink(port, name, timeout=timeout, attempts=attempts)
+            self._link = SerialLink(port, name, timeout=timeout, attempts=attempts, rates=rates)
             # Memories end where the device's addresses do.
             widths = {
                 kind: self.read_register(device_register(f"CONFIG_{kind.name}_ADDRESS_WIDTH").offset)
@@ -116,6 +127,11 @@ class SerialTransport(Transport):
     def statistics(self) -> LinkStatistics:
         """The link's counts so far."""
         return self._link.statistics
+
+    @property
+    def baud(self) -> int:
+        """Bits per second at which the device answered."""
+        return self._link.baud
 
     def read_register(self, offset: int) -> int:
         """Read the 32-bit word at a byte offset in the device's registers.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openmxu.arch.config import Config
+from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.rtl.fpga.target import Family
 
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ class Board:
         Sizes of the core in its bitstream, unless others are requested.
     frequency
         Clock frequency of that core, in MHz; the PLL makes the highest frequency that it can up to this.
+    usb
+        The chip between the serial port and USB.
+    usb_baud
+        The highest rate of that chip, in bits per second.
     baud
-        Bits per second of the serial port.
+        Bits per second of the serial port, unless others are requested.
     """
 
     name: str
@@ -47,11 +52,24 @@ class Board:
     leds: tuple[tuple[str, ...], ...]
     config: Config
     frequency: float
-    baud: int = 1_000_000
+    usb: str
+    usb_baud: int
+    baud: int = DEFAULT_BAUD
 
     def make_platform(self, **options: str) -> Platform:
         """The platform of the board, with its FPGA's family as target."""
         return getattr(importlib.import_module(self.module), self.platform)(**options)
+
+    def check_baud(self, baud: int) -> None:
+        """Check that the USB chip can make this rate.
+
+        Raises
+        ------
+        ValueError
+            It cannot.
+        """
+        if baud > self.usb_baud:
+            raise ValueError(f"the {self.usb} of {self.name} makes up to {self.usb_baud} baud, not {baud}")
 
 
 _EACH = (("running",), ("faulted",), ("active",))
@@ -68,6 +86,8 @@ BOARDS = {
             leds=_EACH,
             config=Config.for_size(8),
             frequency=75.0,
+            usb="FT231X",
+            usb_baud=3_000_000,
         ),
         Board(
             name="icebreaker",
@@ -78,6 +98,8 @@ BOARDS = {
             leds=(("faulted",), ("running", "active")),  # a red one and a green one
             config=Config.preset("icebreaker"),
             frequency=21.0,
+            usb="FT2232H",
+            usb_baud=12_000_000,
         ),
         Board(
             name="tang_nano_9k",
@@ -86,8 +108,10 @@ BOARDS = {
             family=Family.GOWIN,
             part="GW1NR-LV9QN88PC6/I5",
             leds=_EACH,
-            config=Config.preset("icebreaker", unified_buffer_rows=4096),
+            config=Config.preset("tang_nano_9k"),
             frequency=54.0,
+            usb="BL702",
+            usb_baud=3_000_000,
         ),
     )
 }

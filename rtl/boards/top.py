@@ -38,7 +38,7 @@ class BoardTop(Elaboratable):
     Raises
     ------
     ValueError
-        The board's PLL cannot make such a frequency, or the clock cannot make such a baud rate.
+        The board's PLL cannot make such a frequency, or the clock or the USB chip cannot make such a baud rate.
     """
 
     def __init__(self, board: Board, config: Config, frequency: float, baud: int) -> None:
@@ -49,6 +49,7 @@ class BoardTop(Elaboratable):
         self._input = round(platform.default_clk_frequency)
         self._factors = pll_factors(board.family, self._input, frequency * 1e6)
         uart_divisor(self._clock, baud)
+        board.check_baud(baud)
 
     @property
     def frequency(self) -> float:

@@ -96,7 +96,9 @@ def test_preset_with_changes() -> None:
 def test_unknown_preset_lists_the_known_ones() -> None:
     with pytest.raises(ValueError) as caught:
         Config.preset("tpu_v2")
-    assert str(caught.value) == "unknown preset 'tpu_v2'; known: tiny, icebreaker, default, medium, tpu_v1"
+    assert (
+        str(caught.value) == "unknown preset 'tpu_v2'; known: tiny, icebreaker, tang_nano_9k, default, medium, tpu_v1"
+    )
 
 
 def test_tpu_v1_has_the_sizes_of_the_paper() -> None:

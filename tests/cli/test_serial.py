@@ -12,9 +12,17 @@ from openmxu.sim.pseudo_terminal import PseudoTerminal
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("demo", "--device", "serial"), "--device serial needs --port: the serial port of the board"),
-        (("demo", "--port", "/dev/ttyUSB0"), "--port needs --device serial"),
-        (("demo", "--device", "interpreter", "--baud", 9600), "--baud needs --device serial"),
+        (
+            ("demo", "--device", "serial"),
+            "--device serial needs the port of the board, as in --device serial:/dev/ttyUSB1",
+        ),
+        (("demo", "--port", "/dev/ttyUSB0"), "--port needs --device serial:PORT"),
+        (("demo", "--device", "interpreter", "--baud", 9600), "--baud needs --device serial:PORT"),
+        (("demo", "--device", "serial:a", "--port", "b"), "--port and --device serial:a exclude each other"),
+        (("demo", "--device", "serial:"), "'serial:' is not one of 'interpreter', "),
+        (("demo", "--device", "axi:/dev/ttyUSB0"), "'axi:/dev/ttyUSB0' is not one of 'interpreter', "),
+        (("compile", DIGITS_MODEL, "--report", "--baud", 9600), "--baud needs --device serial:PORT"),
+        (("compile", DIGITS_MODEL, "--report", "--device", "axi"), "--device axi has no configuration of its own"),
         (("bench", "gemm", 1, 1, 1, "--device", "serial"), "--device serial is for openmxu run and openmxu demo"),
     ],
 )

@@ -251,7 +251,9 @@ def test_waits_for_the_interrupt() -> None:
 
 def test_no_device_answers() -> None:
     wire = PseudoTerminal()
-    with pytest.raises(NoAnswerError, match=rf"^{wire.name}: no answer to 3 frames; is it the right port"):
+    with pytest.raises(
+        NoAnswerError, match=rf"^{wire.name}: no answer to 3 frames at 1000000 baud; is it the right port"
+    ):
         connect(wire.name)
     wire.close()
 

@@ -21,8 +21,8 @@ from openmxu.sim.noisy_wire import NoisyWire
 from openmxu.sim.serial import SimulatedBoard
 from tb.lockstep import cases, outcome
 
-CONFIG = Config.preset("icebreaker", unified_buffer_rows=512, accumulator_rows=64, parameter_sets=20)
-"""Small memories, so that programs reach both ends."""
+CONFIG = Config.preset("tang_nano_9k")
+"""A board whose simulation other tests use as well."""
 
 CASES = 10
 IMAGES = 24

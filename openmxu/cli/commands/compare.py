@@ -12,18 +12,19 @@ import typer
 from numpy.typing import NDArray
 
 import openmxu
+from openmxu.cli.boards.opening import opened, opened_board
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable, read_arrays
 from openmxu.cli.options import (
+    INTERPRETER,
+    AddressOption,
     BatchOption,
-    DeviceName,
-    DeviceOption,
     JsonOption,
     ShapeOption,
     read_shapes,
 )
-from openmxu.cli.programs import is_program, naming, naming_inputs, open_device
+from openmxu.cli.programs import is_program, naming, naming_inputs
 from openmxu.cli.report import print_comparison, print_json, working
 
 __all__ = ["compare_command"]
@@ -41,7 +42,7 @@ def compare_command(
     float_model: Annotated[
         Path | None, typer.Option("--float", metavar="FILE", help="The float model that MODEL was quantized from.")
     ] = None,
-    device: DeviceOption = DeviceName.INTERPRETER,
+    device: AddressOption = INTERPRETER,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
@@ -60,21 +61,23 @@ def compare_command(
     if is_program(model):
         raise InputError(f"{model} is compiled already; compare needs the ONNX model")
     inputs, classes = read_arrays(source), None if labels is None else _read_labels(labels)
-    config, shapes, real = choice.config(), read_shapes(shape), None
+    shapes, real = read_shapes(shape), None
     if float_model is not None:
         check_readable(float_model)
         with naming(float_model):
             real = with_shapes(load_model(float_model), shapes)
-    with working(f"Compiling {model.name}"), naming(model):
-        quantized = load_model(model)
-        program = openmxu.compile(quantized, config, batch=batch, shapes=shapes)
-        quantized = with_shapes(quantized, shapes)
-    with open_device(device, config) as opened, working(f"Comparing {model.name}"):
-        try:
-            with naming_inputs(source, labels):
-                result = compare(quantized, program, opened, inputs, labels=classes, float_model=real)
-        except GraphError as error:
-            raise InputError(f"ONNX Runtime cannot compute {model} or {float_model}: {error}") from None
+    with opened_board(device, choice) as board:
+        config = choice.config() if board is None else board.config
+        with working(f"Compiling {model.name}"), naming(model):
+            quantized = load_model(model)
+            program = openmxu.compile(quantized, config, batch=batch, shapes=shapes)
+            quantized = with_shapes(quantized, shapes)
+        with opened(board, device, config) as running, working(f"Comparing {model.name}"):
+            try:
+                with naming_inputs(source, labels):
+                    result = compare(quantized, program, running, inputs, labels=classes, float_model=real)
+            except GraphError as error:
+                raise InputError(f"ONNX Runtime cannot compute {model} or {float_model}: {error}") from None
     if json:
         layers = None if result.layers is None else [_finite(dataclasses.asdict(layer)) for layer in result.layers]
         facts = {name: value for name, value in vars(result).items() if name != "layers"}

@@ -9,17 +9,18 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from openmxu.cli.boards.opening import opened, opened_board
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import RunError
 from openmxu.cli.options import (
+    VERILATOR,
+    AddressOption,
     BatchOption,
     BaudOption,
-    DeviceName,
-    DeviceOption,
     JsonOption,
     PortOption,
 )
-from openmxu.cli.programs import compile_model, measured_run, open_device
+from openmxu.cli.programs import compile_model, measured_run
 from openmxu.cli.report import print_json, print_rows
 from openmxu.models import DIGITS_MODEL, digits_test_split
 
@@ -28,7 +29,7 @@ __all__ = ["demo_command"]
 
 @configured
 def demo_command(
-    device: DeviceOption = DeviceName.VERILATOR,
+    device: AddressOption = VERILATOR,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     port: PortOption = None,
@@ -40,12 +41,14 @@ def demo_command(
     The images are the test split of the digits that scikit-learn ships. Without --batch one execution takes them all.
     The first run on the RTL of a configuration compiles it, which takes a while.
     """
-    config = choice.config()
     images, labels = digits_test_split()
-    expected = _onnx_runtime(DIGITS_MODEL, images)
-    program = compile_model(DIGITS_MODEL, config, batch or len(images))
-    with open_device(device, config, port=port, baud=baud) as opened:
-        outputs, measurement = measured_run(program, opened, images, f"Running {len(images)} images on {device.value}")
+    with opened_board(device, choice, port=port, baud=baud) as board:
+        config = choice.config() if board is None else board.config
+        expected = _onnx_runtime(DIGITS_MODEL, images)
+        program = compile_model(DIGITS_MODEL, config, batch or len(images))
+        with opened(board, device, config, port=port, baud=baud) as running:
+            what = f"Running {len(images)} images on {device.name.value}"
+            outputs, measurement = measured_run(program, running, images, what)
     (logits,) = outputs.values()
     mismatches = int(np.count_nonzero(logits != expected))
     accuracy = _accuracy(logits, labels)
@@ -54,7 +57,7 @@ def demo_command(
         print_json(
             {
                 "demo": "digits",
-                "device": device.value,
+                "device": device.name.value,
                 "images": len(images),
                 "batch": program.batch,
                 "outputs": logits.size,
@@ -70,7 +73,7 @@ def demo_command(
         print_rows(
             [
                 ("network", f"{DIGITS_MODEL.name}, {len(images)} test images"),
-                ("device", f"{device.value}, an array of {config.size} × {config.size}"),
+                ("device", f"{device}, an array of {config.size} × {config.size}"),
                 ("outputs that differ from ONNX Runtime", f"{mismatches} of {logits.size:,}"),
                 ("accuracy", f"{accuracy:.4f}"),
                 ("accuracy of ONNX Runtime", f"{expected_accuracy:.4f}"),

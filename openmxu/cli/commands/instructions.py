@@ -17,6 +17,7 @@ from openmxu.arch import Config
 from openmxu.arch.events import Event, EventKind
 from openmxu.arch.isa import Instruction
 from openmxu.assembler import AssemblyError, assemble
+from openmxu.cli.boards.opening import opened, opened_board
 from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError, RunError
 from openmxu.cli.files import (
@@ -28,8 +29,8 @@ from openmxu.cli.files import (
     read_text,
     write_output,
 )
-from openmxu.cli.options import DeviceName
-from openmxu.cli.programs import Measurement, open_device
+from openmxu.cli.options import DeviceAddress
+from openmxu.cli.programs import Measurement
 from openmxu.cli.report import print_json, print_rows, working
 from openmxu.cli.waveforms import write_companions
 from openmxu.device import DeviceFault
@@ -50,7 +51,7 @@ def run_instructions(
     weights: Path | None,
     output: Path | None,
     choice: ConfigChoice,
-    device: DeviceName,
+    device: DeviceAddress,
     json: bool,
     **options: object,
 ) -> None:
@@ -78,22 +79,23 @@ def run_instructions(
         check_writable(output)
         if json and output == STANDARD_STREAM:
             raise InputError("--json and --host-memory-output - exclude each other: both print on stdout")
-    config = choice.config()
-    instructions = _read_instructions(source, config)
-    array = _read_memory(host_memory)
-    host = np.frombuffer(bytearray(array.tobytes()), np.uint8)
-    tiles = np.zeros(0, np.uint8) if weights is None else _read_memory(weights).reshape(-1).view(np.uint8)
-    with open_device(device, config, **options) as opened, working(f"Running {source.name}"):
-        start = time.perf_counter()
-        try:
-            events = opened.execute(instructions, host, np.ascontiguousarray(tiles))
-        except ValueError as error:
-            raise InputError(f"{source}: {error}") from None
-        except DeviceFault as error:
-            sizes = f"host memory has {host.size:,} bytes, weight memory {tiles.size:,}"
-            raise RunError(f"{source}: {error} ({sizes})") from None
-        seconds = time.perf_counter() - start
-        counters = {counter.name.lower(): int(value) for counter, value in opened.counters.items()}
+    with opened_board(device, choice, **options) as board:
+        config = choice.config() if board is None else board.config
+        instructions = _read_instructions(source, config)
+        array = _read_memory(host_memory)
+        host = np.frombuffer(bytearray(array.tobytes()), np.uint8)
+        tiles = np.zeros(0, np.uint8) if weights is None else _read_memory(weights).reshape(-1).view(np.uint8)
+        with opened(board, device, config, **options) as running, working(f"Running {source.name}"):
+            start = time.perf_counter()
+            try:
+                events = running.execute(instructions, host, np.ascontiguousarray(tiles))
+            except ValueError as error:
+                raise InputError(f"{source}: {error}") from None
+            except DeviceFault as error:
+                sizes = f"host memory has {host.size:,} bytes, weight memory {tiles.size:,}"
+                raise RunError(f"{source}: {error} ({sizes})") from None
+            seconds = time.perf_counter() - start
+            counters = {counter.name.lower(): int(value) for counter, value in running.counters.items()}
     if isinstance(waves := options.get("waves"), Path):
         write_companions(waves, config, instructions)
     if output is not None:
@@ -130,11 +132,11 @@ def _read_memory(path: Path) -> NDArray[Any]:
 
 
 def _facts(
-    device: DeviceName, instructions: list[Instruction], events: list[Event], measurement: Measurement
+    device: DeviceAddress, instructions: list[Instruction], events: list[Event], measurement: Measurement
 ) -> Mapping[str, Any]:
     listed = [{"kind": event.kind.name.lower(), "index": event.index, "tag": event.tag} for event in events]
     return {
-        "device": device.value,
+        "device": device.name.value,
         "size": measurement.config.size,
         "instructions": len(instructions),
         "events": listed,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import openmxu
+from openmxu.cli.boards.opening import board_configuration, opened, opened_board
 from openmxu.cli.commands.instructions import run_instructions
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError, RunError, one_line
@@ -27,10 +28,11 @@ from openmxu.cli.files import (
 )
 from openmxu.cli.options import (
     DEFAULT_LATENCY,
+    INTERPRETER,
+    AddressOption,
     BatchOption,
     BaudOption,
-    DeviceName,
-    DeviceOption,
+    DeviceAddress,
     HostMemoryOption,
     HostMemoryOutputOption,
     HostRateOption,
@@ -40,9 +42,10 @@ from openmxu.cli.options import (
     ShapeOption,
     WeightRateOption,
     WeightsOption,
+    read_address,
     read_shapes,
 )
-from openmxu.cli.programs import compile_model, load_program, measured_run, naming_inputs, open_device
+from openmxu.cli.programs import compile_model, load_program, measured_run, naming_inputs
 from openmxu.cli.report import print_json, print_report, print_rows, working
 from openmxu.cli.waveforms import shown_cycles, write_companions
 from openmxu.compiler import CompileError, import_model
@@ -77,7 +80,7 @@ def run_command(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Output as .npy; all by name as .npz. - is stdout."),
     ] = None,
-    device: DeviceOption = DeviceName.INTERPRETER,
+    device: AddressOption = INTERPRETER,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
@@ -132,25 +135,26 @@ def run_command(
     if json and output == STANDARD_STREAM:
         raise InputError("--json and --output - exclude each other: both print on stdout")
     check_writable(output)
-    inputs = read_arrays(source)
-    program = load_program(model, choice, batch, shapes=read_shapes(shape))
-    # Check before opening the device, which may build a simulation model, and starts the waveform file.
-    with naming_inputs(source):
-        program.check_inputs(inputs)
-    opening["waves_cycles"] = shown_cycles(program, waves, waves_cycles, waves_instruction)
-    is_archive = output.suffix == ".npz"
-    if len(program.outputs) > 1 and not is_archive:
-        names = ", ".join(spec.name for spec in program.outputs)
-        raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
-    with open_device(device, program.config, **opening) as opened:
+    inputs, shapes = read_arrays(source), read_shapes(shape)
+    check_readable(model)
+    with opened_board(device, choice, **opening) as board:
+        program = load_program(model, choice, batch, shapes=shapes, board=None if board is None else board.config)
+        # Check before opening a simulation, which may be built, and starts the waveform file.
         with naming_inputs(source):
-            results, measurement = measured_run(program, opened, inputs, f"Running {model.name}")
+            program.check_inputs(inputs)
+        opening["waves_cycles"] = shown_cycles(program, waves, waves_cycles, waves_instruction)
+        is_archive = output.suffix == ".npz"
+        if len(program.outputs) > 1 and not is_archive:
+            names = ", ".join(spec.name for spec in program.outputs)
+            raise InputError(f"{model} has the outputs {names}: --output must be an .npz file, which holds all of them")
+        with opened(board, device, program.config, **opening) as running, naming_inputs(source):
+            results, measurement = measured_run(program, running, inputs, f"Running {model.name}")
     if waves is not None:
         write_companions(waves, program.config, program.instructions)
     write_output(output, archive_bytes(results) if is_archive else array_bytes(next(iter(results.values()))))
     if json:
         arrays = [{"name": name, "shape": result.shape, "type": result.dtype.name} for name, result in results.items()]
-        print_json({"device": device.value, **measurement.as_dict(), "outputs": arrays})
+        print_json({"device": device.name.value, **measurement.as_dict(), "outputs": arrays})
     elif output != STANDARD_STREAM:
         lines = [
             ("output", f"{output}: {name}, {result.dtype}, {' × '.join(map(str, result.shape))}")
@@ -168,6 +172,16 @@ def compile_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Program file to write.")
     ] = None,
     choice: ConfigChoice = DEFAULTS,
+    device: Annotated[
+        DeviceAddress | None,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            parser=read_address,
+            help="serial:PORT: compile for the configuration of the board at this port.",
+        ),
+    ] = None,
+    baud: BaudOption = None,
     batch: BatchOption = None,
     shape: ShapeOption = None,
     strict: Annotated[
@@ -198,13 +212,18 @@ def compile_command(
     for name, value in ({"memory_latency": memory_latency} | rates).items():
         if value is not None and not report:
             raise InputError(f"--{name.replace('_', '-')} needs --report")
+    if baud is not None and device is None:
+        raise InputError("--baud needs --device serial:PORT")
+    shapes = read_shapes(shape)
+    check_readable(model)
+    board = None if device is None else board_configuration(device, choice, baud=baud)
     if output is None:
-        program = load_program(model, choice, batch, strict, read_shapes(shape))
+        program = load_program(model, choice, batch, strict, shapes, board)
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
         check_writable(output)
-        program = compile_model(model, choice.config(), batch, strict, read_shapes(shape), effort)
+        program = compile_model(model, board or choice.config(), batch, strict, shapes, effort)
         with saving(output) as path:
             program.save(path)
     layers = None

@@ -9,15 +9,16 @@ from typing import Annotated
 
 import typer
 
+from openmxu.cli.boards.opening import opened, opened_board
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError, RunError
-from openmxu.cli.files import read_arrays, write_output
+from openmxu.cli.files import check_readable, read_arrays, write_output
 from openmxu.cli.options import (
     DEFAULT_LATENCY,
+    INTERPRETER,
+    AddressOption,
     BatchOption,
     BaudOption,
-    DeviceName,
-    DeviceOption,
     HostRateOption,
     JsonOption,
     LatencyOption,
@@ -26,7 +27,7 @@ from openmxu.cli.options import (
     WeightRateOption,
     read_shapes,
 )
-from openmxu.cli.programs import load_program, naming_inputs, open_device
+from openmxu.cli.programs import load_program, naming_inputs
 from openmxu.cli.report import print_json, print_rows, working
 
 __all__ = ["profile_command"]
@@ -54,7 +55,7 @@ def profile_command(
         Path,
         typer.Option("--output", "-o", metavar="DIR", help=f"Folder to write {_PAGE} and {_NUMBERS} to."),
     ],
-    device: DeviceOption = DeviceName.INTERPRETER,
+    device: AddressOption = INTERPRETER,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
@@ -78,24 +79,27 @@ def profile_command(
     from openmxu.profiling import take_profile
 
     inputs = read_arrays(source)
-    program = load_program(model, choice, batch, shapes=read_shapes(shape))
-    if not program.device_segments:
-        raise InputError(f"{model}: the host computes all of it, so that there is nothing to profile")
-    # Check before opening the device, which may build a simulation model.
-    with naming_inputs(source):
-        program.check_inputs(inputs)
     rates = {"host_rate": host_rate, "weight_rate": weight_rate}
     memories = {"memory_latency": memory_latency, **rates}
     # The interpreter has no clock: latency and rates are those that the cycle model assumes.
-    given = {} if device is DeviceName.INTERPRETER else memories
-    with open_device(device, program.config, **given, port=port, baud=baud) as opened:
-        with working(f"Profiling {model.name}"), naming_inputs(source):
+    opening: dict[str, object] = {"port": port, "baud": baud, **({} if device == INTERPRETER else memories)}
+    shapes = read_shapes(shape)
+    check_readable(model)
+    with opened_board(device, choice, **opening) as board:
+        program = load_program(model, choice, batch, shapes=shapes, board=None if board is None else board.config)
+        if not program.device_segments:
+            raise InputError(f"{model}: the host computes all of it, so that there is nothing to profile")
+        # Check before opening a simulation, which may be built.
+        with naming_inputs(source):
+            program.check_inputs(inputs)
+        running = opened(board, device, program.config, **opening)
+        with running as used, working(f"Profiling {model.name}"), naming_inputs(source):
             found = take_profile(
                 program,
-                opened,
+                used,
                 inputs,
                 model=model.name,
-                device_name=device.value,
+                device_name=device.name.value,
                 memory_latency=memory_latency or DEFAULT_LATENCY,
                 **rates,
             )

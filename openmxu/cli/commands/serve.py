@@ -13,9 +13,10 @@ from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import read_text
 from openmxu.cli.options import (
+    INTERPRETER,
+    AddressOption,
     BaudOption,
     DeviceName,
-    DeviceOption,
     HostRateOption,
     LatencyOption,
     PortOption,
@@ -33,7 +34,7 @@ _IDLE_SECONDS = 600.0
 
 @configured
 def serve_command(
-    device: DeviceOption = DeviceName.INTERPRETER,
+    device: AddressOption = INTERPRETER,
     listen: Annotated[
         str,
         typer.Option(
@@ -101,10 +102,20 @@ def serve_command(
     from openmxu.remote.settings import VARIABLES, Protection
 
     opening = {"port": port, "baud": baud, "memory_latency": memory_latency}
-    config, rates = choice.config(), {"host_rate": host_rate, "weight_rate": weight_rate}
+    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    if device.name is DeviceName.GRPC:
+        raise InputError(f"--device {device} is served already")
 
     def open_it() -> Device:
-        return open_device(device, config, **opening, **rates)
+        if not device.is_board:
+            return open_device(device, choice.config(), **opening, **rates)
+        board = open_device(device, None, **opening, **rates)
+        try:
+            choice.check_board(board.config, str(device.port or port))
+        except BaseException:
+            board.close()
+            raise
+        return board
 
     try:
         token = os.environ.get(VARIABLES["token"]) or None
@@ -113,11 +124,11 @@ def serve_command(
         protection = Protection(
             token=token, certificate=certificate, key=key, client_authority=client_ca, insecure=insecure
         )
-        server = remote.Server(device.value, open_it, Address.parse(listen, scheme=""), protection, idle_seconds=idle)
+        server = remote.Server(str(device), open_it, Address.parse(listen, scheme=""), protection, idle_seconds=idle)
     except (AddressError, SettingError) as error:
         raise InputError(str(error)) from None
     try:
-        typer.echo(f"{device.value} of size {server.config.size} at {server.address}; Ctrl-C ends")
+        typer.echo(f"{device} of size {server.config.size} at {server.address}; Ctrl-C ends")
         threading.Event().wait()
     except KeyboardInterrupt:
         raise typer.Exit from None

@@ -1,0 +1,1 @@
+"""Boards at serial ports: finding them, opening them for other commands, and simulating them."""

@@ -1,0 +1,135 @@
+"""``openmxu devices``, ``openmxu simulate-board``, and commands that adopt a board's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from openmxu.arch import Config
+from openmxu.models import DIGITS_MODEL, digits_test_split
+from openmxu.program import Program
+from openmxu.rtl.boards import BOARDS
+from openmxu.sim.pseudo_terminal import PseudoTerminal
+from tests.boards import simulated_board
+
+IMAGES = 4
+RUN = ("run", DIGITS_MODEL, "--input", "x.npy", "--output", "y.npy", "--batch", IMAGES)
+PROGRAM = """
+    Read_Host_Memory  rows=2
+    Synchronize       units=31
+    Write_Host_Memory rows=2, host=8
+    Halt
+"""
+
+
+@pytest.fixture(autouse=True)
+def images(tmp_path: Path) -> np.ndarray:
+    """What ONNX Runtime makes of the input of :data:`RUN`."""
+    inputs = digits_test_split()[0][:IMAGES]
+    np.save(tmp_path / "x.npy", inputs)
+    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    return session.run(None, {session.get_inputs()[0].name: inputs})[0]
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A simulated Tang Nano 9K."""
+    with simulated_board("tang_nano_9k", tmp_path_factory.mktemp("board")) as link:
+        yield link
+
+
+def check_board(openmxu, link: Path, config: Config, tmp_path: Path, expected: np.ndarray) -> None:
+    (answer,) = openmxu("devices", "--port", link, "--json").json["ports"]
+    assert (answer["port"], answer["answers"], answer["problem"]) == (str(link), True, None)
+    assert answer["configuration"] == config.as_dict()
+    assert answer["baud"] == 1_000_000
+    assert answer["clock"] > 0
+    result = openmxu(*RUN, "--device", f"serial:{link}", "--json").json
+    assert (result["device"], result["size"]) == ("serial", config.size)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
+
+
+def test_a_board_needs_no_sizes(openmxu, board, tmp_path, images):
+    check_board(openmxu, board, BOARDS["tang_nano_9k"].config, tmp_path, images)
+    shown = openmxu("devices", "--port", board)
+    assert shown.status == 0
+    heading, line = shown.stdout.splitlines()
+    assert heading.split() == ["port", "hardware", "array", "profile", "configuration", "clock", "baud"]
+    assert f"{board}" in line
+    assert "4 × 4  lite     tang_nano_9k: 4,096 rows, 256 accumulators, 2 tiles" in line
+    assert "MHz  1,000,000" in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in BOARDS if name != "tang_nano_9k"])
+def test_other_boards_need_none_either(openmxu, name, tmp_path, images):
+    with simulated_board(name, tmp_path) as link:
+        check_board(openmxu, link, BOARDS[name].config, tmp_path, images)
+
+
+def test_options_that_say_what_the_board_has(openmxu, board, tmp_path, images):
+    result = openmxu(*RUN, "--device", "serial", "--port", board, "--size", 4, "--profile", "lite", "--json").json
+    assert result["size"] == 4
+    assert np.array_equal(np.load(tmp_path / "y.npy"), images)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--size", 8), "has size 4, and --size 8 means 8: leave it out"),
+        (("--preset", "icebreaker"), "has unified_buffer_rows 4096, and --preset icebreaker means 16384: leave it"),
+        (("--preset", "tiny", "--profile", "lite"), "has unified_buffer_rows 4096, and --preset tiny means 512"),
+        (("--bus-bytes", 8), "has host_data_bytes 4, and --bus-bytes 8 means 8"),
+        (("--size", 4, "--preset", "icebreaker"), "--size and --preset exclude each other"),
+        (("--preset", "gpu"), "unknown preset 'gpu'; known: tiny"),
+    ],
+)
+def test_options_that_contradict_the_board(openmxu, board, tmp_path, options, message):
+    openmxu(*RUN, "--device", f"serial:{board}", *options).failed(2, message)
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_programs_for_the_board_and_for_another(openmxu, board, tmp_path, images):
+    compiled = ("compile", DIGITS_MODEL, "--batch", IMAGES)
+    assert openmxu(*compiled, "--device", f"serial:{board}", "--baud", 3_000_000, "-o", "digits.mxu").status == 0
+    assert Program.load(tmp_path / "digits.mxu").config == BOARDS["tang_nano_9k"].config
+    run = ("run", "digits.mxu", "--input", "x.npy", "--output", "y.npy", "--device", f"serial:{board}")
+    assert openmxu(*run).status == 0
+    assert np.array_equal(np.load(tmp_path / "y.npy"), images)
+    assert openmxu(*compiled, "--preset", "icebreaker", "-o", "digits.mxu").status == 0
+    openmxu(*run).failed(2, "digits.mxu is compiled for another configuration", "unified_buffer_rows 4096, not 16384")
+
+
+def test_bare_instructions(openmxu, board, tmp_path):
+    (tmp_path / "copy.s").write_text(PROGRAM)
+    np.save(tmp_path / "memory.npy", np.arange(16, dtype=np.uint8))
+    run = ("run", "copy.s", "--host-memory", "memory.npy", "--host-memory-output", "left.npy")
+    assert openmxu(*run, "--device", f"serial:{board}").status == 0
+    assert np.array_equal(np.load(tmp_path / "left.npy"), np.tile(np.arange(8, dtype=np.uint8), 2))
+
+
+def test_ports_where_nothing_answers(openmxu):
+    wire = PseudoTerminal()
+    result = openmxu("devices", "--port", wire.name, "--port", "/dev/no-such-port", "--baud", 115200)
+    wire.close()
+    assert (result.status, result.stderr) == (1, "")
+    _, silent, missing = result.stdout.splitlines()
+    assert silent.split(maxsplit=1)[0] == wire.name
+    assert "no answer to 2 frames at 115200 baud" in silent
+    assert "cannot open /dev/no-such-port: No such file or directory" in missing
+
+
+def test_all_ports_are_listed(openmxu):
+    """Whatever ports this machine has."""
+    for port in openmxu("devices", "--json").json["ports"]:
+        assert port["answers"] or port["problem"]
+
+
+def test_unknown_boards_and_links_that_cannot_be_made(openmxu, tmp_path):
+    openmxu("simulate-board", "de10").failed(2, "unknown board 'de10'; known: ulx3s_85f, icebreaker, tang_nano_9k")
+    openmxu("simulate-board", "icebreaker", "--link", "x.npy").failed(2, "the link x.npy: there is a file of that name")
+    openmxu("simulate-board", "icebreaker", "--link", "a/b").failed(2, "cannot make the link a/b: there is no directory")
