@@ -97,8 +97,8 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
         ``port`` may name instead, at ``baud`` bits per second; without ``baud`` the usual rates are tried.
         ``grpc://HOST:PORT``: the device that ``openmxu serve`` serves at this address.
     config
-        Sizes of the core; by default those that a board or a server reports, or those of ``Config()`` in a simulation. A
-        board or a server with others than these is an error.
+        Sizes of the core; by default those that a board or a server reports, or those of ``Config()`` in a simulation.
+        A board or a server with others than these is an error.
     options
         Passed on to the device's class.
 

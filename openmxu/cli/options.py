@@ -109,8 +109,8 @@ AddressOption = Annotated[
         "--device",
         metavar="NAME",
         parser=read_address,
-        help=f"{_SIMULATIONS} serial:PORT: the board at a serial port, grpc://HOST:PORT: what openmxu serve serves there; "
-        "their configuration is used.",
+        help=f"{_SIMULATIONS} serial:PORT: the board at a serial port, grpc://HOST:PORT: what openmxu serve serves "
+        "there; their configuration is used.",
     ),
 ]
 DeviceOption = Annotated[

@@ -3,9 +3,9 @@
 
     python -m scripts.remote --device interpreter --size 8 --connects 200
 
-serves the device with TLS and a token from another process. Parts: the digits network against ONNX Runtime, with the time
-of a run there and here; connects, of which a part ends with the death of the client or the server; three clients that
-queue. Exit status 1 when an output differs, a client sees something of another one, or a server does not end well.
+serves the device with TLS and a token from another process. Parts: the digits network against ONNX Runtime, with the
+time of a run there and here; connects, of which a part ends with the death of the client or the server; three clients
+that queue. Exit status 1 when an output differs, a client sees something of another one, or a server does not end well.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ from scripts.remote.served import Served
 _PATIENCE = 120
 """Seconds after which something counts as a hang."""
 
+_BATCH = 36
+"""Images of one execution."""
+
 _LATEST_KILL = 0.3
 """Seconds after which at most a client or a server is killed while it works."""
 
@@ -52,8 +55,10 @@ def main() -> int:
         os.environ.update(served.environment)
         served.start()
         problems = _digits(served.address, options, expected)
-        problems += _connects(served, options, expected)
-        problems += _queue(served, options)
+        path = Path(folder, "digits.mxu")
+        program_for(remote_configuration(served.address), _BATCH).save(path)
+        problems += _connects(served, path, options, expected)
+        problems += _queue(served, path, options)
         status = served.stop()
     print(f"the server ends on Ctrl-C with status {status}")
     return 1 if problems or status else 0
@@ -62,17 +67,18 @@ def main() -> int:
 def _digits(address: str, options: argparse.Namespace, expected: NDArray[np.float32]) -> int:
     """Outputs and times of runs at the address and here."""
     config, differing = remote_configuration(address), 0
-    print(
-        f"{options.device}, {config.size} × {config.size}, TLS and token, {len(IMAGES)} images, median of {options.runs} runs"
-    )
+    print(f"{options.device}, {config.size} × {config.size}, TLS and token, {len(IMAGES)} images")
+    print(f"  medians of {options.runs} runs")
     connects = [_seconds(lambda: openmxu.open_device(address).close()) for _ in range(options.runs)]
     print(f"  connect, until the device is there and clear: {1e3 * statistics.median(connects):.1f} ms")
-    for batch in (len(IMAGES), 36, 1):
+    for batch in (len(IMAGES), _BATCH, 1):
         program = program_for(config, batch)
         medians = []
         for name in (address, options.device):
             with openmxu.open_device(name, config) as device:
-                loading = _seconds(lambda: device.load(program))
+                began = time.perf_counter()
+                device.load(program)
+                loading = time.perf_counter() - began
                 times = []
                 for _ in range(options.runs):
                     began = time.perf_counter()
@@ -92,10 +98,10 @@ def _digits(address: str, options: argparse.Namespace, expected: NDArray[np.floa
     return differing
 
 
-def _connects(served: Served, options: argparse.Namespace, expected: NDArray[np.float32]) -> int:
+def _connects(served: Served, path: Path, options: argparse.Namespace, expected: NDArray[np.float32]) -> int:
     """Connects that end well, with the death of the client, or with that of the server."""
     chance = random.Random(options.seed)
-    program = program_for(remote_configuration(served.address), 36)
+    program = openmxu.Program.load(path)
     outcomes: Counter[str] = Counter()
     found = differing = hangs = 0
     began = time.perf_counter()
@@ -107,7 +113,7 @@ def _connects(served: Served, options: argparse.Namespace, expected: NDArray[np.
             session = open_checked(served.address, program, expected, 1, images=chance.randint(1, len(IMAGES)))
             found, differing = found + session.traces, differing + session.differing
         elif kind == "client killed":
-            found += _kill_client(served.address, moment)
+            found += _kill_client(served.address, path, moment)
         else:
             there, has_hung = _kill_server(served, program, moment)
             found, hangs = found + there, hangs + has_hung
@@ -118,9 +124,9 @@ def _connects(served: Served, options: argparse.Namespace, expected: NDArray[np.
     return found + differing + hangs
 
 
-def _kill_client(address: str, moment: float) -> int:
+def _kill_client(address: str, path: Path, moment: float) -> int:
     """Kill a client that runs endlessly; returns the bytes of others that it found."""
-    command = [sys.executable, "-m", "scripts.remote.client", address, "1", "0"]
+    command = [sys.executable, "-m", "scripts.remote.client", address, str(path), "1", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
         line = client.stdout.readline()
@@ -154,13 +160,13 @@ def _kill_server(served: Served, program: openmxu.Program, moment: float) -> tup
     return sum(found), has_hung
 
 
-def _queue(served: Served, options: argparse.Namespace) -> int:
+def _queue(served: Served, path: Path, options: argparse.Namespace) -> int:
     """The throughput of one client and of three, who take turns."""
     sessions, runs, found = 6, options.runs, 0
     rates = {}
     for clients in (1, 3):
         each = sessions // clients
-        command = [sys.executable, "-m", "scripts.remote.client", served.address, str(each), str(runs)]
+        command = [sys.executable, "-m", "scripts.remote.client", served.address, str(path), str(each), str(runs)]
         processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(clients)]
         lines = []
         for process in processes:

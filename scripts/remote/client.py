@@ -1,8 +1,8 @@
 """A client that looks for what others have left, runs the digits network and checks it, and leaves something behind.
 
-    python -m scripts.remote.client ADDRESS SESSIONS RUNS
+    python -m scripts.remote.client ADDRESS PROGRAM SESSIONS RUNS
 
-uses the device in so many sessions, 0 for sessions of one endless run, and prints a line as JSON for each when it has the
+uses the device in so many sessions of so many runs, 0 for an endless session, and prints a line as JSON when it has the
 device and when it gives it back.
 """
 
@@ -36,19 +36,17 @@ def program_for(config: openmxu.Config, batch: int) -> openmxu.Program:
 
 def traces(device: Device) -> int:
     """The number of bytes in the unified buffer that are not 0."""
-    host = np.full(device.config.unified_buffer_rows * device.config.size, 255, np.uint8)
-    device.execute(
-        [_WRITE(unified_buffer=0, host=0, rows=device.config.unified_buffer_rows), _HALT()], host, _NO_WEIGHTS
-    )
+    rows = device.config.unified_buffer_rows
+    host = np.full(rows * device.config.size, 255, np.uint8)
+    device.execute([_WRITE(unified_buffer=0, host=0, rows=rows), _HALT()], host, _NO_WEIGHTS)
     return int(np.count_nonzero(host))
 
 
 def leave_traces(device: Device) -> None:
     """Fill the unified buffer."""
-    host = np.full(device.config.unified_buffer_rows * device.config.size, 0xA5, np.uint8)
-    device.execute(
-        [_READ(unified_buffer=0, host=0, rows=device.config.unified_buffer_rows), _HALT()], host, _NO_WEIGHTS
-    )
+    rows = device.config.unified_buffer_rows
+    host = np.full(rows * device.config.size, 0xA5, np.uint8)
+    device.execute([_READ(unified_buffer=0, host=0, rows=rows), _HALT()], host, _NO_WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -81,10 +79,8 @@ def open_checked(
     return Session(found, differing)
 
 
-def _main(address: str, sessions: int, runs: int) -> None:
-    from openmxu.remote.client import remote_configuration
-
-    program = program_for(remote_configuration(address), len(IMAGES))
+def _main(address: str, path: str, sessions: int, runs: int) -> None:
+    program = openmxu.Program.load(path)
     for _ in range(sessions):
         with openmxu.open_device(address) as device:
             _say("has it", traces(device))
@@ -102,4 +98,4 @@ def _say(what: str, number: float) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    _main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
