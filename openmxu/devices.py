@@ -13,8 +13,8 @@ from openmxu.remote.address import SCHEME, is_address
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
-SERIAL = "serial"
-"""The device that has a configuration of its own: a board at a serial port."""
+SERIAL, UIO = "serial", "uio"
+"""Devices that have a configuration of their own, which they report."""
 
 
 class UnknownDeviceError(OpenmxuError, ValueError):
@@ -63,6 +63,21 @@ def _open_serial(config: Config | None, *, port: str, baud: int | None = None, *
     return device
 
 
+def _open_uio(config: Config | None, **options: Any) -> Device:
+    from openmxu.driver import IdentificationError, MappedDevice
+    from openmxu.driver.uio_transport import UioTransport
+
+    transport = UioTransport(**options)
+    try:
+        device = MappedDevice(transport)
+        if config is not None and device.config != config:
+            raise IdentificationError(f"the device is {device.config}, not {config}")
+    except BaseException:
+        transport.close()
+        raise
+    return device
+
+
 def _open_remote(address: str, config: Config | None, **options: Any) -> Device:
     from openmxu.driver import IdentificationError
     from openmxu.remote.client import RemoteDevice
@@ -80,6 +95,7 @@ DEVICES: dict[str, Callable[..., Device]] = {
     "verilator": _open_verilator,
     "axi": _open_axi,
     SERIAL: _open_serial,
+    UIO: _open_uio,
 }
 """Functions that open each device. They import its module only then: using one device needs no packages of the
 others."""
@@ -95,7 +111,9 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
         predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
         for registers. ``serial:PORT``, as in ``serial:/dev/ttyUSB1``: the board at a serial port, which the option
         ``port`` may name instead, at ``baud`` bits per second; without ``baud`` the usual rates are tried.
-        ``grpc://HOST:PORT``: the device that ``openmxu serve`` serves at this address.
+        ``uio``: a core on this machine's bus, under Linux; options of
+        :class:`~openmxu.driver.uio_transport.UioTransport`. ``grpc://HOST:PORT``: the device that ``openmxu
+        serve`` serves at this address.
     config
         Sizes of the core; by default those that a board or a server reports, or those of ``Config()`` in a simulation.
         A board or a server with others than these is an error.
@@ -115,4 +133,6 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
         raise UnknownDeviceError(f"unknown device {name!r}; known: {known}")
     if kind == SERIAL:
         return _open_serial(config, **(options | {"port": port} if port else options))
+    if kind == UIO:
+        return _open_uio(config, **options)
     return DEVICES[kind](Config() if config is None else config, **options)

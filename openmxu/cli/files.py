@@ -24,12 +24,14 @@ __all__ = [
     "STANDARD_STREAM",
     "archive_bytes",
     "array_bytes",
+    "check_folder",
     "check_readable",
     "check_writable",
     "read_arrays",
     "read_bytes",
     "read_text",
     "saving",
+    "write_folder",
     "write_output",
 ]
 
@@ -174,6 +176,40 @@ def write_output(path: Path, contents: bytes) -> None:
             path.write_bytes(contents)  # a device or a pipe; its name may lead nowhere once resolved, as /dev/fd/3 does
         else:
             write_atomically(path, contents)
+
+
+def check_folder(folder: Path) -> None:
+    """Check before a long run that files can be written to a folder, or that it can be made.
+
+    Raises
+    ------
+    InputError
+        It is no folder, is not writable, or its own folder does not exist or is not writable.
+    """
+    if not folder.is_dir():
+        check_writable(folder)
+        if folder.exists():
+            raise InputError(f"cannot write {folder}: is not a directory")
+    elif not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {folder}: permission denied")
+
+
+def write_folder(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write text files of a folder, which is made unless it exists: each a whole file, or nothing.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written.
+    """
+    check_folder(folder)
+    if not folder.exists():
+        with saving(folder):
+            folder.mkdir()
+    for name in texts:
+        check_writable(folder / name)
+    for name, text in texts.items():
+        write_output(folder / name, text.encode())
 
 
 @contextmanager
