@@ -28,11 +28,14 @@ import onnxruntime
 from numpy.typing import NDArray
 
 import openmxu
+from openmxu.arch.isa import format_named
 from openmxu.models import DIGITS_MODEL
 from openmxu.remote.client import remote_configuration
 from openmxu.remote.errors import ConnectionLostError, RemoteError
 from scripts.remote.client import IMAGES, leave_traces, open_checked, program_for, traces
 from scripts.remote.served import Served
+
+_HALT = format_named("Halt")
 
 _PATIENCE = 120
 """Seconds after which something counts as a hang."""
@@ -70,9 +73,7 @@ def _digits(address: str, options: argparse.Namespace, expected: NDArray[np.floa
     print(f"  the fastest of {options.runs}, as other programs disturb the others")
     connects = [_seconds(lambda: openmxu.open_device(address).close()) for _ in range(options.runs)]
     print(f"  connect, until the device is there and clear: {1e3 * min(connects):.1f} ms")
-    with openmxu.open_device(address) as device:
-        trips = [_seconds(device.reset) for _ in range(50 * options.runs)]
-    print(f"  a request and its reply: {1e3 * min(trips):.2f} ms; median {1e3 * sorted(trips)[len(trips) // 2]:.2f} ms")
+    _print_trips(address, options.runs)
     for batch in (len(IMAGES), _BATCH, 1):
         program = program_for(config, batch)
         fastest = []
@@ -98,6 +99,19 @@ def _digits(address: str, options: argparse.Namespace, expected: NDArray[np.floa
         )
     print(f"  outputs that differ from ONNX Runtime: {differing} of {6 * options.runs * expected.size:,}")
     return differing
+
+
+def _print_trips(address: str, runs: int) -> None:
+    """What a request costs beside the work of the device, which has nothing to do here."""
+    memory = np.zeros(IMAGES.size, np.uint8)
+    with openmxu.open_device(address) as device:
+        for size in (0, memory.size):
+            times = sorted(
+                _seconds(lambda: device.execute([_HALT()], memory[:size], memory[:0]))  # noqa: B023  # called at once
+                for _ in range(50 * runs)
+            )
+            fastest, median = 1e3 * times[0], 1e3 * times[len(times) // 2]
+            print(f"  a request with {size:,} bytes and its reply: {fastest:.2f} ms, median {median:.2f} ms")
 
 
 def _connects(served: Served, path: Path, options: argparse.Namespace, expected: NDArray[np.float32]) -> int:

@@ -15,9 +15,11 @@ from openmxu.program import Program
 from openmxu.rtl.boards import BOARDS
 from openmxu.sim.pseudo_terminal import PseudoTerminal
 from tests.boards import simulated_board
+from tests.cli.small_models import K, write_dense_model
 
 IMAGES = 4
-RUN = ("run", DIGITS_MODEL, "--input", "x.npy", "--output", "y.npy", "--batch", IMAGES)
+DIGITS = ("run", DIGITS_MODEL, "--input", "digits.npy", "--output", "y.npy", "--batch", IMAGES)
+RUN = ("run", "small.onnx", "--input", "x.npy", "--output", "y.npy")
 PROGRAM = """
     Read_Host_Memory  rows=2
     Synchronize       units=31
@@ -26,12 +28,17 @@ PROGRAM = """
 """
 
 
-@pytest.fixture(autouse=True)
-def images(tmp_path: Path) -> np.ndarray:
+@pytest.fixture
+def small(tmp_path: Path) -> np.ndarray:
     """What ONNX Runtime makes of the input of :data:`RUN`."""
-    inputs = digits_test_split()[0][:IMAGES]
+    write_dense_model(tmp_path / "small.onnx")
+    inputs = np.random.default_rng(1).integers(0, 256, (IMAGES, K), np.uint8)
     np.save(tmp_path / "x.npy", inputs)
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    return reference(tmp_path / "small.onnx", inputs)
+
+
+def reference(model: Path, inputs: np.ndarray) -> np.ndarray:
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(None, {session.get_inputs()[0].name: inputs})[0]
 
 
@@ -42,19 +49,16 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield link
 
 
-def check_board(openmxu, link: Path, config: Config, tmp_path: Path, expected: np.ndarray) -> None:
+def check_answer(openmxu, link: Path, config: Config) -> None:
     (answer,) = openmxu("devices", "--port", link, "--json").json["ports"]
     assert (answer["port"], answer["answers"], answer["problem"]) == (str(link), True, None)
     assert answer["configuration"] == config.as_dict()
     assert answer["baud"] == 1_000_000
     assert answer["clock"] > 0
-    result = openmxu(*RUN, "--device", f"serial:{link}", "--json").json
-    assert (result["device"], result["size"]) == ("serial", config.size)
-    assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
 
 
-def test_a_board_needs_no_sizes(openmxu, board, tmp_path, images):
-    check_board(openmxu, board, BOARDS["tang_nano_9k"].config, tmp_path, images)
+def test_a_board_is_listed(openmxu, board):
+    check_answer(openmxu, board, BOARDS["tang_nano_9k"].config)
     shown = openmxu("devices", "--port", board)
     assert shown.status == 0
     heading, line = shown.stdout.splitlines()
@@ -64,17 +68,28 @@ def test_a_board_needs_no_sizes(openmxu, board, tmp_path, images):
     assert "MHz  1,000,000" in line
 
 
+def test_a_board_needs_no_sizes(openmxu, board, tmp_path, small):
+    result = openmxu(*RUN, "--device", f"serial:{board}", "--json").json
+    assert (result["device"], result["size"]) == ("serial", 4)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), small)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in BOARDS if name != "tang_nano_9k"])
-def test_other_boards_need_none_either(openmxu, name, tmp_path, images):
+@pytest.mark.parametrize("name", BOARDS)
+def test_digits_on_every_board(openmxu, name, tmp_path):
+    images = digits_test_split()[0][:IMAGES]
+    np.save(tmp_path / "digits.npy", images)
     with simulated_board(name, tmp_path) as link:
-        check_board(openmxu, link, BOARDS[name].config, tmp_path, images)
+        check_answer(openmxu, link, BOARDS[name].config)
+        result = openmxu(*DIGITS, "--device", f"serial:{link}", "--json").json
+    assert result["size"] == BOARDS[name].config.size
+    assert np.array_equal(np.load(tmp_path / "y.npy"), reference(DIGITS_MODEL, images))
 
 
-def test_options_that_say_what_the_board_has(openmxu, board, tmp_path, images):
+def test_options_that_say_what_the_board_has(openmxu, board, tmp_path, small):
     result = openmxu(*RUN, "--device", "serial", "--port", board, "--size", 4, "--profile", "lite", "--json").json
     assert result["size"] == 4
-    assert np.array_equal(np.load(tmp_path / "y.npy"), images)
+    assert np.array_equal(np.load(tmp_path / "y.npy"), small)
 
 
 @pytest.mark.parametrize(
@@ -88,20 +103,20 @@ def test_options_that_say_what_the_board_has(openmxu, board, tmp_path, images):
         (("--preset", "gpu"), "unknown preset 'gpu'; known: tiny"),
     ],
 )
-def test_options_that_contradict_the_board(openmxu, board, tmp_path, options, message):
+def test_options_that_contradict_the_board(openmxu, board, small, tmp_path, options, message):
     openmxu(*RUN, "--device", f"serial:{board}", *options).failed(2, message)
     assert not (tmp_path / "y.npy").exists()
 
 
-def test_programs_for_the_board_and_for_another(openmxu, board, tmp_path, images):
-    compiled = ("compile", DIGITS_MODEL, "--batch", IMAGES)
-    assert openmxu(*compiled, "--device", f"serial:{board}", "--baud", 3_000_000, "-o", "digits.mxu").status == 0
-    assert Program.load(tmp_path / "digits.mxu").config == BOARDS["tang_nano_9k"].config
-    run = ("run", "digits.mxu", "--input", "x.npy", "--output", "y.npy", "--device", f"serial:{board}")
+def test_programs_for_the_board_and_for_another(openmxu, board, tmp_path, small):
+    compiled = ("compile", "small.onnx", "--batch", IMAGES)
+    assert openmxu(*compiled, "--device", f"serial:{board}", "--baud", 3_000_000, "-o", "small.mxu").status == 0
+    assert Program.load(tmp_path / "small.mxu").config == BOARDS["tang_nano_9k"].config
+    run = ("run", "small.mxu", "--input", "x.npy", "--output", "y.npy", "--device", f"serial:{board}")
     assert openmxu(*run).status == 0
-    assert np.array_equal(np.load(tmp_path / "y.npy"), images)
-    assert openmxu(*compiled, "--preset", "icebreaker", "-o", "digits.mxu").status == 0
-    openmxu(*run).failed(2, "digits.mxu is compiled for another configuration", "unified_buffer_rows 4096, not 16384")
+    assert np.array_equal(np.load(tmp_path / "y.npy"), small)
+    assert openmxu(*compiled, "--preset", "icebreaker", "-o", "small.mxu").status == 0
+    openmxu(*run).failed(2, "small.mxu is compiled for another configuration", "unified_buffer_rows 4096, not 16384")
 
 
 def test_bare_instructions(openmxu, board, tmp_path):
@@ -129,7 +144,8 @@ def test_all_ports_are_listed(openmxu):
         assert port["answers"] or port["problem"]
 
 
-def test_unknown_boards_and_links_that_cannot_be_made(openmxu, tmp_path):
+def test_unknown_boards_and_links_that_cannot_be_made(openmxu, small):
     openmxu("simulate-board", "de10").failed(2, "unknown board 'de10'; known: ulx3s_85f, icebreaker, tang_nano_9k")
-    openmxu("simulate-board", "icebreaker", "--link", "x.npy").failed(2, "the link x.npy: there is a file of that name")
-    openmxu("simulate-board", "icebreaker", "--link", "a/b").failed(2, "cannot make the link a/b: there is no directory")
+    simulate = ("simulate-board", "icebreaker", "--link")
+    openmxu(*simulate, "x.npy").failed(2, "cannot make the link x.npy: there is a file of that name")
+    openmxu(*simulate, "a/b").failed(2, "cannot make the link a/b: there is no directory")
