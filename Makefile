@@ -46,6 +46,7 @@ test: $(INSTALLED) ## Run the test suite
 test-all: $(INSTALLED) ## Run it with its slow tests, and prove everything
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser"
 	$(BIN)/python -m scripts.formal
+	$(BIN)/python -m scripts.formal --planted
 
 browser: $(INSTALLED) ## Look at the profile page in headless Chromium, which must be installed
 	$(BIN)/python -m pytest -m browser
@@ -137,6 +138,7 @@ remote: $(INSTALLED) ## Run the digits network at an address, and kill clients a
 
 formal: $(INSTALLED) ## Prove what the units promise, for every input
 	$(BIN)/python -m scripts.formal
+	$(BIN)/python -m scripts.formal --planted
 
 docs: $(INSTALLED) ## Write docs/isa.md, docs/registers.md, the C header and docs/array.svg anew
 	$(BIN)/python scripts/docs/isa.py

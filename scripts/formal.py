@@ -177,6 +177,8 @@ def main() -> int:
     parser.add_argument("--document", type=Path, help="write the table of AXI's rules into this document")
     arguments = parser.parse_args()
     chosen = [proof for proof in (make() for make in PROOFS) if _is_chosen(proof.name, arguments.names)]
+    if arguments.document is not None:
+        _check_document(parser, arguments.document, chosen)
     failed, broken = [], list[Proof]()
     try:
         if arguments.planted:
@@ -202,6 +204,16 @@ def main() -> int:
     total = sum(len(proof.claims) for proof in chosen)
     print(f"{total} properties, {len(chosen)} proofs: {total - bounded} by induction, {bounded} bounded")
     return 0
+
+
+def _check_document(parser: argparse.ArgumentParser, document: Path, chosen: Sequence[Proof]) -> None:
+    """End with an error, before the proofs and not after them, if the table cannot be written."""
+    if sum(proof.name.startswith("AXI") for proof in chosen) < sum(make().name.startswith("AXI") for make in PROOFS):
+        parser.error("--document needs the proofs of all ports: give the name AXI")
+    try:
+        with_section(document.read_text(), "axi", "")
+    except (OSError, ValueError) as error:
+        parser.error(f"--document {document}: {error}")
 
 
 def _is_chosen(name: str, parts: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -20,6 +21,7 @@ __all__ = [
     "INTERPRETER",
     "VERILATOR",
     "AddressOption",
+    "AnySizeOption",
     "BatchOption",
     "BaudOption",
     "DeviceAddress",
@@ -111,6 +113,23 @@ AddressOption = Annotated[
         parser=read_address,
         help=f"{_SIMULATIONS} serial:PORT: the board at a serial port, grpc://HOST:PORT: what openmxu serve serves "
         "there; their configuration is used.",
+    ),
+]
+
+
+def _allow_any_size(is_given: bool) -> None:
+    if is_given:
+        from openmxu.sim.verilator.needs import ANY_SIZE_VARIABLE
+
+        os.environ[ANY_SIZE_VARIABLE] = "1"
+
+
+AnySizeOption = Annotated[
+    bool,
+    typer.Option(
+        "--any-size",
+        callback=_allow_any_size,
+        help="Begin even if the machine seems to have too little memory for an array of this size.",
     ),
 ]
 DeviceOption = Annotated[

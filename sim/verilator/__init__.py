@@ -2,7 +2,7 @@
 
 from openmxu.sim.verilator.cache import cache_directory, library_path
 from openmxu.sim.verilator.design import AXI, CORE, SERIAL, Design
-from openmxu.sim.verilator.errors import BuildError, BusError, MissingToolError
+from openmxu.sim.verilator.errors import BuildError, BusError, MachineTooSmallError, MissingToolError
 
 __all__ = [
     "AXI",
@@ -11,6 +11,7 @@ __all__ = [
     "BuildError",
     "BusError",
     "Design",
+    "MachineTooSmallError",
     "MissingToolError",
     "cache_directory",
     "library_path",

@@ -18,6 +18,7 @@ from openmxu.arch.config import Config
 from openmxu.sim.verilator.build import LIBRARY_NAME, RUNTIME_NAME, build_library, build_runtime
 from openmxu.sim.verilator.design import CORE, Design
 from openmxu.sim.verilator.errors import BuildError, CacheError
+from openmxu.sim.verilator.needs import check_machine, model_needs
 from openmxu.sim.verilator.progress import ProgressHook, showing_progress
 from openmxu.sim.verilator.toolchain import Toolchain, check_fst_headers, find_toolchain
 
@@ -59,6 +60,8 @@ def library_path(
         The build failed.
     CacheError
         The folder of the cache cannot be created or written.
+    MachineTooSmallError
+        The build would take more memory than the machine has.
     """
     tools = find_toolchain()
     if trace == "fst":
@@ -69,6 +72,7 @@ def library_path(
     if _is_there(library):
         _logger.debug("simulation model in the cache: %s", entry)
         return library
+    check_machine("the simulation model", config, model_needs(config, trace))
     _prepare(root)
     _logger.info("simulation model not in the cache: %s", entry)
     start = time.perf_counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openmxu.device import DeviceError
 
-__all__ = ["BuildError", "BusError", "CacheError", "MissingToolError"]
+__all__ = ["BuildError", "BusError", "CacheError", "MachineTooSmallError", "MissingToolError"]
 
 
 class BuildError(DeviceError):
@@ -41,6 +41,23 @@ class CacheError(DeviceError):
         self.folder = folder
         super().__init__(
             f"simulation models cannot be kept in {folder}: {reason}; set {variable} to a folder that can be written"
+        )
+
+
+class MachineTooSmallError(DeviceError):
+    """What is to be made takes more memory than the machine has; the message says how much, and how to go on anyway.
+
+    Attributes
+    ----------
+    size : int
+        S of the array.
+    """
+
+    def __init__(self, what: str, size: int, needs: str, available: str, variable: str) -> None:
+        self.size = size
+        super().__init__(
+            f"{what} of S = {size} takes {needs}, and {available} are available; a smaller --size takes less, "
+            f"{variable}=1 in the environment goes on anyway"
         )
 
 

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In
 from openmxu.rtl.fpga.target import Target
 from tb.cells import OnTarget
 
-__all__ = ["Proof"]
+__all__ = ["Proof", "cut"]
 
 
 class Proof(abc.ABC):
@@ -80,7 +80,7 @@ class Proof(abc.ABC):
         self._signals = _driven_signals(fragment, "")
         self._memories = _memories(fragment, "")
         for path in self.cuts:
-            self._free += _cut(fragment, path)
+            self._free += cut(fragment, path)
         m.submodules.unit = fragment
         self.state(m)
         return m
@@ -175,13 +175,13 @@ def _driven_here(fragment: Fragment) -> list[Signal]:
     return list({id(signal): signal for signal in driven if isinstance(signal, Signal) and signal.name}.values())
 
 
-def _cut(fragment: Fragment, path: str) -> list[Signal]:
+def cut(fragment: Fragment, path: str) -> list[Signal]:
     """Replace a subfragment by an empty one; returns the signals that it drove itself."""
     name, _, rest = path.partition(".")
     for place, (inner, inner_name, location) in enumerate(fragment.subfragments):
         if inner_name == name:
             if rest:
-                return _cut(inner, rest)
+                return cut(inner, rest)
             fragment.subfragments[place] = (Fragment(), name, location)
             return _driven_here(inner)
     raise KeyError(f"no submodule {name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from tb.formal.axi.independence import Independence
 from tb.formal.axi.ports import ReadsPort, RegistersPort, WritesPort
 from tb.formal.bursts import Splitting
 from tb.formal.control import Accesses, Fetching, RegisterAnswers
@@ -51,5 +52,9 @@ PROOFS: tuple[Callable[[], Proof], ...] = (
     partial(ReadsPort, is_host=False),
     partial(ReadsPort, is_host=True),
     WritesPort,
+    partial(Independence, "registers", "lite", "s_axi", ["b", "r"]),
+    partial(Independence, "weights, read", "weight_reader", "m_axi_weight", ["ar"]),
+    partial(Independence, "host memory, read", "host_reader", "m_axi_host", ["ar"]),
+    partial(Independence, "host memory, write", "host_writer", "m_axi_host", ["aw", "w"]),
 )
 """Functions without parameters that make the proofs."""

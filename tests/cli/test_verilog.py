@@ -69,6 +69,18 @@ def test_output_is_checked_first(openmxu, tmp_path):
     openmxu("verilog", "--shell", "axi", "-o", "axi").failed(2, "openmxu_axi.core: is a directory")
 
 
+def test_a_machine_that_is_too_small(openmxu, tmp_path):
+    """A limit of a process counts as memory."""
+    script = 'ulimit -v 4000000; exec "$0" -m openmxu.cli verilog --preset tpu_v1 -o core.v'
+    command = ["bash", "-c", script, sys.executable]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.startswith(
+        "openmxu: error: Verilog of S = 256 takes about 2 minutes and 5.8 GiB of memory, and"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_writes_the_axi_shell(openmxu, tmp_path):
     """Port names are those that tools look for, and FuseSoC reads the core file."""
     result = openmxu("verilog", "--shell", "axi", "--size", 2)

@@ -163,6 +163,21 @@ static openmxu_buffer buffer(uint32_t size, const char *address, const char *mis
     return result;
 }
 
+/* Write every input and read every output, which touches all of their memory. */
+static void touch(const openmxu_program *program) {
+    const openmxu_image_header *header = program->header;
+    for (uint32_t i = 0; i != header->inputs + header->outputs; ++i) {
+        const openmxu_image_tensor *tensor = program->tensors + i;
+        const bool is_float = tensor->scale_count != 0;
+        uint8_t *values = calloc(tensor->values, sizeof(float));
+        for (uint32_t element = 0; element != header->batch; ++element) {
+            if (i < header->inputs) openmxu_write_values(program, tensor, element, values, is_float);
+            else openmxu_read_values(program, tensor, element, values, is_float);
+        }
+        free(values);
+    }
+}
+
 int main(int count, char **arguments) {
     static const openmxu_image_header nothing;
     const openmxu_hooks hooks = {&settings, clean, invalidate, wait};
@@ -203,6 +218,7 @@ int main(int count, char **arguments) {
                    memcmp(weights.data, memory + header->weights, weights.size) != 0)) {
         return 1;
     }
+    touch(&program);
     for (uint64_t run = 0; run != get("runs"); ++run) {
         const openmxu_status status = openmxu_run(&device, &program);
         const openmxu_fault *fault = &device.fault;

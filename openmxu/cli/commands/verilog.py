@@ -16,6 +16,7 @@ from openmxu.arch.serial import DEFAULT_BAUD
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import STANDARD_STREAM, check_writable, write_output
+from openmxu.cli.options import AnySizeOption
 from openmxu.cli.report import working
 from openmxu.verilog.design import DEFAULT_PREFIX, VerilogDesign, generate
 from openmxu.verilog.package import Package
@@ -85,6 +86,7 @@ def verilog_command(
             "--sources", help='Name the file and line of each signal and statement, as attributes (* src = "..." *).'
         ),
     ] = False,
+    any_size: AnySizeOption = False,
 ) -> None:
     """Write the core as Verilog for any synthesis tool, and what the tools need beside it.
 
@@ -144,6 +146,9 @@ class _Request:
         return shlex.join([*words, *(["--sources"] if self.sources else [])])
 
     def design(self, config: Config) -> VerilogDesign:
+        from openmxu.sim.verilator.needs import check_machine, verilog_needs
+
+        check_machine("Verilog", config, verilog_needs(config))
         with working(f"Generating Verilog of an array of {config.size} × {config.size}"):
             return generate(
                 self._component(config),

@@ -16,6 +16,7 @@ from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.common.register_slice import StreamRegister
+from tb.formal.axi.independence import Independence
 from tb.formal.axi.ports import ReadsPort, RegistersPort, WritesPort
 from tb.formal.proof import Proof
 
@@ -151,7 +152,21 @@ _ANSWERED = 'bus.r.valid.eq(0)\n                m.next = "IDLE"'
 _ANSWER = 'with m.State("ANSWER"):\n'
 _MOVES = "m.d.sync += bus.r.p.data.eq(self.responses.payload)\n"
 
+_OFFERS = "self.addresses.valid.eq(has_unsent & ~self.look_up)"
+_READY = partial(Independence, "weights, read", "weight_reader", "m_axi_weight", ["ar"])
+_DATA_READY = partial(Independence, "host memory, write", "host_writer", "m_axi_host", ["aw", "w"])
+_LENGTH_WAITS = "beats.valid.eq(lengths.valid &"
+
 FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "weights: VALID waits for READY",
+        *(_READY, BurstQueue, "elaborate", _OFFERS, f"{_OFFERS[:-1]} & self.addresses.ready)", "AR: READY has no"),
+    ),
+    Fault(
+        "host memory, write: data waits for READY of its address",
+        *(_DATA_READY, WriteManager, "_send", _LENGTH_WAITS, f"{_LENGTH_WAITS} self.bus.aw.ready &"),
+        "W: READY has no",
+    ),
     *_managers("weights", _WEIGHTS, "AR"),
     *_managers("host memory, read", _READS, "AR"),
     Fault(

@@ -22,7 +22,7 @@ from tb.formal.bursts import QueuedBursts, is_legal, know_splitter
 from tb.formal.proof import Proof
 from tb.formal.streams import know_queue
 
-__all__ = ["CONFIG", "Port", "ReadsPort", "RegistersPort", "WritesPort"]
+__all__ = ["CONFIG", "OUTSTANDING", "UNITS", "Port", "ReadsPort", "RegistersPort", "WritesPort"]
 
 CONFIG = Config(
     size=4,
@@ -38,7 +38,7 @@ CONFIG = Config(
 OUTSTANDING = 2
 """Bursts in flight on each channel. More of them only make counters and queues longer."""
 
-_UNITS = ("lite", "host_reader", "host_writer", "weight_reader")
+UNITS = ("lite", "host_reader", "host_writer", "weight_reader")
 _HOST, _WEIGHTS, _REGISTERS = "m_axi_host", "m_axi_weight", "s_axi"
 
 
@@ -59,7 +59,7 @@ class Port(Proof):
 
     def __init__(self, name: str, unit: str) -> None:
         super().__init__(partial(Top, CONFIG, outstanding=OUTSTANDING), f"AXI, {name}")
-        self.cuts = tuple(f"shell.{other}" for other in ("core", *_UNITS) if other != unit)
+        self.cuts = tuple(f"shell.{other}" for other in ("core", *UNITS) if other != unit)
         self.port = name
         self.rules: list[Rule] = []
         self.prefix = f"shell.{unit}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tb.formal.axi.independence import Independence
 from tb.formal.axi.ports import Port
 from tb.formal.proof import Proof
 
@@ -23,7 +24,7 @@ def rules_table(proofs: Sequence[Proof], broken: Sequence[Proof]) -> str:
     channels: dict[tuple[str, str], list[str]] = {}
     violated: dict[tuple[str, str], int] = {}
     for proof in proofs:
-        if not isinstance(proof, Port):
+        if not isinstance(proof, (Port, Independence)):
             continue
         for rule in proof.rules:
             channel, _, text = rule.text.partition(": ")
