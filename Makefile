@@ -12,7 +12,7 @@ BAUD ?=
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial formal docs site clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial remote formal docs site clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -132,6 +132,9 @@ fuzz: $(INSTALLED) ## Give the tools 20,000 damaged models, programs and arrays
 
 serial: $(INSTALLED) ## Run the digits network over a serial cable that damages 1 % of the frames
 	$(BIN)/python -m scripts.serial_demo
+
+remote: $(INSTALLED) ## Run the digits network at an address, and kill clients and servers
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m scripts.remote
 
 formal: $(INSTALLED) ## Prove what the units promise, for every input
 	$(BIN)/python -m scripts.formal

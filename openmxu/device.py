@@ -170,6 +170,11 @@ class Device(abc.ABC):
         )
 
     @in_one_thread
+    def unload(self) -> None:
+        """Forget the loaded program and its host memory, inputs and outputs included."""
+        self._program, self._image = None, np.zeros(0, np.uint8)
+
+    @in_one_thread
     def run(
         self,
         inputs: NDArray[Any] | Mapping[str, NDArray[Any]],
@@ -216,6 +221,41 @@ class Device(abc.ABC):
             return segment.load_outputs(self._image, self.config.size)
 
         return program.compute(inputs, execute, most=program.batch if keep_states else None, progress=progress)
+
+    @in_one_thread
+    def run_segment(self, start: int, inputs: bytes) -> bytes:
+        """Run a segment of the loaded program once, for a caller that converts inputs and outputs itself.
+
+        Parameters
+        ----------
+        start
+            Number of the segment's first instruction.
+        inputs
+            The bytes of its inputs in host memory, one input after the other.
+
+        Returns
+        -------
+        The bytes of its outputs, likewise.
+
+        Raises
+        ------
+        NotLoadedError
+            No program is loaded.
+        ValueError
+            No segment begins there, or the inputs have another size.
+        DeviceError
+            The device failed.
+        """
+        program, size = self._program, self.config.size
+        if program is None:
+            raise NotLoadedError("no program is loaded: call load(program) before run_segment(start, inputs)")
+        found = [segment for segment in program.device_segments if segment.start == start]
+        if not found:
+            raise ValueError(f"no segment of the program begins with instruction {start}")
+        segment = found[0]
+        segment.write_inputs(inputs, self._image, size)
+        self._run_loaded(program, segment)
+        return segment.read_outputs(self._image, size)
 
     def _place(self, program: Program) -> None:
         """Transfer a program and ``_image``. Devices in this process use both where they are."""

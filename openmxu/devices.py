@@ -8,12 +8,13 @@ from typing import Any
 from openmxu.arch.config import Config
 from openmxu.arch.errors import OpenmxuError
 from openmxu.device import Device
+from openmxu.remote.address import SCHEME, is_address
 
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
 
-SERIAL = "serial"
-"""The device that has a configuration of its own: a board at a serial port."""
+SERIAL, UIO = "serial", "uio"
+"""Devices that have a configuration of their own, which they report."""
 
 
 class UnknownDeviceError(OpenmxuError, ValueError):
@@ -77,13 +78,24 @@ def _open_uio(config: Config | None, **options: Any) -> Device:
     return device
 
 
+def _open_remote(address: str, config: Config | None, **options: Any) -> Device:
+    from openmxu.driver import IdentificationError
+    from openmxu.remote.client import RemoteDevice
+
+    device = RemoteDevice(address, **options)
+    if config is not None and device.config != config:
+        device.close()
+        raise IdentificationError(f"the device at {address} is {device.config}, not {config}")
+    return device
+
+
 DEVICES: dict[str, Callable[..., Device]] = {
     "interpreter": _open_interpreter,
     "model": _open_model,
     "verilator": _open_verilator,
     "axi": _open_axi,
     SERIAL: _open_serial,
-    "uio": _open_uio,
+    UIO: _open_uio,
 }
 """Functions that open each device. They import its module only then: using one device needs no packages of the
 others."""
@@ -98,11 +110,13 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
         ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
         predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
         for registers. ``serial:PORT``, as in ``serial:/dev/ttyUSB1``: the board at a serial port, which the option
-        ``port`` may name instead, at ``baud`` bits per second; without ``baud`` the usual rates are tried. ``uio``: a
-        core on this machine's bus, under Linux; options of :class:`~openmxu.driver.uio_transport.UioTransport`.
+        ``port`` may name instead, at ``baud`` bits per second; without ``baud`` the usual rates are tried.
+        ``uio``: a core on this machine's bus, under Linux; options of
+        :class:`~openmxu.driver.uio_transport.UioTransport`. ``grpc://HOST:PORT``: the device that ``openmxu
+        serve`` serves at this address.
     config
-        Sizes of the core; by default those that the hardware reports, or those of ``Config()`` in a simulation.
-        Hardware with others than these is an error.
+        Sizes of the core; by default those that a board or a server reports, or those of ``Config()`` in a simulation.
+        A board or a server with others than these is an error.
     options
         Passed on to the device's class.
 
@@ -111,11 +125,14 @@ def open_device(name: str, config: Config | None = None, **options: Any) -> Devi
     UnknownDeviceError
         There is no such device.
     """
+    if is_address(name):
+        return _open_remote(name, config, **options)
     kind, _, port = name.partition(":")
     if kind not in DEVICES or (port and kind != SERIAL):
-        raise UnknownDeviceError(f"unknown device {name!r}; known: {', '.join(DEVICES)}")
+        known = ", ".join((*DEVICES, f"{SCHEME}HOST:PORT"))
+        raise UnknownDeviceError(f"unknown device {name!r}; known: {known}")
     if kind == SERIAL:
         return _open_serial(config, **(options | {"port": port} if port else options))
-    if kind == "uio":
+    if kind == UIO:
         return _open_uio(config, **options)
     return DEVICES[kind](Config() if config is None else config, **options)

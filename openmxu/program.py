@@ -318,9 +318,13 @@ class Program:
         OSError
             The file cannot be written.
         """
+        write_atomically(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The contents of a program file; the same for the same program."""
         buffer = io.BytesIO()
         np.savez(buffer, **encode(self))  # type: ignore[arg-type]  # no array has the name of a parameter
-        write_atomically(path, buffer.getvalue())
+        return buffer.getvalue()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Program:
@@ -333,14 +337,24 @@ class Program:
         OSError
             The file cannot be read.
         """
-        data = Path(path).read_bytes()
+        return cls.from_bytes(Path(path).read_bytes(), os.fspath(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Program:
+        """The program in the contents of a program file; ``name`` stands for the file in messages.
+
+        Raises
+        ------
+        openmxu.program_file.ProgramFileError
+            They are damaged, or were not written by :meth:`to_bytes`.
+        """
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in ARRAYS}
             return cls(**decode(arrays))
         except _DAMAGE as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ProgramFileError(f"{os.fspath(path)} is no openmxu program, or damaged: {reason}") from None
+            raise ProgramFileError(f"{name} is no openmxu program, or damaged: {reason}") from None
 
     def check_inputs(self, inputs: NDArray[Any] | Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Check inputs for :meth:`run` before a device is opened.

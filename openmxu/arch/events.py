@@ -12,6 +12,7 @@ __all__ = [
     "CORE_STATUS",
     "COUNTERS",
     "IDENTIFICATION",
+    "INTERFACE_VERSION",
     "Command",
     "CoreStatus",
     "Counter",
@@ -22,6 +23,9 @@ __all__ = [
 
 IDENTIFICATION = 0x00_01_55_58_4D_4E_50_4F
 """The value of the identification register: ``OPNMXU`` in ASCII, lowest byte first, above it the interface version."""
+
+INTERFACE_VERSION = IDENTIFICATION >> 48
+"""Version of the core's interface: instructions, events and management registers."""
 
 
 class EventKind(IntEnum):

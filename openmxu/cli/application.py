@@ -24,6 +24,7 @@ from openmxu.cli.commands.doctor import doctor_command
 from openmxu.cli.commands.evaluate import evaluate_command
 from openmxu.cli.commands.models import compile_command, quantize_command, run_command
 from openmxu.cli.commands.profile import profile_command
+from openmxu.cli.commands.serve import serve_command
 from openmxu.cli.commands.sweep import sweep_command
 from openmxu.cli.commands.trace import trace_command
 from openmxu.cli.commands.verilog import verilog_command
@@ -167,6 +168,15 @@ _COMMANDS = (
         simulate_board_command,
         "openmxu simulate-board tang_nano_9k --link board",
         "openmxu run model.onnx --input x.npy --output y.npy --device serial:board",
+    ),
+    (
+        application,
+        "serve",
+        serve_command,
+        "openmxu serve --device verilator --size 16",
+        "openmxu serve --device serial:/dev/ttyUSB1 --listen 0.0.0.0:8790 --certificate server.pem --key server.key "
+        "--token-file token",
+        "openmxu run model.onnx --input x.npy --output y.npy --device grpc://127.0.0.1:8790",
     ),
     (application, "doctor", doctor_command, "openmxu doctor"),
 )

@@ -13,6 +13,8 @@ import typer
 
 from openmxu.arch.serial import BAUD_RATES
 from openmxu.cli.errors import InputError
+from openmxu.remote.address import Address
+from openmxu.remote.errors import AddressError
 
 __all__ = [
     "DEFAULT_LATENCY",
@@ -52,6 +54,67 @@ class DeviceName(StrEnum):
     VERILATOR = "verilator"
     AXI = "axi"
     SERIAL = "serial"
+    GRPC = "grpc"
+
+
+@dataclass(frozen=True)
+class DeviceAddress:
+    """A device by its name, and where it is: ``serial:/dev/ttyUSB1`` is a board at a serial port,
+    ``grpc://127.0.0.1:8790`` what ``openmxu serve`` serves."""
+
+    name: DeviceName
+    port: str | None = None
+
+    def __str__(self) -> str:
+        return self.name.value if self.port is None else f"{self.name.value}:{self.port}"
+
+    @property
+    def is_board(self) -> bool:
+        """Whether it has a configuration of its own, which it reports."""
+        return self.name in (DeviceName.SERIAL, DeviceName.GRPC)
+
+
+INTERPRETER = DeviceAddress(DeviceName.INTERPRETER)
+VERILATOR = DeviceAddress(DeviceName.VERILATOR)
+
+
+def read_address(text: str | DeviceAddress) -> DeviceAddress:
+    """The device that ``--device`` says.
+
+    Raises
+    ------
+    typer.BadParameter
+        There is no such device, it has no port, or its address has another form.
+    """
+    if isinstance(text, DeviceAddress):  # a default
+        return text
+    if text.startswith(DeviceName.GRPC):
+        try:
+            Address.parse(text)
+        except AddressError as error:
+            raise typer.BadParameter(f"{error}.") from None
+        return DeviceAddress(DeviceName.GRPC, text.partition(":")[2])
+    name, has_port, port = text.partition(":")
+    if name not in list(DeviceName) or (has_port and (name != DeviceName.SERIAL or not port)):
+        known = ", ".join(f"'{device.value}'" for device in DeviceName if device is not DeviceName.GRPC)
+        raise typer.BadParameter(f"'{text}' is not one of {known}, 'serial:PORT', 'grpc://HOST:PORT'.")
+    return DeviceAddress(DeviceName(name), port or None)
+
+
+_SIMULATIONS = (
+    "interpreter: functional, without a clock. model: the same with predicted cycles. verilator: the RTL, "
+    "cycle by cycle. axi: the RTL in its AXI shell, through the driver for registers."
+)
+AddressOption = Annotated[
+    DeviceAddress,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        parser=read_address,
+        help=f"{_SIMULATIONS} serial:PORT: the board at a serial port, grpc://HOST:PORT: what openmxu serve serves "
+        "there; their configuration is used.",
+    ),
+]
 
 
 def _allow_any_size(is_given: bool) -> None:
@@ -67,58 +130,6 @@ AnySizeOption = Annotated[
         "--any-size",
         callback=_allow_any_size,
         help="Begin even if the machine seems to have too little memory for an array of this size.",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class DeviceAddress:
-    """A device by its name, and where it is: ``serial:/dev/ttyUSB1`` is a board at a serial port."""
-
-    name: DeviceName
-    port: str | None = None
-
-    def __str__(self) -> str:
-        return self.name.value if self.port is None else f"{self.name.value}:{self.port}"
-
-    @property
-    def is_board(self) -> bool:
-        """Whether it has a configuration of its own, which it reports."""
-        return self.name is DeviceName.SERIAL
-
-
-INTERPRETER = DeviceAddress(DeviceName.INTERPRETER)
-VERILATOR = DeviceAddress(DeviceName.VERILATOR)
-
-
-def read_address(text: str | DeviceAddress) -> DeviceAddress:
-    """The device that ``--device`` says.
-
-    Raises
-    ------
-    typer.BadParameter
-        There is no such device, or it has no port.
-    """
-    if isinstance(text, DeviceAddress):  # a default
-        return text
-    name, has_port, port = text.partition(":")
-    if name not in list(DeviceName) or (has_port and (name != DeviceName.SERIAL or not port)):
-        known = ", ".join(f"'{device.value}'" for device in DeviceName)
-        raise typer.BadParameter(f"'{text}' is not one of {known}, 'serial:PORT'.")
-    return DeviceAddress(DeviceName(name), port or None)
-
-
-_SIMULATIONS = (
-    "interpreter: functional, without a clock. model: the same with predicted cycles. verilator: the RTL, "
-    "cycle by cycle. axi: the RTL in its AXI shell, through the driver for registers."
-)
-AddressOption = Annotated[
-    DeviceAddress,
-    typer.Option(
-        "--device",
-        metavar="NAME",
-        parser=read_address,
-        help=f"{_SIMULATIONS} serial:PORT: the board at a serial port, whose configuration is used.",
     ),
 ]
 DeviceOption = Annotated[

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
 from numpy.typing import NDArray
 
 import openmxu
@@ -158,7 +159,7 @@ def _check_compiled(path: Path, compiled: Config, board: Config) -> None:
     if differing:
         raise InputError(
             f"{path} is compiled for another configuration than the board's, which has {', '.join(differing)}: compile "
-            "the model again, with openmxu compile --device serial:PORT"
+            "the model again, with this --device"
         )
 
 
@@ -172,6 +173,8 @@ def open_device(device: DeviceAddress | DeviceName, config: Config | None, **opt
     """
     address = device if isinstance(device, DeviceAddress) else DeviceAddress(device)
     name = address.name
+    if name is DeviceName.GRPC:
+        return _open_remote(address, config, options)
     if address.port is not None:
         if options.get("port") is not None:
             raise InputError(f"--port and --device {address} exclude each other: both say where the board is")
@@ -198,6 +201,20 @@ def open_device(device: DeviceAddress | DeviceName, config: Config | None, **opt
     try:
         named = {_PARAMETERS.get(option, option): value for option, value in given.items()}
         return openmxu.open_device(name.value, config, **named)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+def _open_remote(address: DeviceAddress, config: Config | None, options: Mapping[str, object]) -> Device:
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(f"--{option.replace('_', '-')} is for the server: its device at {address} is open already")
+
+    def say(message: str) -> None:
+        typer.echo(f"openmxu: {message}", err=True)
+
+    try:
+        return openmxu.open_device(str(address), config, on_wait=say)
     except ValueError as error:
         raise InputError(str(error)) from None
 

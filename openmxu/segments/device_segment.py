@@ -89,3 +89,39 @@ class DeviceSegment:
     def load_outputs(self, memory: NDArray[np.uint8], size: int) -> dict[str, NDArray[Any]]:
         """Its outputs in host memory by name, each of shape (batch, *shape)."""
         return {tensor.name: tensor.load(memory, self.batch, size) for tensor in self.outputs}
+
+    def read_inputs(self, memory: NDArray[np.uint8], size: int) -> bytes:
+        """The bytes of its inputs in host memory, one input after the other."""
+        return b"".join(memory[place].tobytes() for place in self._places(self.inputs, size))
+
+    def read_outputs(self, memory: NDArray[np.uint8], size: int) -> bytes:
+        """The bytes of its outputs, likewise."""
+        return b"".join(memory[place].tobytes() for place in self._places(self.outputs, size))
+
+    def write_inputs(self, content: bytes, memory: NDArray[np.uint8], size: int) -> None:
+        """Undo :meth:`read_inputs`.
+
+        Raises
+        ------
+        ValueError
+            The number of bytes is another one.
+        """
+        _write(content, memory, self._places(self.inputs, size), "inputs")
+
+    def write_outputs(self, content: bytes, memory: NDArray[np.uint8], size: int) -> None:
+        """Undo :meth:`read_outputs`; raises as :meth:`write_inputs`."""
+        _write(content, memory, self._places(self.outputs, size), "outputs")
+
+    def _places(self, tensors: Sequence[HostTensor], size: int) -> list[slice]:
+        return [tensor.place(self.batch, size) for tensor in tensors]
+
+
+def _write(content: bytes, memory: NDArray[np.uint8], places: Sequence[slice], what: str) -> None:
+    wanted = sum(place.stop - place.start for place in places)
+    if len(content) != wanted:
+        raise ValueError(f"the {what} of the segment are {wanted} bytes, not {len(content)}")
+    given, taken = np.frombuffer(content, np.uint8), 0
+    for place in places:
+        count = place.stop - place.start
+        memory[place] = given[taken : taken + count]
+        taken += count

@@ -28,7 +28,7 @@ CONTENTS = {
         *(f"tutorials/{name}.md" for name in ("float_model", "assembly", "system", "board", "sweep")),
         *("tutorials/*.md", "notebooks/*.md"),
     ),
-    "Using it": ("compiler.md", "networks.md", "troubleshooting.md", "cli/index.md", "api/index.md"),
+    "Using it": ("compiler.md", "networks.md", "remote.md", "troubleshooting.md", "cli/index.md", "api/index.md"),
     "The machine": (
         "hardware.md",
         "verilog.md",

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from openmxu.arch import Config
 from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError
-from openmxu.cli.options import DeviceAddress
+from openmxu.cli.options import DeviceAddress, DeviceName
 from openmxu.cli.programs import open_device
 from openmxu.device import Device
 
@@ -30,7 +30,8 @@ def opened_board(device: DeviceAddress, choice: ConfigChoice, **options: object)
         yield None
         return
     with open_device(device, None, **options) as board:
-        choice.check_board(board.config, str(device.port or options.get("port")))
+        place = device if device.name is DeviceName.GRPC else device.port or options.get("port")
+        choice.check_board(board.config, str(place))
         yield board
 
 

@@ -219,8 +219,8 @@ def _measure(
     json: bool,
 ) -> None:
     """Run, compare and report."""
-    if device is DeviceName.SERIAL:
-        raise InputError("a bench measures simulations: --device serial is for openmxu run and openmxu demo")
+    if device in (DeviceName.SERIAL, DeviceName.GRPC):
+        raise InputError(f"a bench measures simulations: --device {device} is for openmxu run and openmxu demo")
     program, config = case.program, case.program.config
     clocked = device is not DeviceName.INTERPRETER
     if clocked and memory_latency is None:

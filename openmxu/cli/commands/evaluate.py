@@ -9,13 +9,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from openmxu.cli.boards.opening import board_configuration
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import read_arrays
 from openmxu.cli.options import (
+    INTERPRETER,
+    AddressOption,
     BatchOption,
     DeviceName,
-    DeviceOption,
     JsonOption,
     LatencyOption,
     ShapeOption,
@@ -38,7 +40,7 @@ def evaluate_command(
     labels: Annotated[
         Path, typer.Option("--labels", "-l", metavar="FILE", help="The right class of every input, integers as .npy.")
     ],
-    device: DeviceOption = DeviceName.INTERPRETER,
+    device: AddressOption = INTERPRETER,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
     shape: ShapeOption = None,
@@ -53,9 +55,13 @@ def evaluate_command(
     """
     from openmxu.cluster.evaluation import DeviceChoice, evaluate
 
-    if device is DeviceName.SERIAL:
+    if device.name is DeviceName.SERIAL:
         raise InputError("--device serial is one board, which serves no workers: use openmxu run")
-    if memory_latency is not None and device is DeviceName.INTERPRETER:
+    if device.name is DeviceName.GRPC:
+        for option, value in (("workers", workers), ("scheduler", scheduler), ("memory-latency", memory_latency)):
+            if value is not None and value != 1:
+                raise InputError(f"--{option} is not for --device {device}, which is one device: leave it out")
+    if memory_latency is not None and device == INTERPRETER:
         raise InputError("--memory-latency needs --device verilator: the interpreter has no clock")
     inputs, classes = read_arrays(data), read_arrays(labels)
     if not isinstance(classes, np.ndarray):
@@ -63,14 +69,15 @@ def evaluate_command(
     options = {} if memory_latency is None else {"memory_latency": memory_latency}
     # Workers first: a scheduler that cannot be reached is reported before the model is compiled, which may take long.
     with spreading(workers, scheduler) as opened:
-        program = load_program(model, choice, batch, shapes=read_shapes(shape))
+        board = board_configuration(device, choice) if device.is_board else None
+        program = load_program(model, choice, batch, shapes=read_shapes(shape), board=board)
         began = time.perf_counter()
         count = len(classes) if classes.ndim else 0
         with naming_inputs(data, labels), counting(f"Evaluating {model.name}", count) as finished:
-            result = evaluate(program, inputs, classes, opened, DeviceChoice(device.value, options), finished)
+            result = evaluate(program, inputs, classes, opened, DeviceChoice(str(device), options), finished)
         seconds = time.perf_counter() - began
     if json:
-        print_json({"device": device.value, **vars(result), "accuracy": result.accuracy, "seconds": seconds})
+        print_json({"device": device.name.value, **vars(result), "accuracy": result.accuracy, "seconds": seconds})
         return
     rows = [
         ("accuracy", f"{result.accuracy:.4f}"),

@@ -1,0 +1,1 @@
+"""Devices at an address, measured and killed: ``python -m scripts.remote``."""
