@@ -12,7 +12,7 @@ _WHOLE = (search._RAMPS, search._LIMITS)
 
 def begin() -> None:
     """Search briefly in this process from now on."""
-    search._RAMPS, search._LIMITS = 2_000, 1_000
+    search._RAMPS, search._LIMITS = 500, 250
 
 
 def end() -> None:
