@@ -16,7 +16,7 @@ from hypothesis import settings
 
 import openmxu.sim.verilator.cache
 import tb.build
-from openmxu.compiler.plan import search
+from tests import short_searches
 
 # No deadlines: they depend on the machine, and a first call may compile or import for seconds.
 settings.register_profile("openmxu", deadline=None, print_blob=True)
@@ -79,13 +79,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             gc.collect()
 
 
-@pytest.fixture(autouse=True)
-def _searches_are_short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try a few programs for each network rather than all that an effort of 1 allows, except in tests that are marked
-    ``whole_search``: what is tried, and how it is chosen, is the same."""
-    if request.node.get_closest_marker("whole_search") is None:
-        monkeypatch.setattr(search, "_RAMPS", 2_000)
-        monkeypatch.setattr(search, "_LIMITS", 1_000)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the compiler search briefly, except in tests that are marked ``whole_search``: before the first fixture,
+    because those of a whole file compile networks as well."""
+    if item.get_closest_marker("whole_search") is None:
+        short_searches.begin()
+    else:
+        short_searches.end()
 
 
 @pytest.fixture(autouse=True)

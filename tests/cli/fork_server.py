@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from openmxu.cli import main
 from openmxu.cli.application import run
+from tests import short_searches
 
 __all__ = ["Command", "ForkServer"]
 
@@ -108,6 +109,7 @@ def _enter(command: Command) -> None:
 
 
 if __name__ == "__main__":
+    short_searches.begin()
     _warm_up()
     command = _next_command(Connection(int(sys.argv[1])))
     if command is not None:

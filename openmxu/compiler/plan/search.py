@@ -76,6 +76,8 @@ class _Search(Generic[_Result]):
         """Whether a program, of so many ``cycles`` if they are known, is faster than the best one, which it is from now
         on."""
         self._attempts -= 1
+        if other.instructions == self.best.instructions:  # about half of them, and predictions take longest
+            return False
         needed: list[int] = []
         for own, most, best in zip(cycles or self._cycles_of(other), self._most, self.cycles, strict=True):
             if own > min(most, _LOSS * best):
