@@ -16,7 +16,7 @@ _HERE = Path(__file__).with_name("firmware")
 _COMPILER = "riscv64-unknown-elf-gcc"
 _REMEDY = "apt install gcc-riscv64-unknown-elf"
 _FLAGS = (
-    *("-march=rv32im_zicsr", "-mabi=ilp32", "-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror"),
+    *("-march=rv32im", "-misa-spec=2.2", "-mabi=ilp32", "-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror"),
     *("-ffreestanding", "-fno-builtin", "-ffunction-sections", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections"),
     *("-D__vexriscv__", '-DCONFIG_CPU_NOP="nop"'),
 )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from openmxu.litex import add_openmxu
 
-__all__ = ["CAS_LATENCY", "DRAM_RATE", "TOP", "Cycles", "SimulatedSystem", "System"]
+__all__ = ["CAS_LATENCY", "DRAM_BYTES", "DRAM_RATE", "TOP", "Cycles", "SimulatedSystem", "System"]
 
 Firmware = Callable[[Path], Sequence[int]]
 
@@ -33,6 +33,7 @@ CAS_LATENCY = 3
 DRAM_RATE = 2
 """Cycles of the DRAM's clock in one of the system's."""
 
+DRAM_BYTES = 32 << 20
 ROM_BYTES = 0x8000
 SRAM_BYTES = 0x4000
 
