@@ -61,6 +61,7 @@ class OpenMXU(LiteXModule):
         self.interrupt = Signal()
         self._platform = platform
         self._loops = loops
+        self._top = Top(config)
 
         self.ev = EventManager()
         self.ev.device = EventSourceLevel(name="device", description="The device's interrupt output.")
@@ -78,7 +79,7 @@ class OpenMXU(LiteXModule):
             "o_irq": pending,
         }
         named = {"s_axi": self.registers, "m_axi_host": self.host, "m_axi_weight": self.weights}
-        for name, is_output in _ports(config):
+        for name, is_output in _ports(self._top):
             interface, _, signal = name.rpartition("_")
             target = _signal(named[interface], signal)
             if target is None:
@@ -98,7 +99,7 @@ class OpenMXU(LiteXModule):
         device = str(getattr(self._platform, "device", ""))
         family = next((family for start, family in _FAMILIES.items() if device.startswith(start)), Family.GENERIC)
         path = folder / f"{self.module_name}.v"
-        path.write_text(to_verilog(Top(self.config), self.module_name, Target(family), loops=self._loops))
+        path.write_text(to_verilog(self._top, self.module_name, Target(family), loops=self._loops))
         return path
 
     def do_finalize(self) -> None:
@@ -114,9 +115,9 @@ def _manager(data_bytes: int, address_width: int, clock_domain: str) -> axi.AXII
     )
 
 
-def _ports(config: Config) -> Iterator[tuple[str, bool]]:
+def _ports(top: Top) -> Iterator[tuple[str, bool]]:
     """Every port of the shell's AXI interfaces, and whether it is an output."""
-    for name, member in Top(config).signature.members.items():
+    for name, member in top.signature.members.items():
         if "_axi_" in name:
             yield name, member.flow.name == "Out"
 

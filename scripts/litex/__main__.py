@@ -43,7 +43,7 @@ _FIRMWARE = Path(__file__).with_name("firmware")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate, compare and report; returns the exit status."""
     options = _options(arguments)
-    logging.getLogger().setLevel(logging.WARNING)  # LiteX describes what it builds in some hundred lines
+    logging.disable(logging.INFO)  # LiteX describes what it builds in some hundred lines
     config = openmxu_config(size=options.size, data_bytes=4)
     names = options.network or list(NETWORKS)
     try:

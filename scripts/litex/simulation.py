@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Iterator
 from contextlib import chdir
 from ctypes import POINTER, c_uint8, c_uint32, c_uint64, c_void_p
@@ -34,12 +33,8 @@ def build_simulation(system: SimulatedSystem, folder: Path) -> Simulation:
     openmxu.sim.verilator.BuildError
         Verilator or the C++ compiler failed.
     """
-    
-    try:
-        builder = Builder(system, output_dir=str(folder), compile_software=False, compile_gateware=False)
-        builder.build(build_name=TOP)
-    finally:
-        logging.disable(logging.NOTSET)
+    builder = Builder(system, output_dir=str(folder), compile_software=False, compile_gateware=False)
+    builder.build(build_name=TOP)
     sources = [Path(source[0]) for source in system.platform.sources]
     sources.append(Path(builder.gateware_dir) / f"{TOP}.v")
     # Comments have the time of day.

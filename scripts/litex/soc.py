@@ -99,7 +99,8 @@ class System(SoCCore):
 
     def init_mems(self, **_: Any) -> None:
         """Called by LiteX's builder once there are headers."""
-        self.init_rom("rom", self._firmware(Path(self.builder.include_dir)))
+        words = self._firmware(Path(self.builder.include_dir))
+        self.init_rom("rom", words, auto_size=False)  # so that another firmware needs no other hardware
 
 
 class SimulatedSystem(System):
