@@ -30,7 +30,7 @@ BUILDS = (
     "cli/test_waves.py",
     *("compiler/test_exactness.py", "compiler/test_network_campaign.py", "compiler/test_program.py"),
     "compiler/recurrent/test_rtl.py",
-    *("compiler/emit/test_schedule.py", "driver/test_serial.py"),
+    *("compiler/emit/test_schedule.py", "driver/test_serial.py", "embedded/test_verilated.py"),
     *("docs/test_notebooks.py", "docs/test_site.py", "docs/test_tutorials.py"),
     *("examples/test_mnist.py", "examples/test_networks.py", "examples/test_recurrent_networks.py"),
     *("lockstep/test_directed.py", "lockstep/test_faults.py", "lockstep/test_line_coverage.py"),

@@ -30,6 +30,7 @@ __all__ = [
     "read_bytes",
     "read_text",
     "saving",
+    "write_folder",
     "write_output",
 ]
 
@@ -174,6 +175,26 @@ def write_output(path: Path, contents: bytes) -> None:
             path.write_bytes(contents)  # a device or a pipe; its name may lead nowhere once resolved, as /dev/fd/3 does
         else:
             write_atomically(path, contents)
+
+
+def write_folder(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write text files of a folder, which is made unless it exists: each a whole file, or nothing.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written.
+    """
+    if not folder.is_dir():
+        check_writable(folder)
+        if folder.exists():
+            raise InputError(f"cannot write {folder}: is not a directory")
+        with saving(folder):
+            folder.mkdir()
+    for name in texts:
+        check_writable(folder / name)
+    for name, text in texts.items():
+        write_output(folder / name, text.encode())
 
 
 @contextmanager

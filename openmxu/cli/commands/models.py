@@ -23,6 +23,7 @@ from openmxu.cli.files import (
     check_writable,
     read_arrays,
     saving,
+    write_folder,
     write_output,
 )
 from openmxu.cli.options import (
@@ -42,11 +43,13 @@ from openmxu.cli.options import (
     WeightsOption,
     read_shapes,
 )
-from openmxu.cli.programs import compile_model, load_program, measured_run, naming_inputs, open_device
+from openmxu.cli.programs import compile_model, is_program, load_program, measured_run, naming_inputs, open_device
 from openmxu.cli.report import print_json, print_report, print_rows, working
 from openmxu.cli.waveforms import shown_cycles, write_companions
 from openmxu.compiler import CompileError, import_model
+from openmxu.embedded import ExportError, c_files, c_name, driver_files, program_image
 from openmxu.program import InputError as CalibrationError
+from openmxu.program import Program
 from openmxu.quantizer import ACTIVATIONS
 from openmxu.reporting import SegmentReport, segment_reports
 from openmxu.segments.host_segment import HostSegment
@@ -55,6 +58,14 @@ if TYPE_CHECKING:
     import onnx
 
 __all__ = ["compile_command", "host_nodes", "quantize_command", "run_command"]
+
+
+class ExportFormat(StrEnum):
+    """Formats of programs for the driver in C."""
+
+    C = "c"
+    BIN = "bin"
+
 
 _NAMED = 4
 """Nodes of a segment that its line names."""
@@ -162,10 +173,23 @@ def run_command(
 @configured
 def compile_command(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Quantized ONNX model; without --output also a compiled program.")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Quantized ONNX model; with --export or without --output also a compiled program."
+        ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Program file to write.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="PATH", help="Program file to write; with --export c a folder."),
+    ] = None,
+    export: Annotated[
+        ExportFormat | None,
+        typer.Option(
+            "--export",
+            metavar="FORMAT",
+            help="Write the program for the driver in C. c: as C source, and the driver with it. bin: as a file to be "
+            "loaded.",
+        ),
     ] = None,
     choice: ConfigChoice = DEFAULTS,
     batch: BatchOption = None,
@@ -199,14 +223,23 @@ def compile_command(
         if value is not None and not report:
             raise InputError(f"--{name.replace('_', '-')} needs --report")
     if output is None:
+        if export is not None:
+            raise InputError("--export needs --output: a folder for c, a file for bin")
         program = load_program(model, choice, batch, strict, read_shapes(shape))
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
-        check_writable(output)
-        program = compile_model(model, choice.config(), batch, strict, read_shapes(shape), effort)
-        with saving(output) as path:
-            program.save(path)
+        if export is not ExportFormat.C:
+            check_writable(output)
+        if export is not None and is_program(model):
+            program = load_program(model, choice, batch, strict, read_shapes(shape))
+        else:
+            program = compile_model(model, choice.config(), batch, strict, read_shapes(shape), effort)
+        if export is not None:
+            _write_export(model, program, export, output)
+        else:
+            with saving(output) as path:
+                program.save(path)
     layers = None
     if report:
         with working("Predicting cycles"):
@@ -231,6 +264,23 @@ def compile_command(
         if layers is not None:
             typer.echo()
             print_report(layers)
+
+
+def _write_export(model: Path, program: Program, export: ExportFormat, output: Path) -> None:
+    """Write a program for the driver in C.
+
+    Raises
+    ------
+    InputError
+        The driver cannot run it, or a file cannot be written.
+    """
+    try:
+        if export is ExportFormat.C:
+            write_folder(output, {**driver_files(), **c_files(program, c_name(model.stem))})
+        else:
+            write_output(output, program_image(program))
+    except ExportError as error:
+        raise InputError(f"{model}: {error}") from None
 
 
 def _described(segment: SegmentReport) -> str:
