@@ -101,8 +101,7 @@ def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, 
     cycles = measured.cycles
     utilization = cycles["array"] / cycles["core"]
     images = len(results)
-    total = cycles["writing"] + cycles["running"]
-    busy = total - cycles["waiting"]
+    busy = cycles["total"] - cycles["waiting"]
     facts = {
         "network": case.network.name,
         "images": images,
@@ -111,15 +110,17 @@ def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, 
         "differing": differing,
         "other_classes": wrong,
         "cycles_per_image": round(cycles["core"] / images, 1),
-        "system_cycles_per_image": round(total / images, 1),
-        "images_per_second": round(FREQUENCY * images / total, 1),
+        "system_cycles_per_image": round(cycles["total"] / images, 1),
+        "images_per_second": round(FREQUENCY * images / cycles["total"], 1),
         "utilization": round(utilization, 4),
         "ideal_utilization": None if ideal is None else round(ideal, 4),
         "of_ideal": None if ideal is None else round(utilization / ideal, 3),
         "interrupt_latency": round(cycles["latencies"] / cycles["runs"], 1),
         "longest_interrupt_latency": cycles["latency"],
         "processor_cycles_per_image": round(busy / images, 1),
-        "processor_cycles_per_run": round((busy - cycles["writing"]) / cycles["runs"], 1),
+        "writing_cycles_per_image": round(cycles["writing"] / images, 1),
+        "printing_cycles_per_image": round(cycles["printing"] / images, 1),
+        "driver_cycles_per_run": round((busy - cycles["writing"] - cycles["printing"]) / cycles["runs"], 1),
         "load_cycles": cycles["loading"],
     }
     is_fast = ideal is None or utilization >= LEAST_OF_IDEAL * ideal
@@ -143,9 +144,11 @@ def _text(facts: dict[str, Any]) -> str:
             *lines,
             f"  from interrupt to handler              {facts['interrupt_latency']:,} cycles, "
             f"{facts['longest_interrupt_latency']} at most",
-            f"  cycles of the processor for an image   {facts['processor_cycles_per_image']:,}, of which the driver's "
-            f"run takes {facts['processor_cycles_per_run']:,} for a batch",
-            f"  images per second at {FREQUENCY / 1e6:g} MHz            {facts['images_per_second']:,}",
+            f"  cycles of the system for an image      {facts['system_cycles_per_image']:,}: "
+            f"{facts['images_per_second']:,} images per second at {FREQUENCY / 1e6:g} MHz",
+            f"  cycles of the processor for an image   {facts['processor_cycles_per_image']:,}: "
+            f"{facts['writing_cycles_per_image']:,} write the input, {facts['printing_cycles_per_image']:,} print",
+            f"  cycles of the driver for a run         {facts['driver_cycles_per_run']:,}",
         ]
     )
 

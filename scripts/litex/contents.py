@@ -18,6 +18,7 @@ __all__ = ["Network", "memory_contents"]
 _MAGIC = 0x4C42544D
 _NAME_BYTES = 16
 _ALIGNMENT = 4096
+_BUFFERS = 2
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,15 @@ def memory_contents(networks: Sequence[Network], size: int) -> NDArray[np.uint8]
         (tensor,) = device_segment(network.program).inputs
         images = tensor.to_integers(network.images)
         stored = np.ascontiguousarray(images, images.dtype.newbyteorder("<")).tobytes()
-        room = host_bytes(network.program)
+        room = -(-host_bytes(network.program) // _ALIGNMENT) * _ALIGNMENT
         numbers: list[int] = []
         for content in (program_image(network.program), None, stored):
             length = room if content is None else len(content)
             numbers += [place, length]
             if content is not None:
                 parts.append((place, content))
-            place += -(-length // _ALIGNMENT) * _ALIGNMENT
+            place += (_BUFFERS if content is None else 1) * length
+            place = -(-place // _ALIGNMENT) * _ALIGNMENT
         count = len(network.images)
         numbers[-1:] = [len(stored) // count, count]
         table += network.name.encode("ascii").ljust(_NAME_BYTES, b"\0") + np.array(numbers, "<u4").tobytes()

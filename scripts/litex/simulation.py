@@ -11,7 +11,7 @@ from pathlib import Path
 from litex.soc.integration.builder import Builder
 
 from openmxu.sim.verilator import system_library_path
-from scripts.litex.soc import TOP, SimulatedSystem
+from scripts.litex.soc import TOP, SimulatedSystem, verilog_of
 
 __all__ = ["Simulation", "build_simulation"]
 
@@ -35,11 +35,8 @@ def build_simulation(system: SimulatedSystem, folder: Path) -> Simulation:
     """
     builder = Builder(system, output_dir=str(folder), compile_software=False, compile_gateware=False)
     builder.build(build_name=TOP)
-    sources = [Path(source[0]) for source in system.platform.sources]
-    sources.append(Path(builder.gateware_dir) / f"{TOP}.v")
-    # Comments have the time of day.
-    lines = (line for path in sources for line in path.read_text().splitlines() if not line.startswith("//"))
-    return Simulation(system_library_path("\n".join(lines) + "\n", _HARNESS), Path(builder.gateware_dir))
+    folder = Path(builder.gateware_dir)
+    return Simulation(system_library_path(verilog_of(system.platform, folder / f"{TOP}.v"), _HARNESS), folder)
 
 
 class Simulation:

@@ -22,6 +22,7 @@
 #include "openmxu.h"
 #include "table.h"
 
+#define BUFFERS 2
 #define MOST_VALUES 256
 
 static openmxu_device device;
@@ -132,57 +133,75 @@ static void print_result(const openmxu_program *program, uint32_t image, uint32_
     put('\n');
 }
 
-static void run_network(const struct network *network) {
+/* Write the images of a run; returns how many there are. */
+static uint32_t prepare(const openmxu_program *program, const struct network *network, uint32_t first) {
     const uint8_t *images = (const uint8_t *)(MAIN_RAM_BASE + network->images);
+    const uint32_t left = network->image_count - first, batch = program->header->batch;
+    const uint32_t count = left < batch ? left : batch;
+    for (uint32_t i = 0; i != count; ++i) {
+        openmxu_write_values(program, openmxu_input(program, 0), i, images + (first + i) * network->image_bytes, false);
+    }
+    return count;
+}
+
+static openmxu_status finish(void) {
+    openmxu_status status;
+    while ((status = openmxu_poll(&device)) == OPENMXU_RUNNING) wait(NULL);
+    return status;
+}
+
+/* While the device computes, the processor writes the next images to a second buffer, and prints the last results. */
+static void run_network(const struct network *network) {
     const openmxu_image image = {(const void *)(MAIN_RAM_BASE + network->program), MAIN_RAM_BASE + network->program,
                                  network->program_bytes};
-    const openmxu_buffer host = {(void *)(MAIN_RAM_BASE + network->host), MAIN_RAM_BASE + network->host,
-                                 network->host_bytes};
-    openmxu_program program;
-    uint32_t writing = 0, running = 0, reading = 0, runs = 0;
-    uint64_t core = 0, array = 0;
+    openmxu_program programs[BUFFERS];
+    uint32_t writing = 0, printing = 0, runs = 0, counts[BUFFERS];
 
-    const uint32_t begin = cycles_now_read();
-    const openmxu_status status = openmxu_load(&program, &device, &image, &host, NULL, NULL);
+    uint32_t begin = cycles_now_read();
+    for (uint32_t i = 0; i != BUFFERS; ++i) {
+        const uint32_t place = MAIN_RAM_BASE + network->host + i * network->host_bytes;
+        const openmxu_buffer host = {(void *)place, place, network->host_bytes};
+        const openmxu_status status = openmxu_load(programs + i, &device, &image, &host, NULL, NULL);
+        if (status != OPENMXU_OK) fail("load", status);
+    }
     const uint32_t loading = cycles_now_read() - begin;
-    if (status != OPENMXU_OK) fail("load", status);
-    const uint32_t batch = program.header->batch;
     text("network ");
     text(network->name);
-    field(" ", batch);
+    field(" ", programs[0].header->batch);
     field(" ", network->image_count);
     put('\n');
-    waited = 0;
-    latencies = worst_latency = 0;
+
+    waited = latencies = worst_latency = 0;
     openmxu_clear_counters(&device);
-    for (uint32_t first = 0; first < network->image_count; first += batch) {
+    begin = cycles_now_read();
+    counts[0] = prepare(programs, network, 0);
+    writing += cycles_now_read() - begin;
+    openmxu_status status = openmxu_start(&device, programs);
+    for (uint32_t first = 0; first < network->image_count && status == OPENMXU_OK; ++runs) {
+        const uint32_t this = runs % BUFFERS, other = (runs + 1) % BUFFERS, next = first + counts[this];
         uint32_t now = cycles_now_read();
-        for (uint32_t i = 0; i != batch && first + i < network->image_count; ++i) {
-            openmxu_write_values(&program, openmxu_input(&program, 0), i, images + (first + i) * network->image_bytes,
-                                 false);
-        }
+        if (next < network->image_count) counts[other] = prepare(programs + other, network, next);
         writing += cycles_now_read() - now;
+        status = finish();
+        if (status == OPENMXU_OK && next < network->image_count) status = openmxu_start(&device, programs + other);
+        if (status != OPENMXU_OK) break;
         now = cycles_now_read();
-        const openmxu_status result = openmxu_run(&device, &program);
-        running += cycles_now_read() - now;
-        if (result != OPENMXU_OK) fail("run", result);
-        ++runs;
-        now = cycles_now_read();
-        for (uint32_t i = 0; i != batch && first + i < network->image_count; ++i) print_result(&program, first + i, i);
-        reading += cycles_now_read() - now;
+        for (uint32_t i = 0; i != counts[this]; ++i) print_result(programs + this, first + i, i);
+        printing += cycles_now_read() - now;
+        first = next;
     }
-    core = openmxu_counter(&device, OPENMXU_COUNTER_CYCLES);
-    array = openmxu_counter(&device, OPENMXU_COUNTER_ARRAY_ACTIVE);
+    const uint32_t total = cycles_now_read() - begin;
+    if (status != OPENMXU_OK) fail("run", status);
     text("cycles ");
     text(network->name);
     field(" runs=", runs);
     field(" loading=", loading);
+    field(" total=", total);
     field(" writing=", writing);
-    field(" running=", running);
     field(" waiting=", waited);
-    field(" printing=", reading);
-    field(" core=", (uint32_t)core);
-    field(" array=", (uint32_t)array);
+    field(" printing=", printing);
+    field(" core=", (uint32_t)openmxu_counter(&device, OPENMXU_COUNTER_CYCLES));
+    field(" array=", (uint32_t)openmxu_counter(&device, OPENMXU_COUNTER_ARRAY_ACTIVE));
     field(" latencies=", latencies);
     field(" latency=", worst_latency);
     put('\n');

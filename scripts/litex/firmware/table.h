@@ -9,7 +9,7 @@
 struct network {
     char name[16]; /* ends with a 0 */
     uint32_t program, program_bytes;
-    uint32_t host, host_bytes; /* room for the program's host memory */
+    uint32_t host, host_bytes; /* room for the program's host memory, twice */
     uint32_t images, image_bytes, image_count;
 };
 
