@@ -1,16 +1,15 @@
 """The core as a module of a LiteX system on a chip."""
 
+from importlib.util import find_spec
+
 from openmxu.litex.errors import LiteXMissingError
 from openmxu.litex.options import add_openmxu_arguments, openmxu_config
 
-try:
-    import litedram
-    import litex
-    import migen  # noqa: F401
-except ImportError as error:
-    raise LiteXMissingError(error.name or "litex") from None
+for _package in ("migen", "litex", "litedram"):
+    if find_spec(_package) is None:
+        raise LiteXMissingError(_package)
 
-from openmxu.litex.module import OpenMXU
-from openmxu.litex.system import add_openmxu
+from openmxu.litex.module import OpenMXU  # noqa: E402
+from openmxu.litex.system import add_openmxu  # noqa: E402
 
 __all__ = ["LiteXMissingError", "OpenMXU", "add_openmxu", "add_openmxu_arguments", "openmxu_config"]

@@ -29,8 +29,8 @@ def add_openmxu(
 ) -> OpenMXU:
     """Add the core to a system, and return its module.
 
-    Its registers are a region of 4 KiB, not cached, of the system's bus. With LiteDRAM in the system each memory port of
-    the core gets a port of the DRAM, through LiteDRAM's converters where width or clock differ; otherwise both are
+    Its registers are a region of 4 KiB, not cached, of the system's bus. With LiteDRAM in the system each memory port
+    of the core gets a port of the DRAM, through LiteDRAM's converters where width or clock differ; otherwise both are
     masters of the DMA bus, or of the main bus. The DRAM must be added first, without an L2 cache (``l2_cache_size=0``):
     what the processor writes would stay there. Constants such as ``CONFIG_OPENMXU_SIZE`` are for the firmware.
 

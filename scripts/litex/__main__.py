@@ -128,8 +128,9 @@ def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, 
 
 
 def _text(facts: dict[str, Any]) -> str:
+    verdict = "passed" if facts["passed"] else "FAILED"
     lines = [
-        f"{facts['network']}: {'passed' if facts['passed'] else 'FAILED'}, {facts['images']} images, batch {facts['batch']}",
+        f"{facts['network']}: {verdict}, {facts['images']} images, batch {facts['batch']}",
         f"  outputs that differ from ONNX Runtime  {facts['differing']:,} of {facts['outputs']:,}",
         f"  classes that differ                    {facts['other_classes']:,} of {facts['images']:,}",
         f"  cycles of the core for an image        {facts['cycles_per_image']:,}",
@@ -137,7 +138,7 @@ def _text(facts: dict[str, Any]) -> str:
     ]
     if facts["of_ideal"] is not None:
         lines.append(
-            f"  on the AXI device with ideal memory    {facts['ideal_utilization']:.3f}, of which {facts['of_ideal']:.3f}"
+            f"  with ideal memory                      {facts['ideal_utilization']:.3f}: this is {facts['of_ideal']:.3f} of it"
         )
     return "\n".join(
         [

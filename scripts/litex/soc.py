@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from litedram.common import PhySettings
 from litedram.modules import W9825G6KH6
 from litedram.phy.model import SDRAMPHYModel
@@ -106,9 +105,7 @@ class System(SoCCore):
 class SimulatedSystem(System):
     """The system with LiteDRAM's model of the PHY and of the chips behind it, and the UART as bytes at its ports."""
 
-    def __init__(
-        self, frequency: float, firmware: Firmware, memory: NDArray[np.uint8], **parameters: Any
-    ) -> None:
+    def __init__(self, frequency: float, firmware: Firmware, memory: NDArray[np.uint8], **parameters: Any) -> None:
         ports = [
             ("sys_clk", 0, Pins(1)),
             ("sys_rst", 0, Pins(1)),
