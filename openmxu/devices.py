@@ -57,12 +57,28 @@ def _open_serial(config: Config, *, port: str, baud: int | None = None, **option
     return device
 
 
+def _open_uio(config: Config, **options: Any) -> Device:
+    from openmxu.driver import IdentificationError, MappedDevice
+    from openmxu.driver.uio_transport import UioTransport
+
+    transport = UioTransport(**options)
+    try:
+        device = MappedDevice(transport)
+        if device.config != config:
+            raise IdentificationError(f"the device is {device.config}, not {config}")
+    except BaseException:
+        transport.close()
+        raise
+    return device
+
+
 DEVICES: dict[str, Callable[..., Device]] = {
     "interpreter": _open_interpreter,
     "model": _open_model,
     "verilator": _open_verilator,
     "axi": _open_axi,
     "serial": _open_serial,
+    "uio": _open_uio,
 }
 """Functions that open each device. They import its module only then: using one device needs no packages of the
 others."""
@@ -77,7 +93,8 @@ def open_device(name: str, config: Config, **options: Any) -> Device:
         ``interpreter``: numpy, functional, without time. ``model``: the same, with the cycles that the cycle model
         predicts. ``verilator``: the RTL, compiled and simulated. ``axi``: the same in its AXI shell, through the driver
         for registers. ``serial``: a board at the serial port that the option ``port`` names, with ``baud`` bits per
-        second.
+        second. ``uio``: a core on this machine's bus, under Linux; options of
+        :class:`~openmxu.driver.uio_transport.UioTransport`.
     config
         Sizes of the core.
     options

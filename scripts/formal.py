@@ -3,12 +3,14 @@
 
 Yosys comes from PyPI, and so does the solver, z3 (``pip install openmxu[formal]``). Every claim is proved by induction,
 or for a number of cycles after reset, with the reason; covers show that the situations that claims refer to can occur.
+With ``--planted``, faults are planted in the units behind the ports of the AXI shell instead, and each must be found.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,9 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Fragment, Module, Signal
 
+from scripts.docs.sections import with_section
+from tb.formal.axi.planted import FAULTS, Fault, planted
+from tb.formal.axi.table import rules_table
 from tb.formal.proof import Proof
 from tb.formal.proofs import PROOFS
 
@@ -132,24 +137,64 @@ def report(run: Run, log: str, seconds: float) -> str:
     return "\n".join([*lines, f"({run.name}: {seconds:.0f} s)", log])
 
 
+def violations(fault: Fault, folder: Path) -> list[str]:
+    """The claims that a planted fault violates in the first cycle in which it violates any; files are made in a folder.
+
+    Raises
+    ------
+    RuntimeError
+        The tools failed for another reason.
+    """
+    with planted(fault):
+        proof = fault.port()
+        proof.has_lemmas = False
+        log = Run("planted", "bmc", fault.cycles, (proof,)).go(folder)
+    found = re.findall(r"failed assertion \S+ at (.*):0", log)
+    if log and not found:
+        raise RuntimeError(f"{fault.name}: {log}")
+    return found
+
+
+def plant(names: Sequence[str], folder: Path) -> int:
+    """Plant the faults whose names contain one of ``names``, or all; returns the exit status."""
+    chosen = [fault for fault in FAULTS if _is_chosen(fault.name, names)]
+    missed = 0
+    for fault in chosen:
+        found = violations(fault, folder)
+        is_found = any(claim.startswith(fault.rule) for claim in found)
+        missed += not is_found
+        print(f"{'found' if is_found else 'NOT FOUND'}: {fault.name}: {'; '.join(found) or 'no violation'}", flush=True)
+    print(f"{len(chosen)} planted faults: {len(chosen) - missed} violate the rule they should, {missed} do not")
+    return 1 if missed or not chosen else 0
+
+
 def main() -> int:
     """Run the proofs; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="only proofs of units whose name contains one of these")
     parser.add_argument("--output", type=Path, default=Path("build/formal"), help="folder of all files")
+    parser.add_argument("--planted", action="store_true", help="plant faults whose name contains one of the names")
+    parser.add_argument("--document", type=Path, help="write the table of AXI's rules into this document")
     arguments = parser.parse_args()
-    chosen = [proof for proof in (make() for make in PROOFS) if _is_chosen(proof, arguments.names)]
-    failed = []
+    chosen = [proof for proof in (make() for make in PROOFS) if _is_chosen(proof.name, arguments.names)]
+    failed, broken = [], list[Proof]()
     try:
+        if arguments.planted:
+            return plant(arguments.names, arguments.output.resolve())
         for run in plan(chosen):
             start = time.perf_counter()
             log = run.go(arguments.output.resolve())
             print(report(run, log, time.perf_counter() - start), flush=True)
             if log:
                 failed.append(run.name)
+                broken += [proof for proof in run.proofs if run.mode != "cover"]
     except MissingToolError as error:
         print(f"formal: error: {error}", file=sys.stderr)
         return 2
+    table = rules_table(chosen, broken)
+    print(table)
+    if arguments.document is not None:
+        arguments.document.write_text(with_section(arguments.document.read_text(), "axi", f"\n{table}\n"))
     if failed:
         print(f"formal: failed: {', '.join(failed)}", file=sys.stderr)
         return 1
@@ -159,8 +204,8 @@ def main() -> int:
     return 0
 
 
-def _is_chosen(proof: Proof, names: Sequence[str]) -> bool:
-    return not names or any(name in proof.name for name in names)
+def _is_chosen(name: str, parts: Sequence[str]) -> bool:
+    return not parts or any(part in name for part in parts)
 
 
 if __name__ == "__main__":

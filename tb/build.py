@@ -25,7 +25,7 @@ TOP = "rack"
 REPOSITORY = Path(__file__).parent.parent
 
 _CACHE = REPOSITORY / "build" / "tb"
-_SOURCES = ("rtl", "openmxu/arch", "tb/cells.py", "tb/rack.py")
+_SOURCES = ("rtl", "openmxu/arch", "tb/cells.py", "tb/rack.py", "tb/formal/axi")
 
 _DESIGN = "rack.v"
 _PORTS = "ports.vlt"

@@ -26,7 +26,6 @@ from openmxu.rtl.activation.table_memory import TableMemory
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.axi.lite_subordinate import LiteSubordinate
 from openmxu.rtl.axi.read_manager import ReadManager
-from openmxu.rtl.axi.top import Top
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.address_generator import AddressGenerator, walk_layout
@@ -88,6 +87,7 @@ from openmxu.rtl.weights.weight_fetcher import WeightFetcher
 from openmxu.rtl.weights.weight_fifo import WeightFIFO
 from openmxu.rtl.weights.weight_shifter import WeightShifter
 from tb.cells import OnTarget
+from tb.formal.axi.watch import WatchedTop
 
 __all__ = [
     "AXI_ADDRESS_WIDTH",
@@ -334,7 +334,7 @@ RACKS: dict[str, Callable[[Config], dict[str, Unit]]] = {
     "core": lambda config: {"core": Core(config)},
     "axi": _axi_units,
     "serial": _serial_units,
-    "axi_shell": lambda config: {"axi": Top(config)},
+    "axi_shell": lambda config: {"axi": WatchedTop(config)},
 }
 """The units of each rack, by name."""
 

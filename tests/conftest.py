@@ -25,7 +25,7 @@ settings.load_profile("openmxu")
 ROOT = Path(__file__).parent
 
 BUILDS = (
-    *("tb", "fpga", "rtl"),
+    *("tb", "fpga", "rtl", "verilog"),
     *("cli/test_bench.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
     "cli/test_waves.py",
     *("compiler/test_exactness.py", "compiler/test_network_campaign.py", "compiler/test_program.py"),

@@ -73,6 +73,12 @@ class ConfigChoice:
         """Whether any option says anything."""
         return any(value is not None for value in asdict(self).values())
 
+    @property
+    def arguments(self) -> list[str]:
+        """The options and their values as they would be typed."""
+        given = ((name, value) for name, value in asdict(self).items() if value is not None)
+        return [word for name, value in given for word in (f"--{name.replace('_', '-')}", str(value))]
+
     def config(self) -> Config:
         """The configuration.
 

@@ -24,6 +24,7 @@ __all__ = [
     "STANDARD_STREAM",
     "archive_bytes",
     "array_bytes",
+    "check_folder",
     "check_readable",
     "check_writable",
     "read_arrays",
@@ -177,6 +178,22 @@ def write_output(path: Path, contents: bytes) -> None:
             write_atomically(path, contents)
 
 
+def check_folder(folder: Path) -> None:
+    """Check before a long run that files can be written to a folder, or that it can be made.
+
+    Raises
+    ------
+    InputError
+        It is no folder, is not writable, or its own folder does not exist or is not writable.
+    """
+    if not folder.is_dir():
+        check_writable(folder)
+        if folder.exists():
+            raise InputError(f"cannot write {folder}: is not a directory")
+    elif not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {folder}: permission denied")
+
+
 def write_folder(folder: Path, texts: Mapping[str, str]) -> None:
     """Write text files of a folder, which is made unless it exists: each a whole file, or nothing.
 
@@ -185,10 +202,8 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> None:
     InputError
         A file cannot be written.
     """
-    if not folder.is_dir():
-        check_writable(folder)
-        if folder.exists():
-            raise InputError(f"cannot write {folder}: is not a directory")
+    check_folder(folder)
+    if not folder.exists():
         with saving(folder):
             folder.mkdir()
     for name in texts:

@@ -5,6 +5,7 @@ from openmxu.driver.mapped_device import MappedDevice
 from openmxu.driver.serial_link import NoAnswerError, PortError, RetryError
 from openmxu.driver.serial_transport import SerialTransport, open_port
 from openmxu.driver.transport import MemoryKind, Region, Transport
+from openmxu.driver.uio_transport import UioError, UioTransport
 
 __all__ = [
     "DeviceBusError",
@@ -17,5 +18,7 @@ __all__ = [
     "RetryError",
     "SerialTransport",
     "Transport",
+    "UioError",
+    "UioTransport",
     "open_port",
 ]

@@ -17,7 +17,7 @@ from openmxu.segments.host_tensor import HostTensor
 
 __all__ = ["DRIVER_FILES", "c_files", "c_name", "driver_files"]
 
-DRIVER_FILES = ("openmxu.h", "openmxu.c")
+DRIVER_FILES = ("openmxu.h", "openmxu.c", "openmxu_linux.h", "openmxu_linux.c")
 """The files of the driver that are not generated."""
 
 _TAKEN = ("openmxu", "openmxu_image", "openmxu_registers")

@@ -19,6 +19,8 @@ static uint64_t read_wide(const openmxu_device *device, uint32_t offset) {
 
 #define FIELD(value, name) (((value) & OPENMXU_##name##_MASK) >> OPENMXU_##name##_SHIFT)
 
+enum { NO_EVENT = 0xFF };
+
 static bool is_clear_in_time(const openmxu_device *device, uint32_t offset, uint32_t mask) {
     for (uint32_t reads = 0; reads != OPENMXU_STATUS_READS; ++reads) {
         if ((openmxu_read(device, offset) & mask) == 0) return true;
@@ -32,11 +34,7 @@ static void clean(const openmxu_device *device, const void *data, size_t size) {
 
 openmxu_status openmxu_open(openmxu_device *device, volatile uint32_t *registers, const openmxu_hooks *hooks) {
     static const openmxu_hooks none = {NULL, NULL, NULL, NULL};
-    static const openmxu_fault no_fault = {0, 0, 0, 0, 0};
-    device->registers = registers;
-    device->hooks = hooks == NULL ? none : *hooks;
-    device->program = NULL;
-    device->fault = no_fault;
+    *device = (openmxu_device){registers, hooks == NULL ? none : *hooks, NULL, {0, 0, 0, 0, 0}, false};
     if (read_wide(device, OPENMXU_IDENTIFICATION) != OPENMXU_ID) return OPENMXU_NO_DEVICE;
     if (FIELD(openmxu_read(device, OPENMXU_SHELL), SHELL_VERSION) != OPENMXU_MAP_VERSION) {
         return OPENMXU_OTHER_REGISTERS;
@@ -48,9 +46,9 @@ openmxu_status openmxu_open(openmxu_device *device, volatile uint32_t *registers
 openmxu_status openmxu_reset(openmxu_device *device) {
     device->program = NULL;
     openmxu_write(device, OPENMXU_COMMAND, OPENMXU_COMMAND_RESET_MASK);
-    if (!is_clear_in_time(device, OPENMXU_STATUS, OPENMXU_STATUS_RESETTING_MASK)) return OPENMXU_STUCK;
+    device->is_ready = is_clear_in_time(device, OPENMXU_STATUS, OPENMXU_STATUS_RESETTING_MASK);
     openmxu_acknowledge(device);
-    return OPENMXU_OK;
+    return device->is_ready ? OPENMXU_OK : OPENMXU_STUCK;
 }
 
 void openmxu_enable_interrupts(openmxu_device *device, uint32_t interrupts) {
@@ -223,32 +221,33 @@ static void start(openmxu_device *device, const openmxu_program *program, uint64
     openmxu_write(device, OPENMXU_RING_HEAD, instructions * OPENMXU_INSTRUCTION_BYTES);
 }
 
-openmxu_status openmxu_start(openmxu_device *device, const openmxu_program *program) {
+static openmxu_status make_ready(openmxu_device *device) {
     if (device->program != NULL) return OPENMXU_RUNNING;
+    return device->is_ready ? OPENMXU_OK : openmxu_reset(device);
+}
+
+openmxu_status openmxu_start(openmxu_device *device, const openmxu_program *program) {
+    const openmxu_status status = make_ready(device);
+    if (status != OPENMXU_OK) return status;
     start(device, program, program->ring, program->header->instructions);
     return OPENMXU_OK;
 }
 
-/* Take the program's events: Halt, or a fault, or none. */
-static uint32_t take_events(openmxu_device *device, bool *has_ended) {
-    uint32_t event, last = 0;
-    *has_ended = false;
-    while (FIELD(event = openmxu_read(device, OPENMXU_EVENT), EVENT_VALID)) {
-        const uint32_t kind = FIELD(event, EVENT_KIND);
+/* Take the program's events, as many as a working device can have; returns the kind of the last one, or NO_EVENT. */
+static uint32_t take_events(openmxu_device *device) {
+    uint32_t event, kind = NO_EVENT, reads = 0;
+    while (FIELD(event = openmxu_read(device, OPENMXU_EVENT), EVENT_VALID) && ++reads != OPENMXU_STATUS_READS) {
+        kind = FIELD(event, EVENT_KIND);
         if (kind == OPENMXU_EVENT_KIND_FAULT) {
             device->fault.code = FIELD(event, EVENT_FAULT);
             device->fault.index = openmxu_read(device, OPENMXU_EVENT_INDEX);
-        }
-        if (kind == OPENMXU_EVENT_KIND_FAULT || kind == OPENMXU_EVENT_KIND_HALT) {
-            *has_ended = true;
-            last = kind;
         }
         openmxu_write(device, OPENMXU_COMMAND, OPENMXU_COMMAND_POP_EVENT_MASK);
         if (kind == OPENMXU_EVENT_KIND_HOST_SYNCHRONIZE) {
             write_wide(device, OPENMXU_CORE_COMMAND, OPENMXU_CORE_COMMAND_ACKNOWLEDGE_MASK);
         }
     }
-    return last;
+    return kind;
 }
 
 /* After a bus error or a time-out, which need a reset. */
@@ -267,17 +266,17 @@ static openmxu_status stop(openmxu_device *device, uint32_t code) {
 
 openmxu_status openmxu_poll(openmxu_device *device) {
     const openmxu_program *program = device->program;
-    bool has_ended;
     if (program == NULL) return OPENMXU_OK;
-    const uint32_t last = take_events(device, &has_ended);
+    const uint32_t last = take_events(device); /* Halt and faults are the last ones of a program */
     /* After the events, so that an error of this program's last writes is not missed. */
     const uint32_t status = openmxu_read(device, OPENMXU_STATUS);
     if (FIELD(status, STATUS_BUS_ERROR)) return stop(device, OPENMXU_FAULT_CODE_BUS_ERROR);
     if (FIELD(status, STATUS_TIME_OUT)) return stop(device, OPENMXU_FAULT_CODE_TIME_OUT);
-    if (!has_ended) return OPENMXU_RUNNING;
+    if (last != OPENMXU_EVENT_KIND_HALT && last != OPENMXU_EVENT_KIND_FAULT) return OPENMXU_RUNNING;
     device->program = NULL;
     openmxu_write(device, OPENMXU_CONTROL, 0);
-    if (!is_clear_in_time(device, OPENMXU_STATUS, OPENMXU_STATUS_FETCHING_MASK)) return OPENMXU_STUCK;
+    device->is_ready = is_clear_in_time(device, OPENMXU_STATUS, OPENMXU_STATUS_FETCHING_MASK);
+    if (!device->is_ready) return OPENMXU_STUCK;
     if (last == OPENMXU_EVENT_KIND_FAULT) {
         write_wide(device, OPENMXU_CORE_COMMAND, OPENMXU_CORE_COMMAND_CLEAR_FAULT_MASK);
         return OPENMXU_STOPPED;
@@ -309,10 +308,11 @@ openmxu_status openmxu_run(openmxu_device *device, const openmxu_program *progra
 
 openmxu_status openmxu_scrub(openmxu_device *device, const openmxu_program *program) {
     const openmxu_image_header *header = program->header;
-    if (device->program != NULL) return OPENMXU_RUNNING;
+    openmxu_status status = make_ready(device);
+    if (status != OPENMXU_OK) return status;
     if (header->scrub_instructions != 0) {
         start(device, program, program->ring + ring_bytes(header->instructions, 0), header->scrub_instructions);
-        const openmxu_status status = finish(device);
+        status = finish(device);
         openmxu_clear_counters(device);
         return status;
     }

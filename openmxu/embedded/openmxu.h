@@ -93,6 +93,7 @@ typedef struct {
     openmxu_hooks hooks;
     const openmxu_program *program; /* the one that runs, or NULL */
     openmxu_fault fault;            /* of the last program that was stopped */
+    bool is_ready;                  /* false since the device was stuck: the next program begins with a reset */
 } openmxu_device;
 
 #ifdef OPENMXU_EXTERNAL_ACCESS

@@ -5,39 +5,48 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from openmxu.arch.isa import Unit
 from openmxu.disassembler import format_instruction
 from openmxu.profiling.charts import KIND_COLOURS, UNIT_COLOURS
 from openmxu.profiling.profile import Profile
-from openmxu.profiling.timeline import STALLS, Timeline
+from openmxu.profiling.timeline import STALLS, Lane, Timeline, Wait, drawn_slices, drawn_waits
 
 __all__ = ["timeline_lanes"]
 
-_DISPATCHER = -1
 _ROWS = {
-    "host read": Unit.HOST_READ,
-    "weights": Unit.WEIGHT,
-    "matrix": Unit.MATRIX,
+    "host read": Lane.HOST_READ,
+    "weights": Lane.WEIGHT,
+    "matrix": Lane.MATRIX,
     "matrix waits": None,
-    "activation": Unit.ACTIVATION,
-    "host write": Unit.HOST_WRITE,
-    "dispatcher": _DISPATCHER,
+    "activation": Lane.ACTIVATION,
+    "loads": Lane.LOAD,
+    "host write": Lane.HOST_WRITE,
+    "dispatcher": Lane.DISPATCHER,
 }
-"""From top to bottom the rows of the picture, each with the unit whose instructions it shows."""
+"""From top to bottom the rows of the picture, each with the instructions that it shows."""
 
 
 def timeline_lanes(profile: Profile) -> dict[str, Any]:
     """Instructions by unit and waits by reason, in lists and numbers, for the page's script."""
     timeline = profile.timeline
+    places, begins, ends = drawn_slices(profile.program, timeline)
+    waits = list(drawn_waits(timeline))
     lanes = []
-    for place, (name, unit) in enumerate(_ROWS.items()):
-        if unit is None:
-            lanes += [_waits(timeline, reason, place) for reason in STALLS]
+    for place, (name, row) in enumerate(_ROWS.items()):
+        if row is None:
+            for reason in STALLS:
+                lanes.append(_waits(timeline, [wait for wait in waits if wait.reason == reason], reason, place))
         else:
-            colour = UNIT_COLOURS["dispatcher" if unit == _DISPATCHER else Unit(unit).name.lower()]
-            lanes.append(_instructions(timeline, np.flatnonzero(timeline.unit == unit), name, place, colour))
+            own = np.flatnonzero(places == row)
+            instructions = {
+                "begun": begins[own].tolist(),
+                "end": ends[own].tolist(),
+                "done": timeline.done[own].tolist(),
+                "layer": timeline.layer[own].tolist(),
+                "index": own.tolist(),
+            }
+            colour = UNIT_COLOURS["activation" if row == Lane.LOAD else row.name.lower()]
+            lanes.append({"name": name, "place": place, "color": colour, **instructions})
     return {
         "cycles": timeline.cycles,
         "rows": list(_ROWS),
@@ -48,43 +57,18 @@ def timeline_lanes(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _instructions(timeline: Timeline, own: NDArray[np.intp], name: str, place: int, colour: str) -> dict[str, Any]:
-    begun, done = timeline.begun[own], timeline.done[own]
-    # A unit begins with its next instruction before the last results of the one before have left it.
-    end = np.minimum(done, np.append(begun[1:], timeline.cycles)).clip(begun)
-    return {
-        "name": name,
-        "place": place,
-        "color": colour,
-        "begun": begun.tolist(),
-        "end": end.tolist(),
-        "done": done.tolist(),
-        "layer": timeline.layer[own].tolist(),
-        "index": own.tolist(),
-    }
-
-
-def _waits(timeline: Timeline, reason: str, place: int) -> dict[str, Any]:
-    """The waits for one reason before each multiplication, one reason's behind the other's up to its begin."""
-    own = np.flatnonzero(timeline.stalls[reason])
-    later = sum((timeline.stalls[other][own] for other in _before(reason)), np.zeros(len(own), np.int64))
-    end = (timeline.begun[own] - later).clip(0)
-    begun = (end - timeline.stalls[reason][own]).clip(0)
+def _waits(timeline: Timeline, waits: list[Wait], reason: str, place: int) -> dict[str, Any]:
+    """The waits for one reason."""
+    ends = [wait.end for wait in waits]
     return {
         "name": f"matrix unit: {reason.replace('_', ' ')}",
         "place": place,
         "color": KIND_COLOURS[reason],
-        "begun": begun.tolist(),
-        "end": end.tolist(),
-        "done": end.tolist(),
-        "layer": timeline.layer[own].tolist(),
+        "begun": [wait.begin for wait in waits],
+        "end": ends,
+        "done": ends,
+        "layer": [int(timeline.layer[wait.number]) for wait in waits],
     }
-
-
-def _before(reason: str) -> tuple[str, ...]:
-    """The reasons whose waits are drawn between those of this one and the begin of the multiplication."""
-    order = ("weight_shift", "weight_stall", "raw_stall", "input_stall")
-    return order[: order.index(reason)]
 
 
 def _stalls(timeline: Timeline) -> dict[int, list[str]]:

@@ -24,6 +24,13 @@ class Shell(wiring.Component):
     An error reply of a memory stops dispatch; instructions that have begun run to their end with the data that came.
     During a reset of the core, all bursts in flight still end as AXI demands.
 
+    Parameters
+    ----------
+    config
+        Sizes of the core.
+    outstanding
+        Largest number of bursts in flight on each memory's read or write channels.
+
     Members
     -------
     control
@@ -36,8 +43,9 @@ class Shell(wiring.Component):
         Set while an enabled interrupt is pending.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, outstanding: int = 16) -> None:
         self._config = config
+        self._outstanding = outstanding
         host = (config.host_address_width, config.host_data_bytes)
         super().__init__(
             {
@@ -62,11 +70,20 @@ class Shell(wiring.Component):
         m.submodules.core = core = ShellCore(config, ShellKind.AXI)
         m.submodules.lite = lite = LiteSubordinate(ADDRESS_WIDTH)
         m.submodules.host_reader = host_reader = ReadManager(
-            *host, clients=tuple(HOST_CLIENTS), whole=["program"], most_beats=most_host_beats(config)
+            *host,
+            clients=tuple(HOST_CLIENTS),
+            whole=["program"],
+            most_beats=most_host_beats(config),
+            outstanding=self._outstanding,
         )
-        m.submodules.host_writer = host_writer = WriteManager(*host, most_beats=most_host_beats(config))
+        m.submodules.host_writer = host_writer = WriteManager(
+            *host, most_beats=most_host_beats(config), outstanding=self._outstanding
+        )
         m.submodules.weight_reader = weight_reader = ReadManager(
-            *weights, clients=tuple(WEIGHT_CLIENTS), most_beats=most_weight_beats(config)
+            *weights,
+            clients=tuple(WEIGHT_CLIENTS),
+            most_beats=most_weight_beats(config),
+            outstanding=self._outstanding,
         )
         connect(m, flipped(self.control), lite.bus)
         connect(m, lite.requests, core.requests)

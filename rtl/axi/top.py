@@ -26,6 +26,11 @@ _INTERFACES = ":".join((_CONTROL, _HOST, _WEIGHTS))
 class Top(wiring.Component):
     """The shell in one clock domain, with a separate port for each signal of a channel, such as ``m_axi_host_araddr``.
 
+    Parameters
+    ----------
+    config, outstanding
+        Those of the shell.
+
     Members
     -------
     aclk, aresetn
@@ -40,9 +45,9 @@ class Top(wiring.Component):
         AXI4 manager: weight memory, read channels only.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, outstanding: int = 16) -> None:
         self._config = config
-        self._shell = Shell(config)
+        self._shell = Shell(config, outstanding=outstanding)
         members: dict[str, wiring.Member] = {"aclk": In(1), "aresetn": In(1), "irq": Out(1)}
         for prefix, channel, is_output in self._channels():
             forwards, backwards = (Out, In) if is_output else (In, Out)

@@ -5,7 +5,7 @@ Amaranth writes a bit for each bit of every memory: 200 MB for a unified buffer 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from amaranth.back import rtlil
@@ -14,7 +14,7 @@ from amaranth.hdl._ast import SignalDict
 from amaranth.hdl._ir import build_netlist
 from amaranth.lib import wiring
 
-__all__ = ["ports_of", "to_rtlil"]
+__all__ = ["classes_of", "ports_of", "to_rtlil"]
 
 
 class _ModuleEmitter(rtlil.ModuleEmitter):
@@ -27,6 +27,15 @@ def ports_of(component: wiring.Component) -> list[Signal]:
     """The signals among the members of a component; others are constants, like ``ready`` of a stream that always is."""
     members = (Value.cast(value) for _, _, value in component.signature.flatten(component))
     return [value for value in members if isinstance(value, Signal)]
+
+
+def classes_of(fragment: Fragment, path: str) -> Iterator[tuple[str, type]]:
+    """The class of each component in an elaborated one, by its path: ``path`` and the names of submodules."""
+    components = (type(origin) for origin in fragment.origins or () if isinstance(origin, wiring.Component))
+    if kind := next(components, None):
+        yield path, kind
+    for submodule, name, _ in fragment.subfragments:
+        yield from classes_of(submodule, f"{path}.{name}")
 
 
 def to_rtlil(

@@ -8,13 +8,13 @@ an instance of it. Simulations in Amaranth's own simulator, which knows no insta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Elaboratable, Instance, ResetSignal, Value
+from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, ResetSignal, Value
 from amaranth.lib import wiring
 
-from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
+from openmxu.rtl.fpga.rtlil_text import classes_of, ports_of, to_rtlil
 
 __all__ = ["SharedModules"]
 
@@ -32,14 +32,18 @@ class SharedModules:
         What the modules' names begin with, so that they are not those of another design in the same project.
     loops
         Whether units should describe grids of equal elements as loops, for compiled simulations.
+    sources
+        Whether attributes name the file and the line of each statement.
     """
 
-    def __init__(self, prefix: str, *, loops: bool = False) -> None:
+    def __init__(self, prefix: str, *, loops: bool = False, sources: bool = False) -> None:
         self._prefix = prefix
         self._loops = loops
+        self._sources = sources
         self._texts: dict[str, str] = {}
         self._verilog: dict[str, str] = {}
         self._names: dict[tuple[Any, ...], str] = {}
+        self._classes: dict[str, type] = {}
 
     @property
     def rtlil(self) -> str:
@@ -50,6 +54,11 @@ class SharedModules:
     def verilog(self) -> str:
         """All modules so far that are written in Verilog."""
         return "".join(self._verilog.values())
+
+    @property
+    def classes(self) -> Mapping[str, type]:
+        """The classes of components in all modules so far, by the components' paths."""
+        return self._classes
 
     @property
     def loops(self) -> bool:
@@ -79,7 +88,9 @@ class SharedModules:
             stem = f"{self._prefix}_{_WORD_START.sub('_', kind.__name__).lower()}"
             count = sum(other[0].__name__ == kind.__name__ for other in self._names)
             name = self._names[key] = f"{stem}_{count + 1}" if count else stem
-            text = to_rtlil(component, name, platform, ports_of(component))
+            fragment = Fragment.get(component, platform)
+            self._classes.update(classes_of(fragment, name))
+            text = to_rtlil(fragment, name, platform, ports_of(component), sources=self._sources)
             self._texts[name] = text.replace(_TOP, "", 1)
         name = self._names[key]
         header = self._texts[name].partition("\nend\n")[0]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import verilog
 from amaranth.lib import wiring
 
@@ -17,10 +18,16 @@ from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.target import Target
 from openmxu.rtl.fpga.zeroed_memories import with_zeroed_memories
 
-__all__ = ["rtlil_to_verilog", "to_verilog"]
+__all__ = ["named_verilog", "rtlil_to_verilog", "to_verilog"]
 
 _INDEXED = re.compile(r"\\\S*\[\S*")
 """An identifier that contains an index, which Verilog accepts as an escaped one, with a leading backslash."""
+
+_START = re.compile(r"\\\$auto\$verilog_backend\.cc:\S+ ")
+"""A register with which Yosys makes processes without inputs run once, at the beginning of a simulation."""
+
+_KEYWORD = re.compile(r"\\(\w+) ")
+"""A name that is a word of the language."""
 
 _ANGLES = str.maketrans("[]", "<>")
 
@@ -49,6 +56,18 @@ def rtlil_to_verilog(rtlil: str) -> str:
     """The Verilog of modules in Yosys's intermediate language."""
     with _builtin_yosys():
         return with_zeroed_memories(verilog._convert_rtlil_text(rtlil))
+
+
+def named_verilog(rtlil: str) -> str:
+    """Like :func:`rtlil_to_verilog`, but signals without a name have plain ones (``_012_``) for :func:`to_verilog`'s
+    escaped numbers, so that no name of the text needs an escape if none of ``rtlil`` does."""
+    script = f"read_rtlil <<rtlil\n{rtlil}\nrtlil\nproc -nomux -norom\nmemory_collect\nwrite_verilog"
+    with _builtin_yosys():
+        yosys = find_yosys(lambda version: version >= (0, 40))
+        # Yosys warns of each process that Verilog cannot express; Amaranth writes none.
+        text = yosys.run(["-q", "-"], script, ignore_warnings=True)
+    text = _START.sub("_at_start_", text)
+    return with_zeroed_memories(_KEYWORD.sub(r"\1_", text))
 
 
 @contextmanager

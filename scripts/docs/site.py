@@ -29,7 +29,16 @@ CONTENTS = {
         *("tutorials/*.md", "notebooks/*.md"),
     ),
     "Using it": ("compiler.md", "networks.md", "troubleshooting.md", "cli/index.md", "api/index.md"),
-    "The machine": ("hardware.md", "isa.md", "registers.md", "serial.md", "program_file.md", "glossary.md"),
+    "The machine": (
+        "hardware.md",
+        "verilog.md",
+        "isa.md",
+        "registers.md",
+        "c_driver.md",
+        "serial.md",
+        "program_file.md",
+        "glossary.md",
+    ),
     "Figures": ("figures.md", "performance.md", "cycle_model.md", "tpu_v1.md", "fpga.md"),
     "Development": ("verification.md", "contributing.md"),
 }

@@ -137,9 +137,8 @@ def _text(facts: dict[str, Any]) -> str:
         f"  array utilization                      {facts['utilization']:.3f}",
     ]
     if facts["of_ideal"] is not None:
-        lines.append(
-            f"  with ideal memory                      {facts['ideal_utilization']:.3f}: this is {facts['of_ideal']:.3f} of it"
-        )
+        lines.append(f"  with ideal memory                      {facts['ideal_utilization']:.3f}")
+        lines.append(f"  part of that                           {facts['of_ideal']:.3f}")
     return "\n".join(
         [
             *lines,

@@ -16,6 +16,7 @@ from openmxu.sim.verilator.errors import BuildError
 from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
+from openmxu.sim.verilator.unnamed_signals import hide_unnamed_signals
 
 __all__ = [
     "COVERAGE",
@@ -65,9 +66,12 @@ _OPTIMIZATION = "-O2 -march=native -ftree-vectorize -fvect-cost-model=dynamic"
 """For this processor, whose options are part of the toolchain's versions: caches may be shared between machines. The
 loops of the array are vectorized; more than that takes longer to compile than it saves."""
 
-_MAKEFILE = f"""\
+_QUICK = "-O1"
+"""Of models with a waveform: writing it takes most of their time, and they run few cycles."""
+
+_MAKEFILE = """\
 include Vopenmxu_core.mk
-fast_%.o: OPT_FAST = {_OPTIMIZATION}
+fast_%.o: OPT_FAST = {optimization}
 slow_%.o: OPT_FAST = -O0
 """
 
@@ -94,7 +98,7 @@ def build_library(
     """
     progress("generating Verilog", 0.0)
     _write_sources(design, config, trace, directory)
-    build = _Build(directory, tools)
+    build = _Build(directory, tools, _QUICK if trace in TRACES else _OPTIMIZATION)
     return build.library(trace, ["memories.vlt", "core.v", design.harness[-1]], runtime, progress)
 
 
@@ -115,7 +119,7 @@ def build_system_library(
     """
     (directory / "core.v").write_text(fold_initial_values(verilog))
     shutil.copy(harness, directory)
-    return _Build(directory, tools).library(None, ["core.v", harness.name], runtime, progress)
+    return _Build(directory, tools, _OPTIMIZATION).library(None, ["core.v", harness.name], runtime, progress)
 
 
 def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress: ProgressHook) -> Path:
@@ -130,7 +134,7 @@ def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress
     """
     progress("compiling Verilator's library", 0.0)
     (directory / "empty.v").write_text("module openmxu_core(input clk); endmodule\n")
-    build = _Build(directory, tools)
+    build = _Build(directory, tools, _OPTIMIZATION)
     build.verilate(trace, "empty.v")
     build.make([RUNTIME_NAME])
     return directory / RUNTIME_NAME
@@ -147,6 +151,9 @@ def _write_sources(design: Design, config: Config, trace: str | None, directory:
         verilog = to_verilog(design.make(config), TOP, loops=trace is None)
     else:
         verilog = design.netlist.read_text()
+    if trace in TRACES:
+        # They are a third of the signals, and of the time that it takes to compile the model.
+        verilog = hide_unnamed_signals(verilog)
     (directory / "core.v").write_text(fold_initial_values(verilog))
     (directory / "memories.vlt").write_text(memories_configuration(memories, probes))
     (directory / "layout.h").write_text(layout_header(config, memories, design.selector, probes))
@@ -155,9 +162,10 @@ def _write_sources(design: Design, config: Config, trace: str | None, directory:
 
 
 class _Build:
-    def __init__(self, directory: Path, tools: Toolchain) -> None:
+    def __init__(self, directory: Path, tools: Toolchain, optimization: str) -> None:
         self.directory = directory
         self.tools = tools
+        self.optimization = optimization
         self.log = directory / "build.log"
         # A build started by make must not take part in that make's job control.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
@@ -218,7 +226,7 @@ class _Build:
             "OPT_GLOBAL": "-O2",
             "VM_PARALLEL_BUILDS": "1",
         }
-        (self.directory / "units.mk").write_text(_MAKEFILE)
+        (self.directory / "units.mk").write_text(_MAKEFILE.format(optimization=self.optimization))
         command = [self.tools.make, "-f", "units.mk", f"-j{os.cpu_count() or 1}", *targets]
         self._run("compiling the model", command + [f"{name}={value}" for name, value in variables.items()], on_line)
 

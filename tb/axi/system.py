@@ -6,10 +6,11 @@ import logging
 import random
 from collections.abc import Iterator
 
+import cocotb
 from cocotb.clock import Clock
 from cocotb.handle import HierarchyObject
 from cocotb.task import resume
-from cocotb.triggers import ClockCycles
+from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import (
     AxiBus,
     AxiLiteBus,
@@ -21,6 +22,7 @@ from cocotbext.axi import (
 )
 
 from openmxu.driver import MemoryKind, Region, Transport
+from tb.bench import CONFIG
 
 __all__ = ["HOST", "WEIGHTS", "AxiSystem", "MemoryReads", "MemoryWrites"]
 
@@ -42,12 +44,34 @@ def _pauses(probability: float) -> Iterator[bool]:
 
 
 class _Slow:
-    """The common part of both halves of a memory: delayed beats, and addresses that answer with an error."""
+    """The common part of both halves of a memory: delayed beats, and addresses that answer with an error.
+
+    Attributes
+    ----------
+    bad
+        Addresses of beats that are answered with an error.
+    reply
+        The error: SLVERR or DECERR.
+    """
+
+    _answers: str
+    """The channel of answers."""
 
     def __init__(self, *arguments: object, stall: float, **options: object) -> None:
         super().__init__(*arguments, **options)
         self.bad = range(0)
+        self.reply = AxiResp.SLVERR
         self._late = stall / 16
+        channel = getattr(self, f"{self._answers}_channel")
+        send = channel.send
+
+        async def send_with_reply(beat: object) -> None:
+            name = f"{self._answers}resp"
+            if getattr(beat, name) == AxiResp.SLVERR:
+                setattr(beat, name, self.reply)
+            await send(beat)
+
+        channel.send = send_with_reply
 
     async def _delay(self, address: int) -> None:
         if random.random() < self._late:
@@ -59,6 +83,8 @@ class _Slow:
 class MemoryReads(_Slow, AxiRamRead):
     """The read channels of a memory."""
 
+    _answers = "r"
+
     async def _read(self, address: int, length: int) -> bytes:
         await self._delay(address)
         return await super()._read(address, length)
@@ -66,6 +92,8 @@ class MemoryReads(_Slow, AxiRamRead):
 
 class MemoryWrites(_Slow, AxiRamWrite):
     """The write channels of a memory."""
+
+    _answers = "b"
 
     async def _write(self, address: int, data: bytes) -> None:
         await self._delay(address)
@@ -104,19 +132,46 @@ class AxiSystem(Transport):
         self.patience: int | None = None
         self._memories = {MemoryKind.HOST: host, MemoryKind.WEIGHT: weights}
         self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "axi__s_axi"), clock)
+        self._models = (
+            *(self.host_reads, self.host_writes, self.weights),
+            *(self.registers.read_if, self.registers.write_if),
+        )
+        names = [f"{name}_channel" for name in ("aw", "w", "b", "ar", "r")]
+        self._channels = [getattr(model, name) for model in self._models for name in names if hasattr(model, name)]
         if stall:
-            for interface in (
-                *(self.host_reads, self.host_writes, self.weights),
-                *(self.registers.read_if, self.registers.write_if),
-            ):
-                for channel in ("aw", "w", "b", "ar", "r"):
-                    model = getattr(interface, f"{channel}_channel", None)
-                    if model is not None:
-                        model.set_pause_generator(_pauses(stall))
+            for channel in self._channels:
+                channel.set_pause_generator(_pauses(stall))
+
+    async def _watch(self) -> None:
+        """Fail when a rule of AXI is violated by either side of a port."""
+        await RisingEdge(self._dut.axi__violated)
+        raise AssertionError("; ".join(self.violations()))
+
+    def violations(self) -> list[str]:
+        """The rules of AXI that either side of a port has violated since the last reset."""
+        # Imported here because a simulation without violations needs no Amaranth.
+        from tb.formal.axi.watch import rule_names
+
+        found = int(self._dut.axi__violations.value)
+        return [rule for place, rule in enumerate(rule_names(CONFIG)) if found >> place & 1]
+
+    async def reset_all(self) -> None:
+        """Reset the shell and everything around it for a few cycles, whatever is under way. Unlike the other methods
+        this one is a coroutine."""
+        models = [*self._models, *self._channels]
+        self._dut.axi__aresetn.value = 0
+        for model in models:
+            model.assert_reset(True)
+        await ClockCycles(self._clock, random.randrange(1, 5))
+        self._dut.axi__aresetn.value = 1
+        for model in models:
+            model.assert_reset(False)
+        await ClockCycles(self._clock, 1)
 
     @classmethod
-    async def start(cls, dut: HierarchyObject, stall: float) -> AxiSystem:
-        """Start the clock, reset the shell and connect it to its system."""
+    async def start(cls, dut: HierarchyObject, stall: float, *, is_watched: bool = True) -> AxiSystem:
+        """Start the clock, reset the shell and connect it to its system. While it is watched, a violation of AXI by
+        either side of a port fails the test."""
         dut.axi__aresetn.value = 0
         for name in ("awprot", "arprot"):
             getattr(dut, f"axi__s_axi_{name}").value = 0
@@ -125,6 +180,8 @@ class AxiSystem(Transport):
         await ClockCycles(dut.axi__aclk, 4)
         dut.axi__aresetn.value = 1
         await ClockCycles(dut.axi__aclk, 2)
+        if is_watched:
+            cocotb.start_soon(system._watch())
         return system
 
     @resume

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
 
 from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.burst_splitter import BurstSplitter
 from openmxu.rtl.shell.interfaces import PAGE_BYTES, block_beats
 from tb.formal.proof import Proof
 
-__all__ = ["Splitting", "is_legal", "know_splitter", "left_to_split"]
+__all__ = ["QueuedBursts", "Splitting", "is_legal", "know_splitter", "left_to_split"]
 
 
 def is_legal(address: Value, length: Value, data_bytes: int) -> Value:
@@ -44,6 +45,65 @@ def know_splitter(proof: Proof, m: Module, prefix: str) -> None:
         proof.lemma(m, place < Cat(end_place, ends_left))
         proof.lemma(m, (block == 0) | (place == 0))
         proof.lemma(m, proof.inside(f"{prefix}is_last") == (Cat(end_place, ends_left) <= (1 << len(place))))
+
+
+class QueuedBursts:
+    """The bursts in a :class:`~openmxu.rtl.axi.burst_queue.BurstQueue` of a unit. Adds lemmas: its flags match its
+    pointers.
+
+    Parameters
+    ----------
+    proof
+        Proof of the unit.
+    m
+        Module that gets the lemmas.
+    prefix
+        Name of the queue followed by a dot.
+    depth, address_width, data_bytes
+        Those of the queue.
+
+    Attributes
+    ----------
+    held, unsent
+        Number of bursts in the queue, and of those that are not in the register of the address channel yet.
+    produce, send, consume
+        Its pointers.
+    """
+
+    def __init__(self, proof: Proof, m: Module, prefix: str, depth: int, address_width: int, data_bytes: int) -> None:
+        self._proof, self._prefix, self._depth = proof, prefix, depth
+        self._beat_bits = ceil_log2(data_bytes)
+        self._beat_width = address_width - self._beat_bits
+        names = ("produce", "send", "consume", "has_room", "has_unsent", "valid")
+        produce, send, consume, has_room, has_unsent, valid = (proof.inside(f"{prefix}{name}") for name in names)
+        held, unsent = Signal(range(depth + 1)), Signal(range(depth + 1))
+        m.d.comb += [
+            held.eq(Mux(valid & (produce == consume), depth, self.distance(consume, produce))),
+            unsent.eq(Mux(has_unsent & (produce == send), depth, self.distance(send, produce))),
+        ]
+        for place in (produce, send, consume):
+            proof.lemma(m, place < depth)
+        proof.lemma(m, (unsent <= held) & (valid == (held != 0)) & (has_unsent == (unsent != 0)))
+        proof.lemma(m, has_room == (held != depth))
+        self.produce, self.send, self.consume, self.held, self.unsent = produce, send, consume, held, unsent
+
+    def distance(self, first: Value, second: Value) -> Value:
+        """Entries from one place to another."""
+        return Mux(second >= first, second - first, second + self._depth - first)
+
+    def is_unsent(self, place: int) -> Value:
+        """Whether the burst in a place waits to be sent."""
+        return self.distance(self.send, Const(place, len(self.send))) < self.unsent
+
+    def stored(self, place: int) -> data.View:
+        """The entry in a place: ``len``, and the address in beats as ``beat``."""
+        layout = data.StructLayout({"len": 8, "beat": self._beat_width})
+        word = self._proof.stored(f"{self._prefix}bursts", Const(place, len(self.send)), layout.size)
+        return data.View(layout, word)
+
+    def address(self, place: int) -> Value:
+        """The address in bytes of the burst in a place."""
+        return Cat(Const(0, self._beat_bits), self.stored(place).beat)
 
 
 class Splitting(Proof):

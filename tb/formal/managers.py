@@ -11,7 +11,7 @@ from openmxu.arch.config import ceil_log2
 from openmxu.rtl.axi.read_manager import ReadManager
 from openmxu.rtl.axi.write_manager import WriteManager
 from openmxu.rtl.shell.interfaces import PAGE_BYTES, block_beats
-from tb.formal.bursts import is_legal, know_splitter, left_to_split
+from tb.formal.bursts import QueuedBursts, is_legal, know_splitter, left_to_split
 from tb.formal.proof import Proof
 
 __all__ = ["Reading", "Writing", "WritingInOrder"]
@@ -66,28 +66,12 @@ class _Addresses(Proof):
     def know_bursts(self, m: Module, depth: int) -> None:
         """Add lemmas about the queue: its flags match its pointers, and bursts not yet sent are legal and in the
         window."""
-        names = ("produce", "send", "consume", "has_room", "has_unsent", "valid")
-        produce, send, consume, has_room, has_unsent, valid = (self.inside(f"queue.{name}") for name in names)
-
-        def distance(first: Value, second: Value) -> Value:
-            return Mux(second >= first, second - first, second + depth - first)
-
-        held, unsent = Signal(range(depth + 1)), Signal(range(depth + 1))
-        m.d.comb += [
-            held.eq(Mux(valid & (produce == consume), depth, distance(consume, produce))),
-            unsent.eq(Mux(has_unsent & (produce == send), depth, distance(send, produce))),
-        ]
-        self.held = held
-        for place in (produce, send, consume):
-            self.lemma(m, place < depth)
-        self.lemma(m, (unsent <= held) & (valid == (held != 0)) & (has_unsent == (unsent != 0)))
-        self.lemma(m, has_room == (held != depth))
+        queue = QueuedBursts(self, m, "queue.", depth, _ADDRESS_WIDTH, _DATA_BYTES)
+        self.held = queue.held
         for place in range(depth):
-            layout = data.StructLayout({"len": 8, "beat": _ADDRESS_WIDTH - _BEAT_BITS})
-            burst = data.View(layout, self.stored("queue.bursts", Const(place, len(send)), layout.size))
-            address = Cat(Const(0, _BEAT_BITS), burst.beat)
-            with m.If(distance(send, Const(place, len(send))) < unsent):
-                self.lemma(m, is_legal(address, burst.len, _DATA_BYTES))
+            burst = queue.stored(place)
+            with m.If(queue.is_unsent(place)):
+                self.lemma(m, is_legal(queue.address(place), burst.len, _DATA_BYTES))
                 self.lemma(m, self._contains(burst.beat, burst.len + 1))
 
     def _is_sent(self) -> Value:

@@ -41,6 +41,10 @@ class Proof(abc.ABC):
         Target for which the unit is elaborated, with models of the target's blocks.
     takes_minutes
         Whether the solver needs too long for the quick tests.
+    cuts
+        Paths of submodules that are removed: what they drive has any value in any cycle.
+    has_lemmas
+        Whether lemmas are claimed as well; a search for a violation of the claims goes without.
     """
 
     depth = 2
@@ -49,6 +53,8 @@ class Proof(abc.ABC):
     cover_depth = 20
     target: Target | None = None
     takes_minutes = False
+    cuts: tuple[str, ...] = ()
+    has_lemmas = True
 
     def __init__(self, make_unit: Callable[[], wiring.Component], name: str) -> None:
         self._make_unit = make_unit
@@ -66,25 +72,35 @@ class Proof(abc.ABC):
     def module(self, platform: object) -> Module:
         """A new unit with all assumptions and claims."""
         m = Module()
-        # No reset signal: proofs begin in the reset state, or in any state for induction.
-        m.domains.sync = self._clock = ClockDomain("sync", reset_less=True)
         self._free.clear()
         self._watched = 0
         self.unit = self._make_unit()
-        unit = self.unit if self.target is None else OnTarget(self.unit, self.target)
-        fragment = Fragment.get(unit, platform)
+        self.make_clock(m)
+        fragment = self.elaborated(platform)
         self._signals = _driven_signals(fragment, "")
         self._memories = _memories(fragment, "")
+        for path in self.cuts:
+            self._free += _cut(fragment, path)
         m.submodules.unit = fragment
         self.state(m)
         return m
+
+    def make_clock(self, m: Module) -> None:
+        """Make the clock domain ``sync`` of unit and claims. There is no reset signal: proofs begin in the reset state,
+        or in any state for induction. Override this for units that make the domain themselves."""
+        m.domains.sync = domain = ClockDomain("sync", reset_less=True)
+        self._free.append(domain.clk)
+
+    def elaborated(self, platform: object) -> Fragment:
+        """The unit, elaborated."""
+        return Fragment.get(self.unit if self.target is None else OnTarget(self.unit, self.target), platform)
 
     @property
     def ports(self) -> list[Signal]:
         """The clock and all signals of the last :meth:`module` that may have any value in any cycle."""
         members = self.unit.signature.flatten(self.unit)
         inputs = (Value.cast(value) for _, member, value in members if member.flow is In)
-        return [self._clock.clk, *(value for value in inputs if isinstance(value, Signal)), *self._free]
+        return [*(value for value in inputs if isinstance(value, Signal)), *self._free]
 
     def inside(self, name: str) -> Signal:
         """A register or wire of the unit; ``name`` is its path of submodules and signal, joined by dots."""
@@ -117,11 +133,14 @@ class Proof(abc.ABC):
         """Claim that a condition holds in every cycle in which this statement is active."""
         if text not in self.claims:
             self.claims.append(text)
-        m.d.comb += Assert(condition, src_loc_at=1)
+        statement = Assert(condition)
+        statement.src_loc = (text, 0)  # the tools print it when the claim is violated, and know no other name
+        m.d.comb += statement
 
     def lemma(self, m: Module, condition: Value) -> None:
         """Claim an invariant of the unit's registers that other claims need for their induction."""
-        m.d.comb += Assert(condition, src_loc_at=1)
+        if self.has_lemmas:
+            m.d.comb += Assert(condition, src_loc_at=1)
 
     def assume(self, m: Module, condition: Value) -> None:
         """Restrict the proof to inputs for which a condition holds."""
@@ -143,13 +162,29 @@ class Proof(abc.ABC):
 
 def _driven_signals(fragment: Fragment, prefix: str) -> dict[str, Signal]:
     """All signals driven by a fragment or its subfragments, by path."""
-    signals = {}
-    for statements in fragment.statements.values():
-        for statement in statements:
-            signals |= {f"{prefix}{signal.name}": signal for signal in statement._lhs_signals()}
+    signals = {f"{prefix}{signal.name}": signal for signal in _driven_here(fragment)}
     for inner, name, _ in fragment.subfragments:
         signals |= _driven_signals(inner, f"{prefix}{name}.")
     return signals
+
+
+def _driven_here(fragment: Fragment) -> list[Signal]:
+    """All signals driven by a fragment, but not by its subfragments."""
+    statements = (statement for statements in fragment.statements.values() for statement in statements)
+    driven = (signal for statement in statements for signal in statement._lhs_signals())
+    return list({id(signal): signal for signal in driven if isinstance(signal, Signal) and signal.name}.values())
+
+
+def _cut(fragment: Fragment, path: str) -> list[Signal]:
+    """Replace a subfragment by an empty one; returns the signals that it drove itself."""
+    name, _, rest = path.partition(".")
+    for place, (inner, inner_name, location) in enumerate(fragment.subfragments):
+        if inner_name == name:
+            if rest:
+                return _cut(inner, rest)
+            fragment.subfragments[place] = (Fragment(), name, location)
+            return _driven_here(inner)
+    raise KeyError(f"no submodule {name}")
 
 
 def _memories(fragment: Fragment, prefix: str) -> dict[str, MemoryInstance]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from tb.formal.axi.ports import ReadsPort, RegistersPort, WritesPort
 from tb.formal.bursts import Splitting
 from tb.formal.control import Accesses, Fetching, RegisterAnswers
 from tb.formal.managers import Reading, Writing, WritingInOrder
@@ -46,5 +47,9 @@ PROOFS: tuple[Callable[[], Proof], ...] = (
     Ecp5LogicProduct,
     Ice40Products,
     Ice40PartialSums,
+    RegistersPort,
+    partial(ReadsPort, is_host=False),
+    partial(ReadsPort, is_host=True),
+    WritesPort,
 )
 """Functions without parameters that make the proofs."""

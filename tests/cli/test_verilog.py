@@ -16,7 +16,33 @@ def test_writes_the_core(openmxu, tmp_path):
     text = (tmp_path / "core.v").read_text()
     assert "\nmodule openmxu_core(" in text
     assert text.rstrip().endswith("endmodule")
-    assert re.match(r"// openmxu [0-9.]+\n(//   \w+ = \w+\n)*//   size = 2\n", text)
+    assert re.match(r"// openmxu [0-9.]+, a .* of 2 x 2 elements\n(// .*\n)*//   size = 2\n", text)
+    assert "\n// Written by: openmxu verilog --shell none --size 2\n" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["core.f", "core.v", "core.vlt"]
+    assert (tmp_path / "core.f").read_text().endswith("\ncore.v\n")
+    assert '-file "*core.v"' in (tmp_path / "core.vlt").read_text()
+
+
+def test_writes_a_folder(openmxu, tmp_path):
+    """With other names of modules, and the sources of signals."""
+    result = openmxu("verilog", "--size", 2, "--bus-bytes", 4, "--prefix", "npu", "--sources", "-o", "core")
+    assert (result.status, result.stdout, result.stderr) == (0, "", "")
+    assert sorted(path.name for path in (tmp_path / "core").iterdir()) == ["lint.vlt", "npu_core.f", "npu_core.v"]
+    text = (tmp_path / "core" / "npu_core.v").read_text()
+    assert "// Written by: openmxu verilog --shell none --size 2 --bus-bytes 4 --prefix npu --sources\n" in text
+    modules = re.findall(r"^module (\w+)\(", text, re.MULTILINE)
+    assert {"npu_core", "npu_weight_fifo", "npu_systolic_array"} <= set(modules)
+    assert all(name.startswith("npu_") for name in modules)
+    assert re.search(r'src = "openmxu/rtl/weights/weight_fifo\.py:\d+"', text)
+    assert str(Path.home()) not in text
+    assert str(DOCS.parent) not in text
+
+
+def test_writes_to_a_stream(openmxu):
+    result = openmxu("verilog", "--size", 2, "-o", "-")
+    assert result.status == 0
+    assert result.stdout.startswith("// openmxu ")
+    assert result.stdout.rstrip().endswith("endmodule")
 
 
 def test_profile(openmxu, tmp_path):
@@ -31,6 +57,7 @@ def test_output_is_checked_first(openmxu, tmp_path):
     openmxu("verilog", "-o", "missing/core.v").failed(2, "cannot write missing/core.v: there is no directory")
     openmxu("verilog", "--preset", "none", "-o", "core.v").failed(2, "unknown preset 'none'")
     openmxu("verilog").failed(2, "--output is missing")
+    openmxu("verilog", "--prefix", "1a", "-o", "core.v").failed(2, "--prefix must be a letter and then", "not '1a'")
     openmxu("verilog", "--shell", "axi", "-o", "missing/axi").failed(
         2, "cannot write missing/axi: there is no directory"
     )
@@ -48,9 +75,15 @@ def test_writes_the_axi_shell(openmxu, tmp_path):
     assert (result.status, result.stdout, result.stderr) == (0, "", "")
     folder = tmp_path / "openmxu_axi"
     assert sorted(path.name for path in folder.iterdir()) == [
+        "component.xml",
+        "lint.vlt",
         "openmxu_axi.core",
+        "openmxu_axi.f",
         "openmxu_axi.v",
+        "openmxu_axi_hw.tcl",
+        "openmxu_axi_wrapper.sv",
         "openmxu_registers.h",
+        "package_vivado.tcl",
     ]
     text = (folder / "openmxu_axi.v").read_text()
     top = text.partition("\nmodule openmxu_axi(")[2].partition("\nendmodule")[0]

@@ -28,7 +28,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         for name, text in files.items():
             (folder / name).write_text(text)
         sources = [HERE / source, *(folder / name for name in files if name.endswith(".c"))]
-        command = [compiler, *FLAGS.split(), "-DOPENMXU_EXTERNAL_ACCESS", f"-I{folder}", *sources, *arguments]
+        command = [compiler, *FLAGS.split(), f"-I{folder}", *sources, *arguments]
         result = subprocess.run([*command, "-o", folder / "program"], capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
         return folder / "program"

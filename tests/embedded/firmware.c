@@ -37,6 +37,8 @@ static struct {
     {"late", 0},              /* the bus error comes with Halt */
     {"runs", 1},
     {"scrub", 0},
+    {"unplugged", 0},         /* all registers read as ones from the start of the program on */
+    {"heals", 0},             /* the stuck bits become 0 after a run */
 };
 
 static uint64_t *setting(const char *name, size_t length) {
@@ -54,6 +56,7 @@ static uint64_t get(const char *name) { return *setting(name, strlen(name)); }
 static uint32_t words[0x1000 / 4];
 static uint32_t events[8][2]; /* EVENT and EVENT_INDEX */
 static unsigned first_event, last_event;
+static bool is_gone;
 
 static void set(uint32_t offset, uint64_t value) {
     words[offset / 4] = (uint32_t)value;
@@ -94,6 +97,7 @@ static void go_on(void) {
 
 uint32_t openmxu_read(const openmxu_device *device, uint32_t offset) {
     (void)device;
+    if (is_gone) return UINT32_MAX;
     if (offset == OPENMXU_EVENT && get("polls") != 0 && words[OPENMXU_RING_HEAD / 4] != 0) {
         if (--*setting("polls", 5) == 0) go_on();
         return 0;
@@ -126,6 +130,7 @@ void openmxu_write(openmxu_device *device, uint32_t offset, uint32_t value) {
             printf("start ring %#x %#x %#x host %#x %#x weights %#x %#x limit %#x\n", words[OPENMXU_RING_BASE / 4],
                    words[OPENMXU_RING_SIZE / 4], value, words[OPENMXU_HOST_OFFSET / 4], words[OPENMXU_HOST_LIMIT / 4],
                    words[OPENMXU_WEIGHT_OFFSET / 4], words[OPENMXU_WEIGHT_LIMIT / 4], words[OPENMXU_TIME_LIMIT / 4]);
+            is_gone = get("unplugged") != 0;
             if (get("polls") == 0) go_on();
         }
     }
@@ -202,6 +207,7 @@ int main(int count, char **arguments) {
         const openmxu_status status = openmxu_run(&device, &program);
         const openmxu_fault *fault = &device.fault;
         say("run", status);
+        if (get("heals")) *setting("stuck", 5) = words[OPENMXU_STATUS / 4] = 0;
         if (status == OPENMXU_STOPPED) {
             printf("fault %u %u %u %u %#llx\n", fault->code, fault->index, fault->port, fault->response,
                    (unsigned long long)fault->address);
@@ -209,7 +215,8 @@ int main(int count, char **arguments) {
     }
     if (get("scrub")) say("scrub", openmxu_scrub(&device, &program));
     if (device.program != NULL || openmxu_poll(&device) != OPENMXU_OK) return 1;
-    if (openmxu_acknowledge(&device) != 0 && get("polls") == 0 && openmxu_acknowledge(&device) != 0) return 1;
+    openmxu_acknowledge(&device);
+    if (openmxu_acknowledge(&device) != 0 && !is_gone) return 1;
     free(memory);
     free(host.data);
     free(ring.data);

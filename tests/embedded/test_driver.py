@@ -54,7 +54,7 @@ def image(program: Program) -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def firmware(build: Callable[..., Path]) -> Path:
-    return build("firmware.c")
+    return build("firmware.c", {}, "-DOPENMXU_EXTERNAL_ACCESS")
 
 
 @pytest.fixture
@@ -137,6 +137,14 @@ def test_broken_devices(run):
     assert last(run(map=9)) == "open OTHER_REGISTERS"
     assert last(run(stuck=1)) == "open STUCK"
     assert last(run(stuck=8)) == "run STUCK"  # FETCHING
+    assert run(unplugged=1)[-2:] == ["reset", "run STUCK"]
+
+
+def test_a_device_that_was_stuck_is_reset_first(run):
+    lines = run(stuck=8, heals=1, runs=3)
+    assert [line for line in lines if line.startswith(("run", "reset"))] == [
+        *("reset", "run STUCK", "reset", "run OK", "run OK")
+    ]
 
 
 @pytest.mark.parametrize("number", range(len(CONFIGURATION)), ids=CONFIGURATION)

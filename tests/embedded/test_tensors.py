@@ -42,7 +42,7 @@ TENSORS = {
 
 @pytest.fixture(scope="module")
 def tool(build: Callable[..., Path]) -> Path:
-    return build("tensors.c")
+    return build("tensors.c", {}, "-DOPENMXU_EXTERNAL_ACCESS")
 
 
 def program(source: HostTensor, result: HostTensor) -> Program:

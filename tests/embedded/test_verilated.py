@@ -17,7 +17,9 @@ from tests.embedded.running import ENVIRONMENT
 def test_digits(build, tmp_path):
     program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=24, effort=0)
     library = library_path(CONFIG, design=AXI)
-    firmware = build("verilated.c", c_files(program, "digits"), str(library), f"-Wl,-rpath,{library.parent}")
+    options = [str(library), f"-Wl,-rpath,{library.parent}", "-DOPENMXU_EXTERNAL_ACCESS"]
+    options.append("-DOPENMXU_STATUS_READS=8000")
+    firmware = build("verilated.c", c_files(program, "digits"), *options)
     images, _ = digits_test_split()
     (tmp_path / "images").write_bytes(images.tobytes())
     arguments = [tmp_path / "images", tmp_path / "scores"]

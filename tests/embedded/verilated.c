@@ -123,8 +123,8 @@ int main(int count, char **arguments) {
     mxu_trouble(harness, &none, &silent);
     program.time_limit = 5000;
     CHECK(openmxu_run(&device, &program) == OPENMXU_STUCK && device.fault.code == OPENMXU_FAULT_CODE_TIME_OUT);
+    CHECK(openmxu_run(&device, &program) == OPENMXU_STUCK);
     mxu_trouble(harness, &none, &none);
-    CHECK(openmxu_reset(&device) == OPENMXU_OK);
     CHECK(openmxu_run(&device, &program) == OPENMXU_OK);
     mxu_destroy(harness);
     CHECK(fclose(source) == 0 && fclose(target) == 0);

@@ -9,4 +9,7 @@ from tb.run import run
 
 
 def test_axi(tmp_path: Path) -> None:
-    assert run("axi_shell", CONFIG, ["axi.registers", "axi.programs", "axi.errors", "axi.demo"], tmp_path) > 0
+    assert (
+        run("axi_shell", CONFIG, ["axi.registers", "axi.programs", "axi.errors", "axi.bursts", "axi.demo"], tmp_path)
+        > 0
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from amaranth.hdl import Fragment, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from scripts.formal import Run, Together, plan
+from scripts.formal import Run, Together, plan, violations
+from tb.formal.axi.planted import FAULTS, Fault, planted
 from tb.formal.proof import Proof
 from tb.formal.proofs import PROOFS
 
@@ -48,7 +50,9 @@ SLOW = ("control", "managers", "scoreboard", "windows")
 
 
 def _marked(run: Run) -> object:
-    is_slow = any(type(proof).__module__.endswith(f".{name}") for proof in run.proofs for name in SLOW)
+    is_slow = any(
+        proof.takes_minutes or type(proof).__module__.endswith(f".{name}") for proof in run.proofs for name in SLOW
+    )
     return pytest.param(run, id=run.name, marks=pytest.mark.slow if is_slow else ())
 
 
@@ -75,3 +79,27 @@ def test_broken_promises_are_found(tmp_path: Path) -> None:
 def test_every_proof_claims_something() -> None:
     names = [proof.name for run in RUNS for proof in run.proofs if run.mode != "cover"]
     assert len(names) == len(PROOFS)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_planted_faults_still_fit_the_source(fault: Fault) -> None:
+    """All of them are run with ``make formal``, and a few below."""
+    before = getattr(fault.unit, fault.method)
+    with planted(fault):
+        assert getattr(fault.unit, fault.method) is not before
+    assert getattr(fault.unit, fault.method) is before
+
+
+QUICKLY_FOUND = ("registers: a response is withdrawn", "weights: bursts are not split")
+
+
+@pytest.mark.parametrize("name", QUICKLY_FOUND)
+def test_planted_faults_are_found(name: str, tmp_path: Path) -> None:
+    (fault,) = (fault for fault in FAULTS if fault.name == name)
+    assert any(claim.startswith(fault.rule) for claim in violations(fault, tmp_path))
+
+
+def test_a_fault_that_does_not_fit_is_reported() -> None:
+    fault = dataclasses.replace(FAULTS[0], old="nowhere")
+    with pytest.raises(ValueError, match=r"must contain 'nowhere' once, not 0 times$"), planted(fault):
+        pass

@@ -19,6 +19,7 @@ from openmxu.cli.files import (
     STANDARD_STREAM,
     archive_bytes,
     array_bytes,
+    check_folder,
     check_readable,
     check_writable,
     read_arrays,
@@ -216,6 +217,8 @@ def compile_command(
 
     The report's cycles are predicted by a model of the hardware.
     """
+    if output is None and export is not None:
+        raise InputError("--export needs --output: a folder for c, a file for bin")
     if output is None and not report:
         raise InputError("there is nothing to do; give --output FILE, --report, or both")
     rates = {"host_rate": host_rate, "weight_rate": weight_rate}
@@ -223,14 +226,11 @@ def compile_command(
         if value is not None and not report:
             raise InputError(f"--{name.replace('_', '-')} needs --report")
     if output is None:
-        if export is not None:
-            raise InputError("--export needs --output: a folder for c, a file for bin")
         program = load_program(model, choice, batch, strict, read_shapes(shape))
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
-        if export is not ExportFormat.C:
-            check_writable(output)
+        check_folder(output) if export is ExportFormat.C else check_writable(output)
         if export is not None and is_program(model):
             program = load_program(model, choice, batch, strict, read_shapes(shape))
         else:

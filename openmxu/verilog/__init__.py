@@ -1,0 +1,1 @@
+"""The Verilog that goes into somebody's design, and the files that its tools read beside it."""
