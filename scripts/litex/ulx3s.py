@@ -10,6 +10,7 @@ that are up to date are not made again. Exit status 1 when a tool fails or a clo
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import shutil
@@ -116,16 +117,20 @@ def make(folder: Path, size: int, frequency: float, seeds: Sequence[int]) -> Imp
     system.platform.build = lambda fragment, **given: _write(system.platform, fragment, **given)
     builder = Builder(system, output_dir=str(generated), compile_software=False, compile_gateware=False)
     builder.build(build_name=TOP)
+    contents = sorted(Path(builder.gateware_dir).glob("*.init"))
     for place in (implementation, implementation / "again"):
         place.mkdir(parents=True, exist_ok=True)
-        for contents in Path(builder.gateware_dir).glob("*.init"):
-            shutil.copy(contents, place)
+        for path in contents:
+            shutil.copy(path, place)
+    # The netlist is made again when the Verilog changes, which only names the files.
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in contents)).hexdigest()
+    verilog = verilog_of(system.platform, Path(builder.gateware_dir) / f"{TOP}.v")
     source = Source(
         target="ULX3S with SDRAM, LiteX",
         config=config,
         part=find_part(DEVICE),
         top=TOP,
-        verilog=verilog_of(system.platform, Path(builder.gateware_dir) / f"{TOP}.v"),
+        verilog=f"{verilog}// memories: {digest}\n",
         constraints=(f"{TOP}.lpf", (Path(builder.gateware_dir) / f"{TOP}.lpf").read_text()),
     )
     say = lambda step: print(f"{step} …", file=sys.stderr, flush=True)  # noqa: E731
