@@ -12,7 +12,7 @@ BAUD ?=
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers fuzz serial remote formal docs site clean distclean
+.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers litex fuzz serial remote formal docs site clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -126,6 +126,11 @@ peers: ## Compare matrix products with SCALE-Sim, in an environment of its own
 	$(PYTHON) -m venv build/peers
 	build/peers/bin/python -m pip install --disable-pip-version-check --editable '.[peers]'
 	build/peers/bin/python -m scripts.peers
+
+litex: ## Simulate VexRiscv, LiteDRAM and the core running networks through the C driver, in an environment of its own
+	$(PYTHON) -m venv build/litex/venv
+	build/litex/venv/bin/python -m pip install --disable-pip-version-check --editable '.[demo,litex]'
+	build/litex/venv/bin/python -m scripts.litex
 
 fuzz: $(INSTALLED) ## Give the tools 20,000 damaged models, programs and arrays
 	$(BIN)/python -m scripts.fuzz

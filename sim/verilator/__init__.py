@@ -1,6 +1,6 @@
 """The core's Verilog, compiled by Verilator into a shared library with a C++ harness around it, and cached."""
 
-from openmxu.sim.verilator.cache import cache_directory, library_path
+from openmxu.sim.verilator.cache import cache_directory, library_path, system_library_path
 from openmxu.sim.verilator.design import AXI, CORE, SERIAL, Design
 from openmxu.sim.verilator.errors import BuildError, BusError, MachineTooSmallError, MissingToolError
 
@@ -15,4 +15,5 @@ __all__ = [
     "MissingToolError",
     "cache_directory",
     "library_path",
+    "system_library_path",
 ]

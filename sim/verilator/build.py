@@ -18,7 +18,15 @@ from openmxu.sim.verilator.progress import ProgressHook
 from openmxu.sim.verilator.toolchain import Toolchain
 from openmxu.sim.verilator.unnamed_signals import hide_unnamed_signals
 
-__all__ = ["COVERAGE", "LIBRARY_NAME", "RUNTIME_NAME", "TRACES", "build_library", "build_runtime"]
+__all__ = [
+    "COVERAGE",
+    "LIBRARY_NAME",
+    "RUNTIME_NAME",
+    "TRACES",
+    "build_library",
+    "build_runtime",
+    "build_system_library",
+]
 
 LIBRARY_NAME = "libopenmxu.so"
 
@@ -91,11 +99,27 @@ def build_library(
     progress("generating Verilog", 0.0)
     _write_sources(design, config, trace, directory)
     build = _Build(directory, tools, _QUICK if trace in TRACES else _OPTIMIZATION)
-    progress("verilating", 0.1)
-    build.verilate(trace, "memories.vlt", "core.v", design.harness[-1])
-    build.compile(progress)
-    progress("linking", 0.98)
-    return build.link(trace, runtime())
+    return build.library(trace, ["memories.vlt", "core.v", design.harness[-1]], runtime, progress)
+
+
+def build_system_library(
+    verilog: str,
+    harness: Path,
+    tools: Toolchain,
+    runtime: Callable[[], Path],
+    directory: Path,
+    progress: ProgressHook,
+) -> Path:
+    """Build a system whose top module is ``openmxu_core``, as :func:`build_library` does the core.
+
+    Raises
+    ------
+    BuildError
+        A tool failed; ``directory / "build.log"`` has its messages.
+    """
+    (directory / "core.v").write_text(fold_initial_values(verilog))
+    shutil.copy(harness, directory)
+    return _Build(directory, tools, _OPTIMIZATION).library(None, ["core.v", harness.name], runtime, progress)
 
 
 def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress: ProgressHook) -> Path:
@@ -146,6 +170,15 @@ class _Build:
         # A build started by make must not take part in that make's job control.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         self.environment |= {"VERILATOR_ROOT": str(tools.verilator_root), "LC_ALL": "C"}
+
+    def library(
+        self, trace: str | None, sources: Sequence[str], runtime: Callable[[], Path], progress: ProgressHook
+    ) -> Path:
+        progress("verilating", 0.1)
+        self.verilate(trace, *sources)
+        self.compile(progress)
+        progress("linking", 0.98)
+        return self.link(trace, runtime())
 
     def verilate(self, trace: str | None, *sources: str) -> None:
         top = ("--top-module", "openmxu_core", "--prefix", "Vopenmxu_core", "--Mdir", ".")

@@ -15,14 +15,14 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from openmxu.arch.config import Config
-from openmxu.sim.verilator.build import LIBRARY_NAME, RUNTIME_NAME, build_library, build_runtime
+from openmxu.sim.verilator.build import LIBRARY_NAME, RUNTIME_NAME, build_library, build_runtime, build_system_library
 from openmxu.sim.verilator.design import CORE, Design
 from openmxu.sim.verilator.errors import BuildError, CacheError
 from openmxu.sim.verilator.needs import check_machine, model_needs
 from openmxu.sim.verilator.progress import ProgressHook, showing_progress
 from openmxu.sim.verilator.toolchain import Toolchain, check_fst_headers, find_toolchain
 
-__all__ = ["CACHE_VARIABLE", "cache_directory", "library_path"]
+__all__ = ["CACHE_VARIABLE", "cache_directory", "library_path", "system_library_path"]
 
 _logger = logging.getLogger(__name__)
 
@@ -66,8 +66,54 @@ def library_path(
     tools = find_toolchain()
     if trace == "fst":
         check_fst_headers(tools)
+
+    def build(runtime: Callable[[], Path], directory: Path, report: ProgressHook) -> Path:
+        return build_library(design, config, trace, tools, runtime, directory, report)
+
+    name, what = _entry_name(config, design, trace, tools), f"the S = {config.size} simulation model"
+    return _library(name, what, trace, tools, build, progress)
+
+
+def system_library_path(verilog: str, harness: Path, *, progress: ProgressHook | None = None) -> Path:
+    """The shared library of a system whose top module is ``openmxu_core``, built if it is not in the cache.
+
+    Parameters
+    ----------
+    verilog
+        All modules of the system.
+    harness
+        The C++ file that drives the model ``Vopenmxu_core``, and has the library's functions.
+    progress
+        As of :func:`library_path`.
+
+    Raises
+    ------
+    MissingToolError, BuildError, CacheError
+        As :func:`library_path`.
+    """
+    tools = find_toolchain()
+    digest = hashlib.sha256("\0".join([tools.versions, verilog, harness.read_text()]).encode())
+    for path in _files((Path(__file__).parent,)):
+        digest.update(path.read_bytes())
+
+    def build(runtime: Callable[[], Path], directory: Path, report: ProgressHook) -> Path:
+        return build_system_library(verilog, harness, tools, runtime, directory, report)
+
+    name = f"system-{digest.hexdigest()[:16]}-plain"
+    return _library(name, "the simulation model of the system", None, tools, build, progress)
+
+
+def _library(
+    name: str,
+    what: str,
+    trace: str | None,
+    tools: Toolchain,
+    build: Callable[[Callable[[], Path], Path, ProgressHook], Path],
+    progress: ProgressHook | None,
+) -> Path:
+    """The library in an entry of the cache; ``build`` makes it from Verilator's runtime library in an empty folder."""
     root = cache_directory()
-    entry = root / _entry_name(config, design, trace, tools)
+    entry = root / name
     library = entry / LIBRARY_NAME
     if _is_there(library):
         _logger.debug("simulation model in the cache: %s", entry)
@@ -76,13 +122,13 @@ def library_path(
     _prepare(root)
     _logger.info("simulation model not in the cache: %s", entry)
     start = time.perf_counter()
-    with showing_progress(f"Building the S = {config.size} simulation model", progress) as report:
+    with showing_progress(f"Building {what}", progress) as report:
 
         def build_it(directory: Path) -> Path:
             def runtime() -> Path:
                 return _runtime(root, trace, tools, report)
 
-            return build_library(design, config, trace, tools, runtime, directory, report)
+            return build(runtime, directory, report)
 
         _build_once(library, build_it, report)
         report("done", 1.0)

@@ -1,0 +1,170 @@
+"""Simulate a LiteX system: VexRiscv runs networks on the core through the driver in C, with LiteDRAM's model as memory.
+
+    python -m scripts.litex
+    python -m scripts.litex --network digits --images 24 --uart
+
+The program image, the inputs and a table of contents are in the DRAM when the system starts. The firmware in ROM loads
+each network, writes its inputs, waits for the device's interrupt, and prints class and outputs of every image on the
+UART. They are compared with ONNX Runtime's. Utilization is compared with the same program on the AXI device, whose
+memory answers after a few cycles and transfers a beat in each.
+
+Exit status 1 when an output differs, the firmware fails, or a network reaches less than 0.8 of that utilization.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from openmxu.arch.config import Config
+from openmxu.embedded import driver_files
+from openmxu.litex import openmxu_config
+from scripts.litex.contents import memory_contents
+from scripts.litex.firmware import FirmwareError, compile_firmware
+from scripts.litex.networks import NETWORKS, Case, ideal_utilization, load_case
+from scripts.litex.results import Measurement, ResultError, read_results
+from scripts.litex.simulation import build_simulation
+from scripts.litex.soc import DRAM_BYTES, SimulatedSystem
+
+FREQUENCY = 60e6
+LEAST_OF_IDEAL = 0.8
+MOST_CYCLES = 200_000_000
+_FIRMWARE = Path(__file__).with_name("firmware")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulate, compare and report; returns the exit status."""
+    options = _options(arguments)
+    logging.disable(logging.INFO)  # LiteX describes what it builds in some hundred lines
+    config = openmxu_config(size=options.size, data_bytes=4)
+    names = options.network or list(NETWORKS)
+    try:
+        cases = [load_case(name, config, options.images, options.batch) for name in names]
+        measurements = _simulate(cases, config, options)
+    except (FirmwareError, ResultError, TimeoutError) as error:
+        print(f"litex: error: {error}", file=sys.stderr)
+        return 1
+    passed = True
+    for case in cases:
+        facts = _facts(case, measurements[case.network.name], None if options.no_ideal else ideal_utilization(case))
+        passed = passed and facts["passed"]
+        print(json.dumps(facts) if options.json else _text(facts), flush=True)
+    return 0 if passed else 1
+
+
+def _simulate(cases: Sequence[Case], config: Config, options: argparse.Namespace) -> dict[str, Measurement]:
+    """Measurements by the networks' names."""
+    folder = options.output
+    memory = memory_contents([case.network for case in cases], DRAM_BYTES)
+    system = SimulatedSystem(
+        FREQUENCY, lambda headers: firmware(headers, folder / "firmware"), memory, **config.as_dict()
+    )
+    simulation = build_simulation(system, folder)
+    start = time.monotonic()
+    try:
+        lines = simulation.lines(MOST_CYCLES)
+        shown = (_shown(line) for line in lines) if options.uart else lines
+        measurements = read_results(shown, {case.network.name: case.output for case in cases})
+        seconds = time.monotonic() - start
+        print(f"simulated {simulation.cycles:,} cycles in {seconds:.0f} s", file=sys.stderr)
+    finally:
+        simulation.close()
+    return measurements
+
+
+def firmware(headers: Path, folder: Path) -> list[int]:
+    """The words of the ROM, compiled with the driver against LiteX's headers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in driver_files().items():
+        (folder / name).write_text(text)
+    return compile_firmware([_FIRMWARE / "main.c", folder / "openmxu.c"], [folder, headers], folder)
+
+
+def _shown(line: str) -> str:
+    print(line, flush=True)
+    return line
+
+
+def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, Any]:
+    results = measured.outputs.reshape(case.expected.shape)
+    differing = int(np.count_nonzero(results != case.expected))
+    classes = case.expected.reshape(len(results), -1).argmax(axis=1)
+    wrong = int(np.count_nonzero(measured.classes != classes))
+    cycles = measured.cycles
+    utilization = cycles["array"] / cycles["core"]
+    images = len(results)
+    busy = cycles["total"] - cycles["waiting"]
+    facts = {
+        "network": case.network.name,
+        "images": images,
+        "batch": case.network.program.batch,
+        "outputs": results.size,
+        "differing": differing,
+        "other_classes": wrong,
+        "cycles_per_image": round(cycles["core"] / images, 1),
+        "system_cycles_per_image": round(cycles["total"] / images, 1),
+        "images_per_second": round(FREQUENCY * images / cycles["total"], 1),
+        "utilization": round(utilization, 4),
+        "ideal_utilization": None if ideal is None else round(ideal, 4),
+        "of_ideal": None if ideal is None else round(utilization / ideal, 3),
+        "interrupt_latency": round(cycles["latencies"] / cycles["runs"], 1),
+        "longest_interrupt_latency": cycles["latency"],
+        "processor_cycles_per_image": round(busy / images, 1),
+        "writing_cycles_per_image": round(cycles["writing"] / images, 1),
+        "printing_cycles_per_image": round(cycles["printing"] / images, 1),
+        "driver_cycles_per_run": round((busy - cycles["writing"] - cycles["printing"]) / cycles["runs"], 1),
+        "load_cycles": cycles["loading"],
+    }
+    is_fast = ideal is None or utilization >= LEAST_OF_IDEAL * ideal
+    return {**facts, "passed": not differing and not wrong and is_fast}
+
+
+def _text(facts: dict[str, Any]) -> str:
+    verdict = "passed" if facts["passed"] else "FAILED"
+    lines = [
+        f"{facts['network']}: {verdict}, {facts['images']} images, batch {facts['batch']}",
+        f"  outputs that differ from ONNX Runtime  {facts['differing']:,} of {facts['outputs']:,}",
+        f"  classes that differ                    {facts['other_classes']:,} of {facts['images']:,}",
+        f"  cycles of the core for an image        {facts['cycles_per_image']:,}",
+        f"  array utilization                      {facts['utilization']:.3f}",
+    ]
+    if facts["of_ideal"] is not None:
+        lines.append(f"  with ideal memory                      {facts['ideal_utilization']:.3f}")
+        lines.append(f"  part of that                           {facts['of_ideal']:.3f}")
+    return "\n".join(
+        [
+            *lines,
+            f"  from interrupt to handler              {facts['interrupt_latency']:,} cycles, "
+            f"{facts['longest_interrupt_latency']} at most",
+            f"  cycles of the system for an image      {facts['system_cycles_per_image']:,}: "
+            f"{facts['images_per_second']:,} images per second at {FREQUENCY / 1e6:g} MHz",
+            f"  cycles of the processor for an image   {facts['processor_cycles_per_image']:,}: "
+            f"{facts['writing_cycles_per_image']:,} write the input, {facts['printing_cycles_per_image']:,} print",
+            f"  cycles of the driver for a run         {facts['driver_cycles_per_run']:,}",
+        ]
+    )
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", action="append", choices=NETWORKS, help="several times; default: all of them")
+    parser.add_argument("--images", type=int, help="of each network; default: 360 digits, 4 of the others")
+    parser.add_argument("--batch", type=int, help="images of one execution; default: 40 digits, 1 of the others")
+    parser.add_argument("--size", type=int, default=8, help="of the array; default: %(default)s")
+    parser.add_argument("--output", type=Path, default=Path("build/litex"), help="folder; default: %(default)s")
+    parser.add_argument("--uart", action="store_true", help="show what the firmware prints")
+    parser.add_argument("--no-ideal", action="store_true", help="without the AXI device")
+    parser.add_argument("--json", action="store_true", help="one JSON object for each network")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
