@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import openmxu
 from openmxu.arch.config import Config
 from openmxu.arch.events import IDENTIFICATION
 from openmxu.arch.registers import CONFIGURATION, MAP_VERSION, configuration_value, device_register
-from openmxu.arch.serial import LINK_VERSION, FrameKind, MessageKind, ReplyStatus
+from openmxu.arch.serial import BAUD_RATES, LINK_VERSION, FrameKind, MessageKind, ReplyStatus
 from openmxu.driver import IdentificationError, MappedDevice, MemoryKind
 from openmxu.driver.serial_frames import Deframer, Frame, Message, decode_message, encode_frame, encode_message
 from openmxu.driver.serial_link import NoAnswerError, PortError, RetryError, SerialLink
@@ -278,6 +279,41 @@ def test_another_device() -> None:
         device.set("IDENTIFICATION", 0x1234)
         with pytest.raises(IdentificationError, match="the device says 0x0000000000001234, not"):
             openmxu.open_device("serial", CONFIG, port=port)
+
+
+def test_an_unknown_configuration() -> None:
+    with fake_device() as (device, port):
+        device.set("CONFIG_PROFILE", 99)
+        with pytest.raises(IdentificationError, match="no configuration of this version of openmxu: unknown profile"):
+            openmxu.open_device("serial", port=port)
+
+
+def test_the_configuration_is_that_of_the_device() -> None:
+    with fake_device() as (_, port), openmxu.open_device(f"serial:{port}") as device:
+        assert device.config == CONFIG
+    with pytest.raises(openmxu.UnknownDeviceError, match="unknown device 'axi:/dev/ttyUSB0'; known: interpreter,"):
+        openmxu.open_device("axi:/dev/ttyUSB0")
+
+
+class FastDevice(FakeDevice):
+    """A device that understands frames at 3 Mbaud only."""
+
+    def _take(self, frame: Frame) -> None:
+        if termios.tcgetattr(self._wire.near)[4] == termios.B3000000:
+            super()._take(frame)
+
+
+def test_the_rate_is_found() -> None:
+    wire = PseudoTerminal()
+    device = FastDevice(wire)
+    transport = connect(wire.name, rates=BAUD_RATES, attempts=4)
+    assert transport.baud == 3_000_000
+    transport.read_register(0)
+    transport.close()
+    with pytest.raises(NoAnswerError, match="no answer to 3 frames at 1000000 baud"):
+        connect(wire.name, rates=(1_000_000,))
+    device.stop()
+    wire.close()
 
 
 def test_another_configuration() -> None:
