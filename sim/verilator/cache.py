@@ -71,7 +71,11 @@ def library_path(
         return build_library(design, config, trace, tools, runtime, directory, report)
 
     name, what = _entry_name(config, design, trace, tools), f"the S = {config.size} simulation model"
-    return _library(name, what, trace, tools, build, progress)
+
+    def check() -> None:
+        check_machine("the simulation model", config, model_needs(config, trace))
+
+    return _library(name, what, trace, tools, build, progress, check)
 
 
 def system_library_path(verilog: str, harness: Path, *, progress: ProgressHook | None = None) -> Path:
@@ -110,15 +114,20 @@ def _library(
     tools: Toolchain,
     build: Callable[[Callable[[], Path], Path, ProgressHook], Path],
     progress: ProgressHook | None,
+    check: Callable[[], None] | None = None,
 ) -> Path:
-    """The library in an entry of the cache; ``build`` makes it from Verilator's runtime library in an empty folder."""
+    """The library in an entry of the cache; ``build`` makes it from Verilator's runtime library in an empty folder.
+
+    ``check`` is called before a build, and raises an error if the machine is not fit for it.
+    """
     root = cache_directory()
     entry = root / name
     library = entry / LIBRARY_NAME
     if _is_there(library):
         _logger.debug("simulation model in the cache: %s", entry)
         return library
-    check_machine("the simulation model", config, model_needs(config, trace))
+    if check is not None:
+        check()
     _prepare(root)
     _logger.info("simulation model not in the cache: %s", entry)
     start = time.perf_counter()
