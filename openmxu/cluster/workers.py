@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import openmxu
 from openmxu.arch.errors import OpenmxuError
+from openmxu.cluster.local import local_client
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -115,23 +116,8 @@ def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Worke
     if not has_cluster():
         raise WorkersError("several workers need Dask: install it with: pip install 'openmxu[cluster]'")
     with ExitStack() as stack:
-        yield Workers(_local(stack, count) if scheduler is None else _connected(stack, scheduler))
-
-
-def _local(stack: ExitStack, count: int) -> Client:
-    from distributed import Client, LocalCluster
-
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is replaced, which needs no message
-    cluster = LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,  # a device serves one thread
-        processes=True,
-        dashboard_address="127.0.0.1:0",
-        memory_limit=None,  # a task may take what it takes in this process
-        silence_logs=logging.CRITICAL,
-    )
-    stack.enter_context(cluster)
-    return stack.enter_context(Client(cluster, set_as_default=False))
+        client = local_client(stack, count) if scheduler is None else _connected(stack, scheduler)
+        yield Workers(client)
 
 
 def _connected(stack: ExitStack, scheduler: str) -> Client:
