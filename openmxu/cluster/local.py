@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -61,13 +62,19 @@ def _start_fork_server() -> Mapping[str, str]:
 
     It imports while this process does other things.
     """
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(_PRELOADED))
     # It takes modules from where this process has them, rather than from the working directory.
     path = os.pathsep.join(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
-    with _environment({**_ONE_THREAD, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}):
-        forkserver.ensure_running()
+    resource_tracker.ensure_running()  # it would unblock the signal below
+    # Ctrl-C reaches all processes of a terminal: this one ends the others.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with _environment({**_ONE_THREAD, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}):
+            forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     # What has changed since it was started; an empty variable is the same to Python as none.
     return {"PYTHONPATH": "", "PYTHONSAFEPATH": "", **os.environ, **_ONE_THREAD}
 
