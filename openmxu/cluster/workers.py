@@ -8,8 +8,8 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import openmxu
@@ -64,7 +64,7 @@ class Workers:
 
     def completed(
         self, function: Callable[[Shared, Task], Result], tasks: Iterable[Task], shared: Shared
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Generator[tuple[int, Result]]:
         """Compute ``function(shared, task)`` for each task; yields its number and its result as soon as it is there.
 
         A task whose worker is lost is computed by another one. So that results do not depend on the workers,
@@ -91,6 +91,22 @@ class Workers:
                 yield number, function(shared, task)
             return
         yield from _submitted(self._client, function, tasks, shared)
+
+    def in_order(
+        self, function: Callable[[Shared, Task], Result], tasks: Iterable[Task], shared: Shared
+    ) -> Iterator[Result]:
+        """The same results in the order of the tasks, of which there may be infinitely many.
+
+        When the caller takes no more, tasks ahead of it have been computed in vain.
+        """
+        early: dict[int, Result] = {}
+        due = 0
+        with closing(self.completed(function, tasks, shared)) as results:
+            for number, result in results:
+                early[number] = result
+                while due in early:
+                    yield early.pop(due)
+                    due += 1
 
 
 @contextmanager
