@@ -1,17 +1,28 @@
 """openmxu: an open, synthesizable matrix accelerator in the manner of Google's first TPU."""
 
+import importlib
 import importlib.metadata
 import logging
+from typing import TYPE_CHECKING, Any
 
 from openmxu.arch import Config
 from openmxu.arch.errors import OpenmxuError
-from openmxu.compiler import CapacityError, CompileError, ModelError, ProfileError, UnsupportedOperatorError, compile
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, NotLoadedError
 from openmxu.devices import UnknownDeviceError, open_device
 from openmxu.program import InputError, Program
 from openmxu.program_file import ProgramFileError
-from openmxu.quantizer import quantize
 from openmxu.reporting import report
+
+if TYPE_CHECKING:
+    from openmxu.compiler import (
+        CapacityError,
+        CompileError,
+        ModelError,
+        ProfileError,
+        UnsupportedOperatorError,
+        compile,
+    )
+    from openmxu.quantizer import quantize
 
 __all__ = [
     "CapacityError",
@@ -36,6 +47,26 @@ __all__ = [
     "quantize",
     "report",
 ]
+
+_COMPILER, _QUANTIZER = "openmxu.compiler", "openmxu.quantizer"
+_IMPORTED_WHEN_USED = {
+    "CapacityError": _COMPILER,
+    "CompileError": _COMPILER,
+    "ModelError": _COMPILER,
+    "ProfileError": _COMPILER,
+    "UnsupportedOperatorError": _COMPILER,
+    "compile": _COMPILER,
+    "quantize": _QUANTIZER,
+}
+"""Names and their modules, which take long to import, and which a process that only runs programs does not need."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _IMPORTED_WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_IMPORTED_WHEN_USED[name]), name)
+    return value
+
 
 try:
     __version__ = importlib.metadata.version("openmxu")

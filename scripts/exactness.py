@@ -26,9 +26,9 @@ printed first.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +39,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
-import openmxu
-from openmxu.device import Device
-from scripts.random_models import FAMILIES, Case, Family, make_model, random_bytes, reference
+from openmxu.cluster import Workers, add_worker_options, chosen_workers
+from scripts.random_models import FAMILIES, Family, make_model, random_bytes, reference
+from scripts.random_models.comparison import Comparison, Setting, compare, run
 
 __all__ = ["Comparison", "Totals", "compare", "main", "random_bytes", "reference"]
 
@@ -51,26 +51,6 @@ SIZES = {"interpreter": (2, 4, 8, 16, 32), "verilator": (4, 8)}
 STOP_AFTER = 10
 """Number of failed models after which a family stops."""
 LEAST_VARIED = 0.3
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Outputs of one model.
-
-    Attributes
-    ----------
-    outputs, differing
-        All outputs, and those that differ from ONNX Runtime's.
-    largest
-        Largest difference.
-    varied
-        Outputs that are neither the smallest nor the largest one of their model.
-    """
-
-    outputs: int
-    differing: int
-    largest: int
-    varied: int
 
 
 @dataclass
@@ -98,26 +78,6 @@ class Totals:
         return not self.failed and self.varied >= LEAST_VARIED * self.outputs
 
 
-def compare(case: Case, device: Device) -> Comparison:
-    """Run a case on a device.
-
-    Raises
-    ------
-    ValueError
-        The compiler refuses the model, or type or shape of the outputs are wrong.
-    openmxu.device.DeviceError
-        The device failed.
-    """
-    program = openmxu.compile(case.model, device.config, batch=len(case.expected))
-    (result,) = program.run(device, case.inputs).values()
-    expected = case.expected
-    if (result.dtype, result.shape) != (expected.dtype, expected.shape):
-        raise ValueError(f"the output is {result.dtype} {result.shape}, not {expected.dtype} {expected.shape}")
-    distance = np.abs(result.astype(np.int64) - expected)
-    varied = (expected > expected.min()) & (expected < expected.max())
-    return Comparison(expected.size, int((distance > 0).sum()), int(distance.max()), int(varied.sum()))
-
-
 def saturates() -> bool:
     """Whether ONNX Runtime's integer products are wrong on this processor."""
     weights, values = np.full((4, 4), 127, np.int8), np.full((4, 4), 255, np.uint8)
@@ -135,6 +95,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--models", type=int, help="and at least so many models")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model", type=int, help="run this model alone")
+    add_worker_options(parser)
     options = parser.parse_args()
     options.size = options.size or SIZES[options.device]
     options.family = options.family or list(FAMILIES)
@@ -144,60 +105,56 @@ def _options() -> argparse.Namespace:
 
 
 class _Campaign:
-    """Runs families on devices that stay open."""
+    """Runs families on workers; the results do not depend on their number."""
 
-    def __init__(self, options: argparse.Namespace, progress: Progress, stack: ExitStack) -> None:
+    def __init__(self, options: argparse.Namespace, progress: Progress, workers: Workers) -> None:
         self._options = options
         self._progress = progress
-        self._stack = stack
-        self._devices: dict[int, Device] = {}
+        self._workers = workers
 
     def run(self, family: Family) -> Totals:
         options, totals = self._options, Totals()
+        setting = Setting(options.device, options.size, family.name, options.seed)
         task = self._progress.add_task(family.name, total=options.outputs)
-        for number in self._numbers(totals):
-            # In 512 models, every zero point occurs with both of two sizes.
-            size = options.size[(number + number // 256) % len(options.size)]
-            case = family.case(options.seed, number)
-            try:
-                result = compare(case, self._device(size))
-            except Exception as error:
-                if options.model is not None:
-                    raise
+        for number, result in self._results(setting):
+            problem = self._problem(family, result)
+            if isinstance(result, Comparison):
+                totals.add(result)
+                self._progress.update(task, completed=min(totals.outputs, options.outputs))
+            if problem:
                 totals.failed += 1
-                self._tell(family, number, size, case, f"{type(error).__name__}: {error}")
-                continue
-            totals.add(result)
-            if result.largest > family.tolerance:
-                totals.failed += 1
-                text = f"{result.differing} of {result.outputs} outputs differ, by up to {result.largest}"
-                self._tell(family, number, size, case, text)
-            self._progress.update(task, completed=min(totals.outputs, options.outputs))
+                self._tell(setting, number, problem)
+            if self._is_enough(totals):
+                break
         self._progress.remove_task(task)
         return totals
 
-    def _numbers(self, totals: Totals) -> Iterator[int]:
-        options = self._options
-        if options.model is not None:
-            yield options.model
+    def _results(self, setting: Setting) -> Iterator[tuple[int, Comparison | str]]:
+        """All models one after the other, without end; or the only one, whose exceptions are raised."""
+        if (number := self._options.model) is not None:
+            yield number, setting.run(number)
             return
-        number = 0
-        while (totals.outputs < options.outputs or totals.models < options.models) and totals.failed < STOP_AFTER:
-            yield number
-            number += 1
+        yield from enumerate(self._workers.in_order(run, itertools.count(), setting))
 
-    def _device(self, size: int) -> Device:
-        if size not in self._devices:
-            config = openmxu.Config.for_size(size)
-            self._devices[size] = self._stack.enter_context(openmxu.open_device(self._options.device, config))
-        return self._devices[size]
-
-    def _tell(self, family: Family, number: int, size: int, case: Case, text: str) -> None:
+    def _is_enough(self, totals: Totals) -> bool:
         options = self._options
-        name = f'"{family.name}"' if " " in family.name else family.name
-        again = f"--device {options.device} --size {size} --family {name} --seed {options.seed} --model {number}"
+        is_done = totals.outputs >= options.outputs and totals.models >= options.models
+        return is_done or totals.failed >= STOP_AFTER
+
+    @staticmethod
+    def _problem(family: Family, result: Comparison | str) -> str | None:
+        if isinstance(result, str):
+            return result
+        if result.largest <= family.tolerance:
+            return None
+        return f"{result.differing} of {result.outputs} outputs differ, by up to {result.largest}"
+
+    def _tell(self, setting: Setting, number: int, text: str) -> None:
+        name = f'"{setting.family}"' if " " in setting.family else setting.family
+        place = f"--device {setting.device} --size {setting.size(number)} --family {name}"
+        again = f"{place} --seed {setting.seed} --model {number}"
         self._progress.print(
-            f"{family.name}: {text}\n  {case.text}\n  again: python scripts/exactness.py {again}",
+            f"{setting.family}: {text}\n  {setting.case(number).text}\n  again: python scripts/exactness.py {again}",
             markup=False,
             highlight=False,
             soft_wrap=True,
@@ -214,8 +171,9 @@ def main() -> int:
     print(f"{options.device}, S = {', '.join(map(str, options.size))}, seed {options.seed}")
     print(f"{'family':32}{'models':>8}{'outputs':>10}{'varied':>8}{'differ':>8}{'share':>11}{'largest':>9}")
     passed = True
-    with Progress(TextColumn("{task.description:32}"), *columns, console=console) as progress, ExitStack() as stack:
-        campaign = _Campaign(options, progress, stack)
+    shown = (TextColumn("{task.description:32}"), *columns)
+    with chosen_workers(options) as workers, Progress(*shown, console=console) as progress:
+        campaign = _Campaign(options, progress, workers)
         for name in options.family:
             totals = campaign.run(FAMILIES[name])
             passed &= totals.passed

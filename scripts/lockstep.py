@@ -11,12 +11,9 @@ command that runs it again.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -24,25 +21,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script, Python finds only its own folder
 
-from openmxu.arch.config import Config
-from tb.lockstep import Failure, cases, configurations
-from tb.lockstep.campaign import check, verilated_device
-from tb.lockstep.coverage import Bin, Coverage, declare, observe
+from openmxu.cluster import add_worker_options, chosen_workers
+from tb.lockstep import Failure, configurations
+from tb.lockstep.campaign import Result, run_seed
+from tb.lockstep.coverage import Coverage, declare
 
 _VARIANTS = range(len(configurations(2)))
 _SHOWN_BINS = 20
-
-
-@dataclass(frozen=True)
-class _Result:
-    """The result of one case."""
-
-    seed: int
-    config: Config
-    instructions: int
-    faults: int
-    hits: Counter[Bin]
-    failure: Failure | None
 
 
 def main() -> int:
@@ -61,9 +46,10 @@ def main() -> int:
     )
     configs = [configurations(size)[variant] for variant in options.variants for size in options.sizes]
     coverage = declare(configs)
-    with Progress(*columns, console=console) as progress:
+    work = ((options.seed + number, configs[number % len(configs)]) for number in range(options.count))
+    with chosen_workers(options) as workers, Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=options.count)
-        for result in _results(options, configs):
+        for result in workers.in_order(run_seed, work, None):
             size = result.config.size
             run[size] += 1
             instructions += result.instructions
@@ -89,24 +75,6 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def _results(options: argparse.Namespace, configs: Sequence[Config]) -> Iterator[_Result]:
-    """The results in the order of the seeds."""
-    work = ((options.seed + number, configs[number % len(configs)]) for number in range(options.count))
-    if options.jobs == 1:
-        yield from map(_run, work)
-        return
-    # Workers are spawned: a fork of a process with threads, like the one that draws the progress, may hang.
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        yield from pool.imap(_run, work, chunksize=1)
-
-
-def _run(work: tuple[int, Config]) -> _Result:
-    seed, config = work
-    (case,) = cases(seed, 1, [config])
-    failure = check(case, verilated_device)
-    return _Result(seed, config, len(case.instructions), len(case.faults()), observe(case), failure)
-
-
 def _report(coverage: Coverage, title: str, options: argparse.Namespace, console: Console) -> None:
     """Print the coverage; write the full report if requested."""
     unreached = coverage.unreached()
@@ -119,7 +87,7 @@ def _report(coverage: Coverage, title: str, options: argparse.Namespace, console
         path.write_text(coverage.as_json() if path.suffix == ".json" else coverage.as_markdown(title), encoding="utf-8")
 
 
-def _command(result: _Result) -> str:
+def _command(result: Result) -> str:
     size = result.config.size
     variant = configurations(size).index(result.config)
     return f"scripts/lockstep.py --seed {result.seed} --count 1 --sizes {size} --variants {variant}"
@@ -140,9 +108,7 @@ def _parse_options() -> argparse.Namespace:
         default=tuple(_VARIANTS),
         help="variants of each size (default all)",
     )
-    parser.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that run programs (default %(default)s)"
-    )
+    add_worker_options(parser)
     parser.add_argument(
         "--coverage-report", type=Path, metavar="FILE", help="write all bins to a file: .json, or else Markdown"
     )

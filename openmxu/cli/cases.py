@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 import openmxu
 from openmxu.arch import Config
 from openmxu.cli.networks import ExampleNetwork
-from openmxu.compiler import compile_network, evaluate, import_model
-from openmxu.compiler.ir.network import Network
 from openmxu.program import Program
+
+if TYPE_CHECKING:
+    from openmxu.compiler.ir.network import Network
 
 __all__ = ["Case", "example_case", "layer_case"]
 
@@ -40,6 +41,8 @@ def layer_case(network: Network, values: NDArray[np.uint8], config: Config) -> C
     openmxu.CompileError
         It cannot be compiled.
     """
+    from openmxu.compiler import compile_network, evaluate
+
     program, result = compile_network(network, config), evaluate(network, values)
     assert not isinstance(result, dict), "there is one output"
     return Case(program, values, {network.outputs[0].host.name: result})
@@ -53,6 +56,8 @@ def example_case(example: ExampleNetwork, config: Config, batch: int, seed: int 
     openmxu.CompileError
         It cannot be compiled.
     """
+    from openmxu.compiler import import_model
+
     model, inputs = example.model(), example.inputs(batch, seed)
     program = openmxu.compile(model, config, batch=batch)
     imported = import_model(model)

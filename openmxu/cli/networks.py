@@ -6,13 +6,15 @@ import importlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import onnx
 from numpy.typing import NDArray
 
 import openmxu
 from openmxu.cli.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    import onnx
 
 __all__ = ["ExampleNetwork", "load_network", "network_names"]
 

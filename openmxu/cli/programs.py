@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from numpy.typing import NDArray
@@ -20,12 +20,13 @@ from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable
 from openmxu.cli.options import DeviceAddress, DeviceName
 from openmxu.cli.report import running, working
-from openmxu.compiler import CompileError
-from openmxu.compiler.onnx.input_shapes import Shapes
 from openmxu.device import Device
 from openmxu.program import InputError as ProgramInputError
 from openmxu.program import Program
 from openmxu.program_file import ProgramFileError
+
+if TYPE_CHECKING:
+    from openmxu.compiler.onnx.input_shapes import Shapes
 
 __all__ = [
     "Measurement",
@@ -92,7 +93,7 @@ def naming(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except CompileError as error:
+    except openmxu.CompileError as error:
         message = str(error)
         raise InputError(message if message.startswith(str(path)) else f"{path}: {message}") from None
 

@@ -8,12 +8,13 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import openmxu
 from openmxu.arch.errors import OpenmxuError
+from openmxu.cluster.local import local_client
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -63,7 +64,7 @@ class Workers:
 
     def completed(
         self, function: Callable[[Shared, Task], Result], tasks: Iterable[Task], shared: Shared
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Generator[tuple[int, Result]]:
         """Compute ``function(shared, task)`` for each task; yields its number and its result as soon as it is there.
 
         A task whose worker is lost is computed by another one. So that results do not depend on the workers,
@@ -91,6 +92,22 @@ class Workers:
             return
         yield from _submitted(self._client, function, tasks, shared)
 
+    def in_order(
+        self, function: Callable[[Shared, Task], Result], tasks: Iterable[Task], shared: Shared
+    ) -> Iterator[Result]:
+        """The same results in the order of the tasks, of which there may be infinitely many.
+
+        When the caller takes no more, tasks ahead of it have been computed in vain.
+        """
+        early: dict[int, Result] = {}
+        due = 0
+        with closing(self.completed(function, tasks, shared)) as results:
+            for number, result in results:
+                early[number] = result
+                while due in early:
+                    yield early.pop(due)
+                    due += 1
+
 
 @contextmanager
 def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Workers]:
@@ -115,23 +132,8 @@ def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Worke
     if not has_cluster():
         raise WorkersError("several workers need Dask: install it with: pip install 'openmxu[cluster]'")
     with ExitStack() as stack:
-        yield Workers(_local(stack, count) if scheduler is None else _connected(stack, scheduler))
-
-
-def _local(stack: ExitStack, count: int) -> Client:
-    from distributed import Client, LocalCluster
-
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost worker is replaced, which needs no message
-    cluster = LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,  # a device serves one thread
-        processes=True,
-        dashboard_address="127.0.0.1:0",
-        memory_limit=None,  # a task may take what it takes in this process
-        silence_logs=logging.CRITICAL,
-    )
-    stack.enter_context(cluster)
-    return stack.enter_context(Client(cluster, set_as_default=False))
+        client = local_client(stack, count) if scheduler is None else _connected(stack, scheduler)
+        yield Workers(client)
 
 
 def _connected(stack: ExitStack, scheduler: str) -> Client:

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import openmxu
+import openmxu.rtl
 from openmxu.arch import Config
 from openmxu.verilog.rtlil_module import Port, modules_of
 
@@ -119,10 +120,12 @@ def _relative_source(attribute: re.Match[str]) -> str:
 
 
 def _relative(place: str) -> str:
-    folder = PurePath(openmxu.__file__).parent.parent
+    """A place in a file of a package, as ``openmxu/rtl/core.py:12`` wherever the package is installed."""
     path = PurePath(place)
-    if path.is_relative_to(folder):
-        return str(path.relative_to(folder))
+    for package in (openmxu.rtl, openmxu):  # in a clone the first is not in the folder of the second
+        folder = PurePath(str(package.__file__)).parent
+        if path.is_relative_to(folder):
+            return str(PurePath(*package.__name__.split("."), path.relative_to(folder)))
     packages = "site-packages"
     if packages in path.parts:
         return str(PurePath(*path.parts[path.parts.index(packages) + 1 :]))

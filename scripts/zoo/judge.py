@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 
 import onnx
@@ -11,11 +12,13 @@ import openmxu
 from openmxu.comparison import Difference, compare_layers
 from openmxu.segments.graph_runner import GraphRunner
 from scripts.zoo.catalogue import Network
-from scripts.zoo.fetch import fetch
+from scripts.zoo.fetch import FetchError, fetch
 from scripts.zoo.layer_counts import LayerCounts
 from scripts.zoo.samples import samples
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Setting", "Verdict", "judge", "judge_or_reason"]
+
+_FAILURES = (FetchError, openmxu.CompileError, openmxu.InputError, openmxu.DeviceError, ValueError)
 
 _CELLS = ("GRU", "LSTM")
 
@@ -49,6 +52,24 @@ class Verdict:
     cycles: int
     seconds: tuple[float, float, float]
     layers: LayerCounts | None = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A configuration, and whether every layer is compared alone."""
+
+    config: openmxu.Config
+    by_layer: bool
+
+
+def judge_or_reason(setting: Setting, network: Network) -> Verdict | str:
+    """The verdict on a network, or why there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return judge(network, setting.config, by_layer=setting.by_layer)
+        except _FAILURES as error:
+            return f"{type(error).__name__}: {error}"
 
 
 def judge(network: Network, config: openmxu.Config, *, by_layer: bool) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from openmxu.arch.config import Config
 from openmxu.sim.interpreter import Interpreter
 from tb.lockstep.case import Case
 from tb.lockstep.comparison import LockstepDevice, Mismatch, run_case
+from tb.lockstep.coverage import Bin, observe
 from tb.lockstep.programs.environment import environment
 from tb.lockstep.programs.generator import generate
 from tb.lockstep.report import report
@@ -23,10 +25,12 @@ __all__ = [
     "VERILATED",
     "DeviceFactory",
     "Failure",
+    "Result",
     "cases",
     "check",
     "configurations",
     "first_failure",
+    "run_seed",
     "verilated_device",
 ]
 
@@ -52,6 +56,18 @@ class Failure:
     case: Case
     mismatch: Mismatch
     report: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one case; ``hits`` are the bins of the functional coverage that it reaches."""
+
+    seed: int
+    config: Config
+    instructions: int
+    faults: int
+    hits: Counter[Bin]
+    failure: Failure | None
 
 
 def configurations(size: int) -> tuple[Config, ...]:
@@ -154,6 +170,14 @@ def check(case: Case, make_device: DeviceFactory) -> Failure | None:
     mismatch = _mismatch(short, make_device)
     assert mismatch is not None, "shrinking keeps a mismatch"
     return Failure(short, mismatch, report(short, mismatch, found, len(case.instructions)))
+
+
+def run_seed(shared: None, work: tuple[int, Config]) -> Result:
+    """Run the case of a seed and a configuration on the Verilated device, as workers do it."""
+    seed, config = work
+    (case,) = cases(seed, 1, [config])
+    failure = check(case, verilated_device)
+    return Result(seed, config, len(case.instructions), len(case.faults()), observe(case), failure)
 
 
 def first_failure(

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from openmxu.cli import cases
+from openmxu import compiler
 from openmxu.cli.application import TRACEBACK_VARIABLE, run
 from openmxu.cli.commands import bench, demo
 from openmxu.device import Device, DeviceHang
@@ -16,7 +16,7 @@ BENCH = ["bench", "gemm", "3", "4", "5", "--device", "interpreter"]
 
 
 def test_bench_with_mismatches_fails_and_reports(monkeypatch, capfd):
-    correct = cases.evaluate
+    correct = compiler.evaluate
 
     def wrong_in_two_places(network, rows):
         result = correct(network, rows).copy()
@@ -24,7 +24,7 @@ def test_bench_with_mismatches_fails_and_reports(monkeypatch, capfd):
         result[2, 4] ^= 1
         return result
 
-    monkeypatch.setattr(cases, "evaluate", wrong_in_two_places)
+    monkeypatch.setattr(compiler, "evaluate", wrong_in_two_places)
     assert run([*BENCH, "--json"]) == 1
     assert json.loads(capfd.readouterr().out)["mismatches"] == 2
 

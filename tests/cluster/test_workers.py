@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -81,6 +82,28 @@ def test_evaluation_is_the_same_on_two_workers(two_workers):
     assert evaluate(program, images, labels, two_workers) == result
     with pytest.raises(openmxu.InputError, match=r"labels must be integers of shape \(360,\), not float64"):
         evaluate(program, images, np.zeros(360), two_workers)
+
+
+def process(shared: None, number: int) -> int:
+    time.sleep(0.05)  # so that both workers take some
+    return os.getpid()
+
+
+def test_evaluation_is_the_same_when_a_worker_is_killed_midway(two_workers):
+    program = openmxu.compile(DIGITS_MODEL, openmxu.Config.for_size(8), effort=0)
+    images, labels = (np.concatenate([array] * 3) for array in digits_test_split())
+    expected = evaluate(program, images, labels, Workers())
+    victim = dict(two_workers.completed(process, TASKS, None))[0]
+    seen: list[int] = []
+
+    def kill_once(elements: int) -> None:
+        if not seen:
+            os.kill(victim, signal.SIGKILL)
+        seen.append(elements)
+
+    assert evaluate(program, images, labels, two_workers, finished=kill_once) == expected
+    assert sum(seen) == expected.elements == 1080
+    assert victim not in dict(two_workers.completed(process, TASKS, None)).values()
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://127.0.0.1:1"])

@@ -16,7 +16,7 @@ import pytest
 import openmxu
 from openmxu.device import Device
 from scripts import exactness
-from scripts.random_models import FAMILIES, Family, reference
+from scripts.random_models import FAMILIES, Case, Family, comparison, reference
 from scripts.random_models.graph import Graph
 from scripts.random_models.pooling import global_average_pool
 
@@ -111,7 +111,7 @@ def test_rows_that_come_along_with_a_read_overwrite_nothing_in_use() -> None:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, command: str) -> int:
-    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    monkeypatch.setattr(sys, "argv", [*shlex.split(command), "--workers", "1"])
     return exactness.main()
 
 
@@ -139,10 +139,10 @@ def test_failures_can_be_repeated(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 def test_refused_models_fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def refuse(case: exactness.Case, device: Device) -> exactness.Comparison:
+    def refuse(case: Case, device: Device) -> exactness.Comparison:
         raise openmxu.CompileError("not this one")
 
-    monkeypatch.setattr(exactness, "compare", refuse)
+    monkeypatch.setattr(comparison, "compare", refuse)
     assert run(monkeypatch, "exactness.py --family Gemm") == 1
     assert "CompileError: not this one" in capsys.readouterr().err
     with pytest.raises(openmxu.CompileError):

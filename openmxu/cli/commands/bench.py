@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -27,14 +27,9 @@ from openmxu.cli.options import (
 )
 from openmxu.cli.programs import measured_run, open_device
 from openmxu.cli.report import print_json, print_rows, working
-from openmxu.compiler import (
-    CompileError,
-    conv_input,
-    conv_network,
-    gemm_input,
-    gemm_network,
-)
-from openmxu.compiler.ir.network import Network
+
+if TYPE_CHECKING:
+    from openmxu.compiler.ir.network import Network
 
 __all__ = ["conv_command", "gemm_command", "network_command"]
 
@@ -67,6 +62,8 @@ def gemm_command(
     The cycles run from the first instruction to the last byte written. Utilization is useful multiply-adds ÷
     (S² × cycles). Mismatches are outputs that differ from a numpy model; there must be none.
     """
+    from openmxu.compiler import gemm_input, gemm_network
+
     _measure_layer(
         {"bench": "gemm", "shape": [m, k, n]},
         "product",
@@ -115,6 +112,8 @@ def conv_command(
     last byte written. Utilization is useful multiply-adds ÷ (S² × cycles). Mismatches are outputs that differ from a
     numpy model; there must be none.
     """
+    from openmxu.compiler import conv_input, conv_network
+
     try:
         network = conv_network(inputs, outputs, height, width, kernel=kernel, stride=stride, pool=pool, seed=seed)
     except ValueError as error:
@@ -169,7 +168,7 @@ def network_command(
     with working(f"Preparing {name}"):
         try:
             case = example_case(load_network(name), config, batch, seed)
-        except CompileError as error:
+        except openmxu.CompileError as error:
             raise InputError(f"{name}: {error}") from None
     _measure(
         {"bench": "network", "network": name, "batch": batch},
@@ -199,7 +198,7 @@ def _measure_layer(
     with working("Preparing"):
         try:
             case = layer_case(network, values, config)
-        except CompileError as error:
+        except openmxu.CompileError as error:
             raise InputError(str(error)) from None
     _measure(description, what, text, case, **options)
 

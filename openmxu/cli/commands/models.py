@@ -50,11 +50,9 @@ from openmxu.cli.options import (
 from openmxu.cli.programs import compile_model, is_program, load_program, measured_run, naming_inputs
 from openmxu.cli.report import print_json, print_report, print_rows, working
 from openmxu.cli.waveforms import shown_cycles, write_companions
-from openmxu.compiler import CompileError, import_model
 from openmxu.embedded import ExportError, c_files, c_name, driver_files, program_image
 from openmxu.program import InputError as CalibrationError
 from openmxu.program import Program
-from openmxu.quantizer import ACTIVATIONS
 from openmxu.reporting import SegmentReport, segment_reports
 from openmxu.segments.host_segment import HostSegment
 
@@ -316,8 +314,11 @@ def _listed(nodes: Sequence[str]) -> str:
     return f"{', '.join(named)}{f' and {len(rest)} more' if rest else ''}"
 
 
-_Activations = StrEnum("_Activations", [(name.upper(), name) for name in ACTIVATIONS])  # type: ignore[misc]  # its members are data
-_DEFAULT = _Activations(ACTIVATIONS[0])
+class _Activations(StrEnum):
+    """Types of :data:`openmxu.quantizer.ACTIVATIONS`."""
+
+    UINT8 = "uint8"
+    INT8 = "int8"
 
 
 def quantize_command(
@@ -327,8 +328,8 @@ def quantize_command(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Model to write; - is stdout.")],
     activations: Annotated[
-        _Activations, typer.Option("--activations", metavar="TYPE", help=f"{' or '.join(ACTIVATIONS)}.")
-    ] = _DEFAULT,
+        _Activations, typer.Option("--activations", metavar="TYPE", help=f"{' or '.join(_Activations)}.")
+    ] = _Activations.UINT8,
     json: JsonOption = False,
 ) -> None:
     """Quantize a float model with ONNX Runtime, for openmxu run and openmxu compile.
@@ -346,7 +347,7 @@ def quantize_command(
             quantized = openmxu.quantize(model, inputs, activations=activations.value)
         except CalibrationError as error:
             raise InputError(f"{calibration}: {error}") from None
-        except CompileError as error:
+        except openmxu.CompileError as error:
             raise InputError(f"{model}: {error}") from None
         except ImportError as error:
             raise RunError(str(error)) from None
@@ -367,8 +368,10 @@ def quantize_command(
 
 def host_nodes(model: onnx.ModelProto) -> tuple[list[str], str | None]:
     """The nodes that no device computes, and why the model cannot be compiled if it cannot."""
+    from openmxu.compiler import import_model
+
     try:
         segments = import_model(model).segments
-    except CompileError as error:
+    except openmxu.CompileError as error:
         return [], one_line(error)
     return [node for segment in segments if isinstance(segment, HostSegment) for node in segment.nodes], None
