@@ -46,7 +46,7 @@ def local_client(stack: ExitStack, count: int) -> Client:
         n_workers=0,
         threads_per_worker=1,  # a device serves one thread
         processes=True,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",  # it cannot be left out: any free port, so that two clusters may run
         memory_limit=None,  # a task may take what it takes in this process
         silence_logs=logging.CRITICAL,
         env=environment,

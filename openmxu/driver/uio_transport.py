@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.registers import ADDRESS_WIDTH, OFFSET_ALIGNMENT, WORD_BYTES, StatusBit, device_register
 from openmxu.driver.transport import MemoryKind, Region, Transport
 
@@ -25,7 +26,7 @@ _POLL = 0.001
 """Seconds between two looks at STATUS where there is no interrupt."""
 
 
-class UioError(OSError):
+class UioError(OpenmxuError, OSError):
     """The device's registers or its memory cannot be opened; the message says which, and why."""
 
 

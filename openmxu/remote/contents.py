@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from openmxu.arch.errors import OpenmxuError
+
 __all__ = ["CHUNK_BYTES", "MOST_BYTES", "Joiner", "TooLongError", "split"]
 
 CHUNK_BYTES = 1 << 20
@@ -14,7 +16,7 @@ MOST_BYTES = 1 << 30
 """Content of one operation at most."""
 
 
-class TooLongError(ValueError):
+class TooLongError(OpenmxuError, ValueError):
     """The content of an operation is longer than ``MOST_BYTES``."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.events import Event
 from openmxu.arch.isa import WORD_BYTES, Instruction
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, NotLoadedError
@@ -19,7 +20,7 @@ __all__ = ["Operations", "RefusedError", "failure"]
 _KINDS = ((DeviceFault, "FAULT"), (DeviceHang, "HANG"), (NotLoadedError, "NOT_LOADED"), (DeviceError, "DEVICE_ERROR"))
 
 
-class RefusedError(ValueError):
+class RefusedError(OpenmxuError, ValueError):
     """A request is malformed."""
 
 
