@@ -46,7 +46,7 @@ from openmxu.cli.options import (
 )
 from openmxu.cli.programs import compile_model, is_program, load_program, measured_run, naming_inputs, open_device
 from openmxu.cli.report import print_json, print_report, print_rows, working
-from openmxu.cli.waveforms import shown_cycles, write_companions
+from openmxu.cli.waveforms import shown_cycles, waveform_row, write_companions
 from openmxu.compiler import CompileError, import_model
 from openmxu.embedded import ExportError, c_files, c_name, driver_files, program_image
 from openmxu.program import InputError as CalibrationError
@@ -110,7 +110,8 @@ def run_command(
             "--waves-instruction",
             metavar="N",
             min=0,
-            help="Only the cycles of this instruction, counted from 0, as openmxu disassemble and trace number them.",
+            help="Only the cycles of this instruction of the first execution, counted from 0, as openmxu disassemble "
+            "--numbers and openmxu trace number them.",
         ),
     ] = None,
     port: PortOption = None,
@@ -149,7 +150,7 @@ def run_command(
     # Check before opening the device, which may build a simulation model, and starts the waveform file.
     with naming_inputs(source):
         program.check_inputs(inputs)
-    opening["waves_cycles"] = shown_cycles(program, waves, waves_cycles, waves_instruction)
+    opening["waves_cycles"] = cycles = shown_cycles(program, waves, waves_cycles, waves_instruction)
     is_archive = output.suffix == ".npz"
     if len(program.outputs) > 1 and not is_archive:
         names = ", ".join(spec.name for spec in program.outputs)
@@ -168,6 +169,8 @@ def run_command(
             ("output", f"{output}: {name}, {result.dtype}, {' × '.join(map(str, result.shape))}")
             for name, result in results.items()
         ]
+        if waves is not None:
+            lines.append(waveform_row(waves, cycles, program, waves_instruction))
         print_rows([*lines, *measurement.as_rows()])
 
 
