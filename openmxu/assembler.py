@@ -124,7 +124,8 @@ def assemble(text: str, config: Config | None = None, *, name: str = "<string>")
             continue
         instruction = _LineParser(_Line(name, number), tokens).parse()
         if checker is not None and (fault := checker.check(instruction)) is not FaultCode.NONE:
-            problem = f"{fault.name}: {FAULT_DESCRIPTIONS[fault]}"
+            reason = checker.illegal_value(instruction) if fault is FaultCode.ILLEGAL_VALUE else None
+            problem = f"{fault.name}: {reason or FAULT_DESCRIPTIONS[fault]}"
             raise AssemblyError(name, number, tokens[0].column, problem, fault)
         program.append(instruction)
     return program

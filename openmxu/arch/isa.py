@@ -511,7 +511,7 @@ REGISTERS: tuple[RegisterFormat, ...] = (
     RegisterFormat(
         Register.OUTPUT_FORMAT,
         "OUTPUT_FORMAT",
-        "What Activate does after scaling.",
+        "What Activate does after scaling. After reset both limits are 0, and so is every scaled result.",
         (
             Field("zero_point", 0, 18, "added after rounding", signed=True),
             Field("minimum", 18, 18, "lower limit of the result", signed=True),

@@ -50,11 +50,31 @@ def _fields(register: Register, value: int) -> Mapping[str, int]:
     return MappingProxyType(REGISTERS[register].unpack(value))
 
 
-def _fits(zero_point: int, signed: bool, wide: bool) -> bool:
-    """Whether a zero point is a value of its 8-bit or 16-bit format."""
+def _unfitting(zero_point: int, signed: bool, wide: bool) -> str | None:
+    """Why a zero point is no value of its 8-bit or 16-bit format; ``None`` if it is one."""
     values = 1 << (16 if wide else 8)
     low = -values // 2 if signed else 0
-    return low <= zero_point < low + values
+    if low <= zero_point < low + values:
+        return None
+    name = f"{'int' if signed else 'uint'}{16 if wide else 8}"
+    return f"zero_point must be from {low} to {low + values - 1}, the values of {name}, not {zero_point}"
+
+
+def _zero(values: Mapping[str, int], *names: str, of: str | None = None) -> str | None:
+    """Which of these fields is 0, of an instruction or of the configuration register ``of``."""
+    for name in names:
+        if values[name] == 0:
+            return f"{name}{f' of {of}' if of else ''} must be at least 1, not 0"
+    return None
+
+
+def _misaligned(values: Mapping[str, int], name: str, alignment: int) -> str | None:
+    value = values[name]
+    return f"{name} must be a multiple of {alignment} bytes, not {value:#x}" if value % alignment else None
+
+
+def _wide_without_tile(values: Mapping[str, int]) -> str | None:
+    return "wide_weights needs next_tile" if values["wide_weights"] > values["next_tile"] else None
 
 
 @dataclass
@@ -104,7 +124,7 @@ class LegalityChecker:
         values = instruction.values
         if any(values[name] not in known for name, known in format.implemented.items()):
             return FaultCode.UNIMPLEMENTED
-        if not self._has_legal_values(format.opcode, values):
+        if self._illegal_value(format.opcode, values) is not None:
             return FaultCode.ILLEGAL_VALUE
         touched = accesses(instruction, self.registers, self.config)
         fault = self._range_fault(touched)
@@ -129,60 +149,74 @@ class LegalityChecker:
         most = min(self.config.weight_fifo_tiles, self.config.weight_queue_depth)
         return not self.reads_outstanding and len(self.outstanding) < most
 
-    def _has_legal_values(self, opcode: Opcode, values: Mapping[str, int]) -> bool:
-        """Whether the fields are legal by themselves and with the configuration registers."""
+    def illegal_value(self, instruction: Instruction) -> str | None:
+        """The field that makes the next instruction fault as ``ILLEGAL_VALUE``, and why; ``None`` if none does."""
+        format = self.config.features.format(instruction.word & 0xFF)
+        return None if format is None else self._illegal_value(format.opcode, instruction.values)
+
+    def _illegal_value(self, opcode: Opcode, values: Mapping[str, int]) -> str | None:
+        """The rule that the fields break by themselves or with the configuration registers."""
         match opcode:
             case Opcode.SYNCHRONIZE:
-                return not values["units"] >> len(UNITS)
+                return f"units has bits above bit {len(UNITS) - 1}" if values["units"] >> len(UNITS) else None
             case Opcode.SET_CONFIGURATION:
-                return self._is_legal_configuration(values)
+                return self._illegal_configuration(values)
             case (
                 Opcode.READ_HOST_MEMORY
                 | Opcode.READ_HOST_MEMORY_ALTERNATE
                 | Opcode.WRITE_HOST_MEMORY
                 | Opcode.WRITE_HOST_MEMORY_ALTERNATE
             ):
-                return values["rows"] > 0 and values["host"] % self.config.host_alignment == 0
+                return _zero(values, "rows") or _misaligned(values, "host", self.config.host_alignment)
             case Opcode.LOAD_WEIGHTS:
-                return not self.register(Register.WEIGHT_FORMAT)["wide"]
+                return "WEIGHT_FORMAT is wide" if self.register(Register.WEIGHT_FORMAT)["wide"] else None
             case Opcode.READ_WEIGHTS:
-                return values["tiles"] > 0 and values["weights"] % self.config.weight_alignment == 0
+                return _zero(values, "tiles") or _misaligned(values, "weights", self.config.weight_alignment)
             case Opcode.MATRIX_MULTIPLY:
-                return values["rows"] > 0 and values["wide_weights"] <= values["next_tile"]
+                return _zero(values, "rows") or _wide_without_tile(values)
             case Opcode.CONVOLVE:
                 plane = self.register(Register.CONVOLUTION_PLANE)
-                sizes = plane["height"], plane["width"], values["height"], values["width"]
-                return all(sizes) and values["wide_weights"] <= values["next_tile"]
+                return (
+                    _zero(plane, "height", "width", of="CONVOLUTION_PLANE")
+                    or _zero(values, "height", "width")
+                    or _wide_without_tile(values)
+                )
             case Opcode.ACTIVATE:
-                return self._is_legal_activation(values)
-        return True
+                return self._illegal_activation(values)
+        return None
 
-    def _is_legal_configuration(self, values: Mapping[str, int]) -> bool:
+    def _illegal_configuration(self, values: Mapping[str, int]) -> str | None:
         register = self.config.features.register(values["register"])
-        if register is None or values["value"] & ~register.used_mask:
-            return False
+        if register is None:
+            return f"there is no register {values['register']}"
+        if values["value"] & ~register.used_mask:
+            return f"value has bits that belong to no field of {register.number.name}"
         fields = register.unpack(values["value"])
         match register.number:
             case Register.INPUT_FORMAT | Register.WEIGHT_FORMAT:
-                fits = _fits(fields["zero_point"], bool(fields["signed"]), wide=False)
-                return fits and not (fields.get("wide") and (fields["zero_point"] or fields["signed"]))
+                if fields.get("wide") and (fields["zero_point"] or fields["signed"]):
+                    return "wide weights have no zero_point and are always signed: leave out both fields"
+                return _unfitting(fields["zero_point"], bool(fields["signed"]), wide=False)
             case Register.SOURCE_FORMAT | Register.OPERAND_FORMAT:
-                return _fits(fields["zero_point"], bool(fields["signed"]), bool(fields["wide"]))
+                return _unfitting(fields["zero_point"], bool(fields["signed"]), bool(fields["wide"]))
             case Register.HOST_STRIDE:
-                return fields["stride"] % self.config.host_alignment == 0
+                return _misaligned(fields, "stride", self.config.host_alignment)
             case Register.LOAD_PARAMETERS:
-                return fields["count"] > 0
-        return True
+                return _zero(fields, "count")
+        return None
 
-    def _is_legal_activation(self, values: Mapping[str, int]) -> bool:
+    def _illegal_activation(self, values: Mapping[str, int]) -> str | None:
         output = values["output"]
         if values["pooling"] != Pooling.NONE:
             window, plane = self.register(Register.POOLING_WINDOW), self.register(Register.POOLING_PLANE)
-            if not (window["height"] and window["width"] and all(plane.values())):
-                return False
+            zero = _zero(window, "height", "width", of="POOLING_WINDOW") or _zero(plane, *plane, of="POOLING_PLANE")
+            if zero is not None:
+                return zero
         if values["table"] and output != OutputFormat.BYTE:
-            return False
-        return values["rows"] > 0 and not (values["operand"] == Operand.ADD and output == OutputFormat.INT32)
+            return "table needs output=BYTE"
+        if values["operand"] == Operand.ADD and output == OutputFormat.INT32:
+            return "operand=ADD and output=INT32 exclude each other"
+        return _zero(values, "rows")
 
     def _range_fault(self, touched: list[Access]) -> FaultCode:
         """The fault of the first range that does not fit, in the order of :data:`_RANGE_FAULTS`."""

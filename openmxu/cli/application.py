@@ -147,6 +147,7 @@ _COMMANDS = (
         disassemble_command,
         "openmxu disassemble program.bin",
         "openmxu disassemble model.mxu -o model.s",
+        "openmxu disassemble model.mxu --numbers",
     ),
     (
         application,

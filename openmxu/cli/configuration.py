@@ -44,7 +44,10 @@ class ConfigChoice:
     size: Annotated[
         int | None,
         typer.Option(
-            "--size", metavar="S", help="The array is S × S: a power of two from 2 to 256.", rich_help_panel=_PANEL
+            "--size",
+            metavar="S",
+            help=f"The array is S × S: a power of two from 2 to 256. Default: {Config.size}.",
+            rich_help_panel=_PANEL,
         ),
     ] = None
     preset: Annotated[
@@ -61,8 +64,8 @@ class ConfigChoice:
         typer.Option(
             "--profile",
             metavar="NAME",
-            help=f"Instructions of the core: {', '.join(profile.name for profile in PROFILES)}. Products of two "
-            "activations, as in transformers, need full. Default: full from size 16 on.",
+            help=f"Part of the instruction set that the core has: {', '.join(profile.name for profile in PROFILES)}. "
+            "Products of two activations, as in transformers, need full. Default: full from size 16 on, else standard.",
             rich_help_panel=_PANEL,
         ),
     ] = None

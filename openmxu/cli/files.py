@@ -21,6 +21,7 @@ from openmxu.cli.errors import InputError
 from openmxu.program_file import write_atomically
 
 __all__ = [
+    "ASSEMBLY_SUFFIXES",
     "STANDARD_STREAM",
     "archive_bytes",
     "array_bytes",
@@ -37,6 +38,9 @@ __all__ = [
 
 STANDARD_STREAM = Path("-")
 """In place of a file name: standard input or output."""
+
+ASSEMBLY_SUFFIXES = (".s", ".asm")
+"""Suffixes of assembly."""
 
 _ARCHIVE = b"PK"
 

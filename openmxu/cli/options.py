@@ -154,7 +154,13 @@ BaudOption = Annotated[
     ),
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch", metavar="N", min=1, help="Batch elements that one execution computes.")
+    int | None,
+    typer.Option(
+        "--batch",
+        metavar="N",
+        min=1,
+        help="Batch elements that one execution computes. Default: the model's, or 1 image or about 64 rows.",
+    ),
 ]
 ShapeOption = Annotated[
     list[str] | None,

@@ -10,9 +10,10 @@ from openmxu.arch import Config
 from openmxu.arch.isa import Instruction
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import write_output
+from openmxu.disassembler import format_instruction
 from openmxu.program import Program
 
-__all__ = ["shown_cycles", "write_companions"]
+__all__ = ["shown_cycles", "waveform_row", "write_companions"]
 
 
 def shown_cycles(
@@ -52,6 +53,18 @@ def shown_cycles(
         return instruction_cycles(program, instruction)
     except IndexError as error:
         raise InputError(f"--waves-instruction: {error}") from None
+
+
+def waveform_row(
+    waves: Path, cycles: tuple[int, int] | None, program: Program | None = None, instruction: int | None = None
+) -> tuple[str, str]:
+    """The line of a command's output that names a waveform, its cycles and the instruction that it shows."""
+    text = str(waves)
+    if cycles is not None:
+        text += f": cycles {cycles[0]:,} to {cycles[1]:,}"
+    if program is not None and instruction is not None:
+        text += f", instruction {instruction} ({format_instruction(program.instructions[instruction])})"
+    return "waveform", text
 
 
 def write_companions(waves: Path, config: Config, instructions: Iterable[Instruction]) -> None:

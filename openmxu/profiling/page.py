@@ -38,8 +38,8 @@ _PAGE = """<!DOCTYPE html>
 </section>
 <section id="layers">
 <h2>Layers</h2>
-<p>Bound are the cycles for which the busiest part of the core is needed in any case; ÷ cycles is 1 on the roofline, and
-more where that part works during other layers' cycles.</p>
+<p>The bound is the number of cycles that the busiest part of the core needs in any case; bound ÷ cycles is 1 on the
+roofline, and more where that part works during other layers' cycles.</p>
 <div class="box">{layers}</div>
 </section>
 <section id="limits">

@@ -135,8 +135,9 @@ commas, in any order:
 `set_configuration` takes the register's value as a number, `register=HOST_STRIDE, value=0x40`, or as the register's own
 fields, `register=HOST_STRIDE, stride=64`. `.word` and an integer from 0 to 2¹²⁸ − 1 is a raw word, legal or not.
 
-Errors are one line, `file:line:column: found …, expected …`. An assembler that is told the configuration of the machine
-also reports the first instruction that would fault there, except for the memory windows, which the driver sets.
+Errors are one line, `file:line:column: found …, expected …`. With the configuration of the machine (`openmxu assemble
+--size`) the assembler also reports the first instruction that would fault there, except for the memory windows, which
+the driver sets.
 
 An example for S = 8:
 

@@ -103,7 +103,8 @@ class Interpreter(Device):
             if fault is not FaultCode.NONE:
                 self._forget_weights()
                 events.append(Event(EventKind.FAULT, index, fault=fault))
-                raise _device_fault(fault, index, instruction, events)
+                detail = self._checker.illegal_value(instruction) if fault is FaultCode.ILLEGAL_VALUE else None
+                raise _device_fault(fault, index, instruction, events, detail)
             self._checker.advance(instruction)
             opcode = instruction.opcode
             self._execute(opcode, instruction.values)
@@ -324,8 +325,10 @@ class Interpreter(Device):
         self.tables[load["number"]] = rows.reshape(-1)
 
 
-def _device_fault(code: FaultCode, index: int, instruction: Instruction, events: list[Event]) -> DeviceFault:
-    fault = DeviceFault(code, index, instruction, format_instruction(instruction))
+def _device_fault(
+    code: FaultCode, index: int, instruction: Instruction, events: list[Event], detail: str | None
+) -> DeviceFault:
+    fault = DeviceFault(code, index, instruction, format_instruction(instruction), detail)
     fault.events = events
     _logger.warning("fault: %s", fault)
     return fault

@@ -250,6 +250,46 @@ def test_faults_of_the_machine(text: str, fault: FaultCode) -> None:
     assert caught.value.line == max(1, text.count("\n"))
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("synchronize units=32", "units has bits above bit 4"),
+        ("read_host_memory", "rows must be at least 1, not 0"),
+        ("read_host_memory rows=1, host=4", "host must be a multiple of 8 bytes, not 0x4"),
+        ("read_weights tiles=1, weights=12", "weights must be a multiple of 8 bytes, not 0xc"),
+        ("matrixmultiply rows=1, wide_weights", "wide_weights needs next_tile"),
+        ("convolve height=1, width=1", "height of CONVOLUTION_PLANE must be at least 1, not 0"),
+        ("activate rows=1, pooling=MAX", "height of POOLING_WINDOW must be at least 1, not 0"),
+        ("activate rows=1, table, output=WORD", "table needs output=BYTE"),
+        ("activate rows=1, operand=ADD, output=INT32", "operand=ADD and output=INT32 exclude each other"),
+        ("set_configuration register=99", "there is no register 99"),
+        (
+            "set_configuration register=INPUT_FORMAT, value=0x8_0000",
+            "value has bits that belong to no field of INPUT_FORMAT",
+        ),
+        (
+            "set_configuration register=INPUT_FORMAT, zero_point=-3",
+            "zero_point must be from 0 to 255, the values of uint8, not -3",
+        ),
+        (
+            "set_configuration register=SOURCE_FORMAT, zero_point=-32769, signed, wide",
+            "zero_point must be from -32768 to 32767, the values of int16, not -32769",
+        ),
+        (
+            "set_configuration register=WEIGHT_FORMAT, wide, signed",
+            "wide weights have no zero_point and are always signed: leave out both fields",
+        ),
+        ("set_configuration register=HOST_STRIDE, stride=12", "stride must be a multiple of 8 bytes, not 0xc"),
+        ("set_configuration register=LOAD_PARAMETERS", "count must be at least 1, not 0"),
+        ("set_configuration register=WEIGHT_FORMAT, wide\nload_weights", "WEIGHT_FORMAT is wide"),
+    ],
+)
+def test_illegal_values_name_the_field(text: str, reason: str) -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble(text, Config(profile="full"))
+    assert str(caught.value) == f"<string>:{1 + text.count(chr(10))}:1: ILLEGAL_VALUE: {reason}"
+
+
 def test_memory_windows_are_unknown_to_the_assembler() -> None:
     text = "read_host_memory rows=1, host=0xffff_ffff_ffff_fff8\nread_weights tiles=1, weights=0xffff_ffff_0000_0000"
     assert len(assemble(text, Config())) == 2

@@ -72,6 +72,20 @@ def test_output_that_cannot_be_written(openmxu, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_numbers_are_comments(openmxu, tmp_path):
+    (tmp_path / "program.s").write_text("nop\nhalt\n")
+    assert openmxu("assemble", "program.s", "-o", "program.bin").status == 0
+    numbered = openmxu("disassemble", "program.bin", "--numbers").stdout
+    assert numbered == "nop  # 0\nhalt  # 1\n"
+    assert openmxu("assemble", "-", "-o", "again.bin", stdin=numbered.encode()).status == 0
+    assert (tmp_path / "again.bin").read_bytes() == (tmp_path / "program.bin").read_bytes()
+
+
+def test_models_and_assembly_are_not_disassembled(openmxu):
+    openmxu("disassemble", "m.onnx").failed(2, "m.onnx is a model, not a program; openmxu compile m.onnx -o FILE.mxu")
+    openmxu("disassemble", "p.s").failed(2, "p.s is assembly already")
+
+
 def test_truncated_program_is_refused(openmxu, tmp_path):
     (tmp_path / "program.bin").write_bytes(bytes(17))
     openmxu("disassemble", "program.bin", "-o", "out.s").failed(2, "program.bin", "17 bytes")

@@ -52,6 +52,18 @@ def test_words_and_plain_bytes(openmxu, folder):
     assert openmxu("run", "copy.bin", *options[:3], "-", "--size", 4).stdout.encode() == bytes([*range(8)] * 2)
 
 
+def test_words_with_an_illegal_value_fault_with_its_reason(openmxu, folder):
+    (folder / "copy.s").write_text("read_host_memory rows=1, host=2\nhalt\n")
+    assert openmxu("assemble", "copy.s", "-o", "copy.bin").status == 0
+    run = ("run", "copy.bin", "--size", 4, "--host-memory", "host.bin")
+    openmxu(*run).failed(1, "instruction 0", "ILLEGAL_VALUE: host must be a multiple of 4 bytes, not 0x2")
+
+
+def test_host_memory_that_is_not_kept(openmxu, folder):
+    result = openmxu(*RUN, "--host-memory", "host.bin")
+    assert "not kept; --host-memory-output FILE writes it" in result.stdout
+
+
 def test_memory_options_of_the_model(openmxu, folder):
     options = ("--host-memory", "host.bin", "--device", "model", "--json")
     fast, slow = (openmxu(*RUN, *options, "--memory-latency", latency).json["cycles"] for latency in (4, 104))

@@ -69,7 +69,13 @@ def test_compiled_program_runs_and_disassembles(openmxu, folder):
     assert (facts["size"], facts["batch"]) == (4, 32)
     assert openmxu("run", "model.mxu", "--input", "x.npy", "--output", "y.npy").status == 0
     assert_equals_expected(folder, "y.npy")
-    assert openmxu("disassemble", "model.mxu").stdout == Program.load(folder / "model.mxu").disassemble()
+    program = Program.load(folder / "model.mxu")
+    assert openmxu("disassemble", "model.mxu").stdout == program.disassemble()
+    numbered = openmxu("disassemble", "model.mxu", "--numbers").stdout.splitlines()
+    assert [int(line.partition("  # ")[2].split()[0]) for line in numbered] == list(range(len(program.instructions)))
+    assert {line.partition("  # ")[2].partition(" ")[2] for line in numbered} >= {
+        layer.name for layer in program.layers
+    }
 
 
 def test_host_parts_are_reported_and_run(openmxu, folder):

@@ -33,6 +33,8 @@ def test_profile_writes_a_page_and_its_numbers(openmxu, command, tmp_path):
     assert numbers["report"]["host_rate"] == 3.5
     page = (tmp_path / "out" / "index.html").read_text()
     assert f'<dd id="cycles">{summary["cycles"]:,}</dd>' in page
+    text = openmxu(*command, "-o", "out").stdout
+    assert "batch of 64 on 8 × 8 elements, times predicted by the cycle model" in text
     # Another run replaces both.
     later = openmxu(*command, "-o", "out", "--json").json
     assert later["cycles"] < summary["cycles"]

@@ -21,6 +21,7 @@ from openmxu.cli.boards.opening import opened, opened_board
 from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError, RunError
 from openmxu.cli.files import (
+    ASSEMBLY_SUFFIXES,
     STANDARD_STREAM,
     array_bytes,
     check_writable,
@@ -32,14 +33,11 @@ from openmxu.cli.files import (
 from openmxu.cli.options import DeviceAddress
 from openmxu.cli.programs import Measurement
 from openmxu.cli.report import print_json, print_rows, working
-from openmxu.cli.waveforms import write_companions
+from openmxu.cli.waveforms import waveform_row, write_companions
 from openmxu.device import DeviceFault
 from openmxu.program_file import ProgramFileError, read_program
 
 __all__ = ["run_instructions"]
-
-_TEXT = (".s", ".asm")
-"""Suffixes of assembly."""
 
 _OTHERS = (".onnx", ".mxu")
 """Suffixes of what runs with --input and --output instead."""
@@ -105,14 +103,18 @@ def run_instructions(
     if json:
         print_json(_facts(device, instructions, events, measurement))
     elif output != STANDARD_STREAM:
-        print_rows(_rows(output, instructions, events, measurement))
+        rows = _rows(output, instructions, events, measurement)
+        if isinstance(waves, Path):
+            cycles = options.get("waves_cycles")
+            rows.insert(1, waveform_row(waves, cycles if isinstance(cycles, tuple) else None))
+        print_rows(rows)
 
 
 def _read_instructions(source: Path, config: Config) -> list[Instruction]:
     if source.suffix in _OTHERS:
         raise InputError(f"{source} is a model: it runs with --input and --output; --host-memory is for instructions")
     try:
-        if source.suffix in _TEXT:
+        if source.suffix in ASSEMBLY_SUFFIXES:
             return assemble(read_text(source), config, name=str(source))
         return read_program(source)
     except (AssemblyError, ProgramFileError) as error:
@@ -150,7 +152,7 @@ def _rows(
     output: Path | None, instructions: list[Instruction], events: list[Event], measurement: Measurement
 ) -> list[tuple[str, str]]:
     kinds = Tally(instruction.format.name for instruction in instructions if instruction.format is not None)
-    rows = [] if output is None else [("host memory", str(output))]
+    rows = [("host memory", "not kept; --host-memory-output FILE writes it" if output is None else str(output))]
     rows.append(("instructions", ", ".join(f"{count} {name}" for name, count in kinds.items())))
     for event in events:
         tag = "" if event.kind is EventKind.HALT else f", tag {event.tag}"

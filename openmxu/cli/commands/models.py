@@ -49,7 +49,7 @@ from openmxu.cli.options import (
 )
 from openmxu.cli.programs import compile_model, is_program, load_program, measured_run, naming_inputs
 from openmxu.cli.report import print_json, print_report, print_rows, working
-from openmxu.cli.waveforms import shown_cycles, write_companions
+from openmxu.cli.waveforms import shown_cycles, waveform_row, write_companions
 from openmxu.embedded import ExportError, c_files, c_name, driver_files, program_image
 from openmxu.program import InputError as CalibrationError
 from openmxu.program import Program
@@ -111,7 +111,8 @@ def run_command(
             "--waves-instruction",
             metavar="N",
             min=0,
-            help="Only the cycles of this instruction, counted from 0, as openmxu disassemble and trace number them.",
+            help="Only the cycles of this instruction of the first execution, counted from 0, as openmxu disassemble "
+            "--numbers and openmxu trace number them.",
         ),
     ] = None,
     port: PortOption = None,
@@ -152,7 +153,7 @@ def run_command(
         # Check before opening a simulation, which may be built, and starts the waveform file.
         with naming_inputs(source):
             program.check_inputs(inputs)
-        opening["waves_cycles"] = shown_cycles(program, waves, waves_cycles, waves_instruction)
+        opening["waves_cycles"] = cycles = shown_cycles(program, waves, waves_cycles, waves_instruction)
         is_archive = output.suffix == ".npz"
         if len(program.outputs) > 1 and not is_archive:
             names = ", ".join(spec.name for spec in program.outputs)
@@ -170,6 +171,8 @@ def run_command(
             ("output", f"{output}: {name}, {result.dtype}, {' × '.join(map(str, result.shape))}")
             for name, result in results.items()
         ]
+        if waves is not None:
+            lines.append(waveform_row(waves, cycles, program, waves_instruction))
         print_rows([*lines, *measurement.as_rows()])
 
 

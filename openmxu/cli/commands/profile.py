@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,6 +29,9 @@ from openmxu.cli.options import (
 )
 from openmxu.cli.programs import load_program, naming_inputs
 from openmxu.cli.report import print_json, print_rows, working
+
+if TYPE_CHECKING:
+    from openmxu.profiling import Profile
 
 __all__ = ["profile_command"]
 
@@ -117,11 +120,19 @@ def profile_command(
         [
             ("page", str(output / _PAGE)),
             ("numbers", str(output / _NUMBERS)),
+            ("run", _run_text(found)),
             ("cycles of all layers", f"{summary['layer_cycles']:,}"),
             ("cycles of the device", counted),
             ("array utilization", f"{found.utilization:.3f}"),
         ]
     )
+
+
+def _run_text(found: Profile) -> str:
+    """The array, the batch, and where the times come from."""
+    size = found.program.config.size
+    source = "predicted by the cycle model" if found.timeline.source == "model" else "recorded in the RTL"
+    return f"batch of {found.program.batch} on {size} × {size} elements, times {source}"
 
 
 def _array_view(size: int) -> str:
