@@ -129,7 +129,8 @@ def _relative(place: str) -> str:
     packages = "site-packages"
     if packages in path.parts:
         return str(PurePath(*path.parts[path.parts.index(packages) + 1 :]))
-    return path.name
+    project = PurePath(openmxu.__file__).parent.parent
+    return str(path.relative_to(project)) if path.is_relative_to(project) else path.name
 
 
 def _with_comments(verilog: str, design: ReadableDesign) -> str:

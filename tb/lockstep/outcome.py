@@ -16,8 +16,11 @@ __all__ = ["outcome"]
 def outcome(
     device: Device, program: tuple[Instruction, ...], host_memory: NDArray[np.uint8], weight_memory: NDArray[np.uint8]
 ) -> tuple[list[Event], tuple[FaultCode, int, str] | None]:
-    """Run ``program``; returns its events and its fault, if any, as code, index of the instruction, and message."""
+    """Run ``program``; returns its events and its fault, if any, as code, index of the instruction, and message.
+
+    The message is without the reason, of which the interpreter knows more than hardware does.
+    """
     try:
         return device.execute(program, host_memory, weight_memory), None
     except DeviceFault as fault:
-        return fault.events, (fault.code, fault.index, str(fault))
+        return fault.events, (fault.code, fault.index, str(fault).partition(f"{fault.code.name}: ")[0])
