@@ -69,9 +69,10 @@ def test_there_are_commands_at_a_port():
 def options_of(line: str) -> list[str]:
     """The options with which a command calls scripts/synthesize.py; make says them itself."""
     if line.startswith("make "):
-        shown = subprocess.run(
-            ["make", "-n", *shlex.split(line)[1:]], cwd=ROOT, capture_output=True, text=True, check=True
-        )
+        # Below another make, as in make test, it would also say which folder it enters and leaves.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        command = ["make", "-n", *shlex.split(line)[1:]]
+        shown = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         line = shown.stdout.splitlines()[-1]
     return shlex.split(line.partition("scripts/synthesize.py ")[2])
 

@@ -6,7 +6,6 @@ import pytest
 
 from openmxu.arch.config import Config
 
-pytest.importorskip("litedram")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
