@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openmxu.arch.config import Config
 from openmxu.arch.errors import OpenmxuError
 from openmxu.device import Device
 from openmxu.remote.address import SCHEME, is_address
+
+if TYPE_CHECKING:
+    from openmxu.driver import Transport
 
 __all__ = ["DEVICES", "UnknownDeviceError", "open_device"]
 
@@ -48,30 +51,26 @@ def _open_axi(config: Config, **options: Any) -> Device:
 
 def _open_serial(config: Config | None, *, port: str, baud: int | None = None, **options: Any) -> Device:
     from openmxu.arch.serial import BAUD_RATES
-    from openmxu.driver import IdentificationError, MappedDevice
     from openmxu.driver.serial_transport import SerialTransport, open_port
 
     rates = BAUD_RATES if baud is None else (baud,)
-    transport = SerialTransport(open_port(port, rates[0]), port, rates=rates, **options)
-    try:
-        device = MappedDevice(transport)
-        if config is not None and device.config != config:
-            raise IdentificationError(f"the device at {port} is {device.config}, not {config}")
-    except BaseException:
-        transport.close()
-        raise
-    return device
+    return _mapped(SerialTransport(open_port(port, rates[0]), port, rates=rates, **options), config, f"at {port} ")
 
 
 def _open_uio(config: Config | None, **options: Any) -> Device:
-    from openmxu.driver import IdentificationError, MappedDevice
     from openmxu.driver.uio_transport import UioTransport
 
-    transport = UioTransport(**options)
+    return _mapped(UioTransport(**options), config)
+
+
+def _mapped(transport: Transport, config: Config | None, place: str = "") -> Device:
+    """The device behind ``transport``, which is closed if that has another configuration than the one asked for."""
+    from openmxu.driver import IdentificationError, MappedDevice
+
     try:
         device = MappedDevice(transport)
         if config is not None and device.config != config:
-            raise IdentificationError(f"the device is {device.config}, not {config}")
+            raise IdentificationError(f"the device {place}is {device.config}, not {config}")
     except BaseException:
         transport.close()
         raise

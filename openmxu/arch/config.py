@@ -222,6 +222,21 @@ class Config:
         return (self.size * 255 * 255).bit_length() + 1
 
 
+_SMALL_FPGA: dict[str, int | str] = {
+    "size": 4,
+    "unified_buffer_banks": 1,
+    "accumulator_rows": 256,
+    "weight_fifo_tiles": 2,
+    "activation_lanes": 1,
+    "parameter_sets": 32,
+    "weight_queue_depth": 1,
+    "host_data_bytes": 4,
+    "weight_data_bytes": 4,
+    "host_address_width": 20,
+    "weight_address_width": 20,
+    "profile": "lite",
+}
+
 PRESETS: dict[str, dict[str, int | str]] = {
     "tiny": {
         "size": 4,
@@ -232,36 +247,8 @@ PRESETS: dict[str, dict[str, int | str]] = {
         "parameter_sets": 16,
         "weight_queue_depth": 8,
     },
-    "icebreaker": {
-        "size": 4,
-        "unified_buffer_rows": 16384,
-        "unified_buffer_banks": 1,
-        "accumulator_rows": 256,
-        "weight_fifo_tiles": 2,
-        "activation_lanes": 1,
-        "parameter_sets": 32,
-        "weight_queue_depth": 1,
-        "host_data_bytes": 4,
-        "weight_data_bytes": 4,
-        "host_address_width": 20,
-        "weight_address_width": 20,
-        "profile": "lite",
-    },
-    "tang_nano_9k": {
-        "size": 4,
-        "unified_buffer_rows": 4096,
-        "unified_buffer_banks": 1,
-        "accumulator_rows": 256,
-        "weight_fifo_tiles": 2,
-        "activation_lanes": 1,
-        "parameter_sets": 32,
-        "weight_queue_depth": 1,
-        "host_data_bytes": 4,
-        "weight_data_bytes": 4,
-        "host_address_width": 20,
-        "weight_address_width": 20,
-        "profile": "lite",
-    },
+    "icebreaker": _SMALL_FPGA | {"unified_buffer_rows": 16384},
+    "tang_nano_9k": _SMALL_FPGA | {"unified_buffer_rows": 4096},
     "default": {},
     "medium": {"size": 16, "activation_lanes": 4, "unified_buffer_rows": 16384},
     "tpu_v1": {

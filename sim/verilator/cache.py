@@ -96,14 +96,11 @@ def system_library_path(verilog: str, harness: Path, *, progress: ProgressHook |
         As :func:`library_path`.
     """
     tools = find_toolchain()
-    digest = hashlib.sha256("\0".join([tools.versions, verilog, harness.read_text()]).encode())
-    for path in _files((Path(__file__).parent,)):
-        digest.update(path.read_bytes())
 
     def build(runtime: Callable[[], Path], directory: Path, report: ProgressHook) -> Path:
         return build_system_library(verilog, harness, tools, runtime, directory, report)
 
-    name = f"system-{digest.hexdigest()[:16]}-plain"
+    name = f"system-{_digest([tools.versions, verilog, harness.read_text()])}-plain"
     return _library(name, "the simulation model of the system", None, tools, build, progress)
 
 
@@ -171,10 +168,7 @@ def _prepare(root: Path) -> None:
 
 def _runtime(root: Path, trace: str | None, tools: Toolchain, report: ProgressHook) -> Path:
     """Verilator's runtime library for models with or without waveforms."""
-    digest = hashlib.sha256(tools.versions.encode())
-    for path in _files((Path(__file__).parent,)):
-        digest.update(path.read_bytes())
-    archive = root / f"runtime-{digest.hexdigest()[:16]}-{trace or 'plain'}" / RUNTIME_NAME
+    archive = root / f"runtime-{_digest([tools.versions])}-{trace or 'plain'}" / RUNTIME_NAME
     if not archive.exists():
         _build_once(archive, lambda directory: build_runtime(trace, tools, directory, report), report)
     return archive
@@ -215,11 +209,16 @@ def _build_entry(entry: Path, build: Callable[[Path], Path]) -> None:
 
 def _entry_name(config: Config, design: Design, trace: str | None, tools: Toolchain) -> str:
     # The shells have the same source files as the core; their harness files distinguish them.
-    digest = hashlib.sha256("\0".join([tools.versions, *design.harness]).encode())
-    for path in _files((*design.sources, Path(__file__).parent)):
+    return "-".join([config.fingerprint, _digest([tools.versions, *design.harness], design.sources), trace or "plain"])
+
+
+def _digest(texts: Iterable[str], sources: Iterable[Path] = ()) -> str:
+    """A name for what is built from these texts, these files and folders, and the files of this package."""
+    digest = hashlib.sha256("\0".join(texts).encode())
+    for path in _files((*sources, Path(__file__).parent)):
         digest.update(f"\0{path.name}\0".encode())
         digest.update(path.read_bytes())
-    return "-".join([config.fingerprint, digest.hexdigest()[:16], trace or "plain"])
+    return digest.hexdigest()[:16]
 
 
 def _files(sources: Iterable[Path]) -> Iterable[Path]:
