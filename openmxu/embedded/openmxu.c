@@ -96,7 +96,7 @@ static bool is_tensor(const openmxu_image_header *header, const openmxu_image_te
     return (bytes == 1 || bytes == 2 || bytes == 4) && extent_of(header, tensor) != 0 &&
            times(times(tensor->image_height, tensor->image_width), tensor->columns) == tensor->values &&
            (scales <= 1 || scales == tensor->columns) && tensor->scales % 4 == 0 &&
-           is_inside(tensor->scales, times(scales, 4), header->bytes) &&
+           is_inside(tensor->scales, times(scales, 4), header->bytes) && tensor->place % size_of(header) == 0 &&
            (!is_output || (tensor->height == tensor->image_height && tensor->width == tensor->image_width)) &&
            is_inside(tensor->place, extent_of(header, tensor), header->host_bytes);
 }
@@ -138,10 +138,7 @@ static openmxu_status check(const openmxu_image *image) {
     if (header->version != OPENMXU_IMAGE_VERSION) return OPENMXU_OTHER_IMAGE;
     if (header->bytes > image->size) return OPENMXU_TRUNCATED;
     if (header->bytes < sizeof *header || header->bytes % 4 != 0) return OPENMXU_DAMAGED;
-    for (uint32_t i = OPENMXU_IMAGE_CHECKED; i != header->bytes / 4; ++i) {
-        sum += words[i];
-        sum_of_sums += sum;
-    }
+    for (uint32_t i = OPENMXU_IMAGE_CHECKED; i != header->bytes / 4; ++i) sum_of_sums += sum += words[i];
     if (sum != header->sum || sum_of_sums != header->sum_of_sums || !is_sound(header)) return OPENMXU_DAMAGED;
     return OPENMXU_OK;
 }
@@ -186,7 +183,8 @@ openmxu_status openmxu_load(openmxu_program *program, openmxu_device *device, co
     if (host->size < header->host_bytes) return OPENMXU_TOO_SMALL;
     status = reach(host->address, header->host_bytes, OPENMXU_IMAGE_ALIGNMENT, host_width);
     if (status != OPENMXU_OK) return status;
-    status = put(device, image, header->ring, header->ring_bytes, ring, OPENMXU_INSTRUCTION_BYTES, host_width, &program->ring);
+    status = put(device, image, header->ring, header->ring_bytes, ring, OPENMXU_INSTRUCTION_BYTES, host_width,
+                 &program->ring);
     if (status != OPENMXU_OK) return status;
     status = put(device, image, header->weights, header->weight_bytes, weights, OPENMXU_IMAGE_ALIGNMENT, weight_width,
                  &program->weights);
@@ -228,9 +226,8 @@ static openmxu_status make_ready(openmxu_device *device) {
 
 openmxu_status openmxu_start(openmxu_device *device, const openmxu_program *program) {
     const openmxu_status status = make_ready(device);
-    if (status != OPENMXU_OK) return status;
-    start(device, program, program->ring, program->header->instructions);
-    return OPENMXU_OK;
+    if (status == OPENMXU_OK) start(device, program, program->ring, program->header->instructions);
+    return status;
 }
 
 /* Take the program's events, as many as a working device can have; returns the kind of the last one, or NO_EVENT. */
@@ -323,12 +320,6 @@ openmxu_status openmxu_scrub(openmxu_device *device, const openmxu_program *prog
 
 /* Tensors */
 
-static int32_t integer(const openmxu_image_tensor *tensor, const void *values, uint32_t index) {
-    if (tensor->value_bytes == 2) return ((const int16_t *)values)[index];
-    if (tensor->value_bytes == 4) return ((const int32_t *)values)[index];
-    return tensor->is_signed ? ((const int8_t *)values)[index] : ((const uint8_t *)values)[index];
-}
-
 #ifndef OPENMXU_NO_FLOAT
 static const float *scales_of(const openmxu_program *program, const openmxu_image_tensor *tensor) {
     return (const float *)(const void *)((const uint8_t *)program->header + tensor->scales);
@@ -349,8 +340,8 @@ static int32_t quantized(const openmxu_image_tensor *tensor, float scaled) {
 #endif
 
 static uint32_t index_of(const openmxu_image_tensor *tensor, uint32_t position, uint32_t column) {
-    const uint32_t positions = tensor->image_height * tensor->image_width;
-    return tensor->channels_first ? column * positions + position : position * tensor->columns + column;
+    if (!tensor->channels_first) return position * tensor->columns + column;
+    return column * tensor->image_height * tensor->image_width + position;
 }
 
 /* The lowest byte of the first value in a row of an element's plane in host memory. */
@@ -360,64 +351,75 @@ static uint8_t *row_of(const openmxu_program *program, const openmxu_image_tenso
     return (uint8_t *)program->host.data + tensor->place + rows * tensor->value_bytes * size_of(program->header);
 }
 
-static void store(uint8_t *target, uint32_t size, uint32_t bytes, int32_t value) {
-    for (uint32_t i = 0; i != bytes; ++i) target[i * size] = (uint8_t)((uint32_t)value >> 8 * i);
-}
+/* Where the values of a lane come from. */
+typedef struct {
+    uint32_t x, y, offset;       /* position of the first one, and its bytes in the caller's row y */
+    uint32_t height, width, row; /* of positions with values; width and first byte in one row */
+    int32_t other;               /* in the place of positions without a value */
+} lane_source;
 
 void openmxu_write_values(const openmxu_program *program, const openmxu_image_tensor *tensor, uint32_t element,
                           const void *values, bool is_float) {
-    const uint32_t size = size_of(program->header), rows = tensor->height * tensor->width;
-    const uint32_t neighbors = tensor->packed_rows * tensor->packed_columns;
-    for (uint32_t row = 0; row != rows; ++row) {
-        const uint32_t y = row / tensor->width * (uint32_t)tensor->stride_y + (uint32_t)tensor->origin_y;
-        const uint32_t x = row % tensor->width * (uint32_t)tensor->stride_x + (uint32_t)tensor->origin_x;
-        uint32_t plane = 0, lane = 0;
-        uint8_t *target = row_of(program, tensor, element, plane, row);
-        for (uint32_t i = 0; i != neighbors; ++i) {
-            /* Before the image they are negative, which is large. */
-            const uint32_t v = y + i / tensor->packed_columns * (uint32_t)tensor->dilation_y;
-            const uint32_t u = x + i % tensor->packed_columns * (uint32_t)tensor->dilation_x;
-            const bool is_there = v < tensor->image_height && u < tensor->image_width;
-            for (uint32_t column = 0; column != tensor->columns; ++column, ++lane) {
-                const uint32_t index = is_there ? index_of(tensor, v * tensor->image_width + u, column) : 0;
-                int32_t value = tensor->outside;
-                if (lane == size) {
-                    lane = 0;
-                    target = row_of(program, tensor, element, ++plane, row);
-                }
-                if (is_there && !is_float) value = integer(tensor, values, index);
+    const uint32_t size = size_of(program->header), bytes = tensor->value_bytes, count = size < 4 ? size : 4;
+    const uint32_t value_bytes = is_float ? (uint32_t)sizeof(float) : bytes, stride = (uint32_t)tensor->stride_x;
+    const uint32_t next_column = value_bytes * index_of(tensor, 0, 1), next = value_bytes * index_of(tensor, 1, 0);
+    uint32_t column = 0, u = 0, v = 0;
+    lane_source lanes[4], *const end = lanes + count, *from;
+    /* Four lanes of all rows, and the next ones: to store a word in DRAM takes as long as to store a byte. */
+    for (uint32_t lane = 0; v < tensor->packed_rows || lane % size != 0; lane += count) {
+        for (from = lanes; from != end; ++from) {
+            from->x = (uint32_t)tensor->origin_x + u * (uint32_t)tensor->dilation_x; /* before the image it is large */
+            from->y = (uint32_t)tensor->origin_y + v * (uint32_t)tensor->dilation_y;
+            from->offset = column * next_column + from->x * next;
+            from->height = v < tensor->packed_rows ? tensor->image_height : 0;
+            from->other = v < tensor->packed_rows ? tensor->outside : tensor->fill;
+            if (++column == tensor->columns) column = 0, ++u;
+            if (u == tensor->packed_columns) u = 0, ++v;
+        }
+        uint8_t *target = row_of(program, tensor, element, lane / size, 0) + lane % size;
+        for (uint32_t i = 0; i != tensor->height; ++i) {
+            for (from = lanes; from != end; ++from) {
+                const uint32_t y = from->y + i * (uint32_t)tensor->stride_y;
+                from->width = y < from->height ? tensor->image_width : 0;
+                from->row = y * tensor->image_width * next + from->offset;
+            }
+            for (uint32_t k = 0, right = 0; k != tensor->width; ++k, right += stride) {
+                for (uint32_t byte = 0; byte != bytes; ++byte, target += size) {
+                    uint32_t word = 0, shift = 0;
+                    for (from = lanes; from != end; ++from, shift += 8) {
+                        const uint8_t *value = (const uint8_t *)values + (uint32_t)(from->row + right * next);
+                        uint32_t part = (uint32_t)from->other >> 8 * byte;
+                        if (from->x + right < from->width) part = value[byte];
 #ifndef OPENMXU_NO_FLOAT
-                if (is_there && is_float) {
-                    value = quantized(tensor, ((const float *)values)[index] / scales_of(program, tensor)[0]);
-                }
+                        if (is_float && from->x + right < from->width) {
+                            const float scaled = *(const float *)(const void *)value / *scales_of(program, tensor);
+                            part = (uint32_t)quantized(tensor, scaled) >> 8 * byte;
+                        }
 #endif
-                store(target + lane, size, tensor->value_bytes, value);
+                        word |= (part & 0xFF) << shift;
+                    }
+                    if (count == 4) *(uint32_t *)(void *)target = word;
+                    if (count == 2) *(uint16_t *)(void *)target = (uint16_t)word;
+                }
             }
         }
-        for (; lane != size; ++lane) store(target + lane, size, tensor->value_bytes, tensor->fill);
     }
 }
 
 void openmxu_read_values(const openmxu_program *program, const openmxu_image_tensor *tensor, uint32_t element,
                          void *values, bool is_float) {
     const uint32_t size = size_of(program->header), bytes = tensor->value_bytes;
-    const uint32_t sign = tensor->is_signed ? (uint32_t)1 << (8 * bytes - 1) : 0;
     for (uint32_t position = 0; position != tensor->height * tensor->width; ++position) {
         for (uint32_t column = 0; column != tensor->columns; ++column) {
             const uint8_t *source = row_of(program, tensor, element, column / size, position) + column % size;
-            const uint32_t index = index_of(tensor, position, column);
-            uint32_t value = 0;
-            for (uint32_t i = 0; i != bytes; ++i) value |= (uint32_t)source[i * size] << 8 * i;
-            if (!is_float && bytes == 1) ((uint8_t *)values)[index] = (uint8_t)value;
-            if (!is_float && bytes == 2) ((uint16_t *)values)[index] = (uint16_t)value;
-            if (!is_float && bytes == 4) ((uint32_t *)values)[index] = value;
+            const uint32_t index = index_of(tensor, position, column), first = index * bytes;
+            for (uint32_t i = 0; i != bytes && !is_float; ++i) ((uint8_t *)values)[first + i] = source[i * size];
 #ifndef OPENMXU_NO_FLOAT
-            if (is_float) {
-                const float scale = scales_of(program, tensor)[tensor->scale_count == 1 ? 0 : column];
-                ((float *)values)[index] = (float)((int32_t)((value ^ sign) - sign) - tensor->zero_point) * scale;
-            }
-#else
-            (void)sign;
+            if (!is_float) continue;
+            const float scale = scales_of(program, tensor)[tensor->scale_count == 1 ? 0 : column];
+            uint32_t value = 0, sign = tensor->is_signed ? (uint32_t)1 << (8 * bytes - 1) : 0;
+            for (uint32_t i = 0; i != bytes; ++i) value |= (uint32_t)source[i * size] << 8 * i;
+            ((float *)values)[index] = (float)((int32_t)((value ^ sign) - sign) - tensor->zero_point) * scale;
 #endif
         }
     }

@@ -19,7 +19,7 @@ from scripts.random_models import reference_outputs
 __all__ = ["NETWORKS", "Case", "ideal_utilization", "load_case"]
 
 DIGITS = "digits"
-NETWORKS = (DIGITS, "resnet20")
+NETWORKS = (DIGITS, "mnist", "resnet20")
 _IMAGES = {DIGITS: 360}
 _BATCH = {DIGITS: 40}
 

@@ -19,7 +19,7 @@ from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_tensor import HostTensor, Packing
 from tests.embedded.running import ENVIRONMENT
 
-CONFIG = openmxu.Config(size=4, activation_lanes=2)
+CONFIGS = [openmxu.Config.for_size(size) for size in (2, 4, 8)]
 BATCH = 3
 SCALES = (0.1, 0.25, 0.007, 3.0, 1.5)
 
@@ -45,14 +45,14 @@ def tool(build: Callable[..., Path]) -> Path:
     return build("tensors.c", {}, "-DOPENMXU_EXTERNAL_ACCESS")
 
 
-def program(source: HostTensor, result: HostTensor) -> Program:
+def program(source: HostTensor, result: HostTensor, config: openmxu.Config = CONFIGS[0]) -> Program:
     """A program that does nothing with two tensors."""
     halt = format_named("Halt")()
     segment = DeviceSegment((source,), (result,), BATCH, None, 0, 1, (0, 0), (0, 0))
-    size = max(tensor.offset + tensor.extent(BATCH, CONFIG.size) for tensor in (source, result))
+    size = max(tensor.offset + tensor.extent(BATCH, config.size) for tensor in (source, result))
     nothing = np.zeros(0, np.uint8)
     return Program(
-        *(CONFIG, BATCH, (source.spec,), (result.spec,), (segment,), (halt,), nothing, nothing, size, 0, ()),
+        *(config, BATCH, (source.spec,), (result.spec,), (segment,), (halt,), nothing, nothing, size, 0, ()),
         layer_numbers=np.full(1, -1, np.int32),
     )
 
@@ -79,10 +79,11 @@ def floats(tensor: HostTensor) -> np.ndarray:
     return values
 
 
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"size {config.size}")
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
-def test_tensors(tool, tmp_path, tensor):
+def test_tensors(tool, tmp_path, tensor, config):
     plain = dataclasses.replace(tensor, packing=None)
-    made = program(tensor, plain if tensor.packing is None else dataclasses.replace(plain, offset=0))
+    made = program(tensor, plain if tensor.packing is None else dataclasses.replace(plain, offset=0), config)
     limits = np.iinfo(tensor.stored)
     integers = np.random.default_rng(2).integers(limits.min, limits.max, (BATCH, *tensor.shape), tensor.stored, True)
     for is_float in (False, True)[: 1 if tensor.scale is None else 2]:
@@ -91,11 +92,11 @@ def test_tensors(tool, tmp_path, tensor):
         expected = np.zeros(len(memory), np.uint8)
         # As if the values were stored already, which is what integers are.
         as_integers = dataclasses.replace(tensor, dtype=tensor.stored, scale=None)
-        (tensor if is_float else as_integers).store(values, expected, CONFIG.size)
+        (tensor if is_float else as_integers).store(values, expected, config.size)
         assert np.array_equal(np.frombuffer(memory, np.uint8), expected)
         (output,) = made.device_segments[0].outputs
         output = output if is_float else dataclasses.replace(output, dtype=output.stored, scale=None)
-        loaded = output.load(expected, BATCH, CONFIG.size)
+        loaded = output.load(expected, BATCH, config.size)
         assert np.array_equal(np.frombuffer(result, loaded.dtype).reshape(loaded.shape), loaded)
 
 
