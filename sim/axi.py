@@ -11,8 +11,9 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.driver.transport import MemoryKind, Region, Transport
+from openmxu.sim.memory_rate import Rate, beat_time
 from openmxu.sim.verilator import AXI, BusError, Design, library_path
-from openmxu.sim.verilator.library import Memory, Port, ProtocolError, StallPattern
+from openmxu.sim.verilator.library import BeatTime, Memory, Port, ProtocolError, StallPattern
 from openmxu.sim.verilator.progress import ProgressHook
 
 __all__ = ["Reply", "SimulatedAxi"]
@@ -74,7 +75,7 @@ class _Trouble(ctypes.Structure):
 
 
 _FUNCTIONS = {
-    "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32),
+    "create": (c_void_p, c_uint64, POINTER(StallPattern), c_uint32, POINTER(BeatTime), POINTER(BeatTime)),
     "destroy": (None, c_void_p),
     "reset": (None, c_void_p),
     "attach": (None, c_void_p, POINTER(Memory), POINTER(Memory)),
@@ -90,8 +91,8 @@ class SimulatedAxi(Transport):
     """Registers and memories of a simulated AXI shell; the clock runs while the driver waits or accesses registers.
 
     The first one of a configuration builds the model, which takes from seconds to minutes; later ones load it from the
-    cache. Memories transfer a beat per cycle in each direction, answer after a latency, and stall at random. The
-    harness checks that the shell obeys AXI's rules for a manager.
+    cache. Memories transfer at a rate in each direction, answer after a latency, and stall at random. The harness
+    checks that the shell obeys AXI's rules for a manager.
 
     Parameters
     ----------
@@ -103,6 +104,8 @@ class SimulatedAxi(Transport):
         Fraction of the time that each channel stalls, from 0 up to, but not including, 1.
     memory_latency
         Cycles, at least 1, from a burst's address to its first beat, and from its last written beat to the reply.
+    host_rate, weight_rate
+        Bytes per cycle of the memories: see :class:`~openmxu.sim.verilated.VerilatedDevice`.
     memory_bytes
         Size of each memory, as far as its addresses reach.
     build_progress
@@ -112,6 +115,8 @@ class SimulatedAxi(Transport):
 
     Raises
     ------
+    TypeError
+        A rate is neither an ``int`` nor a ``Fraction``.
     ValueError
         A parameter is outside its range.
     MissingToolError
@@ -127,6 +132,8 @@ class SimulatedAxi(Transport):
         seed: int = 0,
         stall_probability: float = 0.0,
         memory_latency: int = 4,
+        host_rate: Rate = None,
+        weight_rate: Rate = None,
         memory_bytes: int = 1 << 28,
         build_progress: ProgressHook | None = None,
         design: Design = AXI,
@@ -140,13 +147,18 @@ class SimulatedAxi(Transport):
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {seed}")
         if memory_bytes < BASE:
             raise ValueError(f"memory_bytes must be at least {BASE}, not {memory_bytes}")
+        beats = (
+            beat_time("host_rate", host_rate, config.host_data_bytes),
+            beat_time("weight_rate", weight_rate, config.weight_data_bytes),
+        )
         widths = {MemoryKind.HOST: config.host_address_width, MemoryKind.WEIGHT: config.weight_address_width}
         self._regions = {kind: Region(BASE, min(memory_bytes, (1 << width) - BASE)) for kind, width in widths.items()}
         self._troubles = {kind: _Trouble(0, 0, Reply.OKAY) for kind in self._regions}
         self._memories = {kind: np.zeros(region.size, np.uint8) for kind, region in self._regions.items()}
         self._load(library_path(config, design=design, progress=build_progress))
         stalls = StallPattern(round(stall_probability * (1 << 32)), 1, sum(1 << port for port in Port))
-        self._handle = self._functions["create"](seed, byref(stalls), memory_latency)
+        host, weights = (byref(BeatTime(time.numerator, time.denominator)) for time in beats)
+        self._handle = self._functions["create"](seed, byref(stalls), memory_latency, host, weights)
         arrays = (Memory(array.ctypes.data, array.size, BASE) for array in self._memories.values())
         self._call("attach", *map(byref, arrays))
 

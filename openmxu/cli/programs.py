@@ -194,7 +194,7 @@ def open_device(device: DeviceAddress | DeviceName, config: Config | None, **opt
     elif name is DeviceName.MODEL and not of_a_board:
         unknown, remedy = [option for option in given if option not in _MEMORIES], "verilator: the cycle model has none"
     elif name is DeviceName.AXI and not of_a_board:
-        unknown, remedy = [option for option in given if option in (*_RATES, *_PARAMETERS)], "verilator"
+        unknown, remedy = [option for option in given if option in _PARAMETERS], "verilator"
     else:
         unknown, remedy = of_a_board, "serial:PORT"
     if unknown:

@@ -67,7 +67,7 @@ def test_simulated_rtl_measures(openmxu):
         ([1, 1, 1, "--size", 3], "size must be a power of two, not 3"),
         ([1, 1, 1, "--stall-probability", 1.5], "stall_probability must be at least 0 and less than 1, not 1.5"),
         ([1, 1, 1, "--device", "interpreter", "--memory-latency", 3], "--memory-latency needs --device verilator"),
-        ([1, 1, 1, "--device", "axi", "--host-rate", 3], "--host-rate needs --device verilator"),
+        ([1, 1, 1, "--device", "interpreter", "--host-rate", 3], "--host-rate needs --device verilator"),
         ([1, 1, 1, "--weight-rate", "1/0"], "'1/0' is no positive number"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -79,10 +81,32 @@ def test_sequential_transfers_fill_the_bus(name):
     assert beats / counters[Counter.CYCLES] >= 0.95
 
 
+@pytest.mark.parametrize("name", ["Read_Host_Memory", "Write_Host_Memory"])
+def test_a_host_memory_of_limited_rate(name):
+    rows = CONFIG.unified_buffer_rows
+    transfers = [format_named(name)(unified_buffer=0, rows=rows, host=0)] * 8
+    memory = np.zeros(rows * CONFIG.size, np.uint8)
+    with openmxu.open_device("axi", CONFIG, host_rate=Fraction(CONFIG.host_data_bytes, 3), weight_rate=1) as device:
+        device.execute([*transfers, _HALT], memory, memory)
+        cycles = device.counters[Counter.CYCLES]
+    assert 3 * 8 * len(memory) // CONFIG.host_data_bytes == pytest.approx(cycles, rel=0.05)
+    assert cycles >= 3 * 8 * len(memory) // CONFIG.host_data_bytes
+
+
+def test_a_weight_memory_of_limited_rate():
+    shape = (1, 64, 64)
+    values = gemm_input(1, 64)
+    with openmxu.open_device("axi", CONFIG, weight_rate=Fraction(1, 2), stall_probability=0.1) as device:
+        device.load(gemm(*shape, CONFIG))
+        assert (device.run(values)["y"] == evaluate(gemm_network(*shape), values)).all()
+        assert 64 * 64 * 2 <= device.counters[Counter.CYCLES] <= 64 * 64 * 2.2
+
+
 def test_parameters_are_checked():
     for options, message in (
         ({"stall_probability": 1.0}, "stall_probability must be at least 0 and less than 1, not 1.0"),
         ({"memory_latency": 0}, "memory_latency must be at least 1 cycle, not 0"),
+        ({"host_rate": 0}, "host_rate must be positive, not 0"),
         ({"seed": -1}, "seed must be from 0 to 2\\*\\*64 - 1, not -1"),
         ({"memory_bytes": 16}, "memory_bytes must be at least 4096, not 16"),
     ):

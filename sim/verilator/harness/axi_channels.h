@@ -133,15 +133,17 @@ private:
     Held<Span> m_held;
 };
 
-// Read channels: bursts in order, the first beat at the earliest `latency` cycles after its address, then one a cycle.
+// Read channels: bursts in order, the first beat at the earliest `latency` cycles after its address, and beats at most one
+// each beat time.
 template <unsigned BYTES, typename Address, typename Data>
 class AxiReads {
 public:
-    AxiReads(World& world, const Memory& memory, const Trouble& trouble, Port address_port, Port data_port,
-             AddressPins<Address> ar, ReadPins<Data> r)
+    AxiReads(World& world, const Memory& memory, const Trouble& trouble, const BeatTime& time, Port address_port,
+             Port data_port, AddressPins<Address> ar, ReadPins<Data> r)
         : m_world{world},
           m_memory{memory},
           m_trouble{trouble},
+          m_pace{time},
           m_data_port{data_port},
           m_addresses{world, memory, address_port, ar},
           m_r{r} {
@@ -153,9 +155,11 @@ public:
         if (m_r.valid && !m_taken) return;
         m_r.valid = 0;
         if (m_bursts.empty() || m_bursts.front().first_cycle > m_world.cycle || m_world.stalls(m_data_port)) return;
+        if (!m_pace.allows(m_world.cycle)) return;
         Burst& burst = m_bursts.front();
         const uint32_t response = m_trouble.of(burst.address, BYTES);
         if (response == SILENCE) return;
+        m_pace.spend(m_world.cycle);
         const uint64_t available = burst.address < m_memory.length ? m_memory.length - burst.address : 0;
         std::memset(&m_r.data, 0, BYTES);
         std::memcpy(&m_r.data, m_memory.bytes + burst.address, available < BYTES ? available : BYTES);
@@ -180,6 +184,7 @@ public:
 
     void reset() {
         m_addresses.reset();
+        m_pace.reset();
         m_bursts.clear();
         m_r.valid = 0;
         m_taken = false;
@@ -195,6 +200,7 @@ private:
     World& m_world;
     const Memory& m_memory;
     const Trouble& m_trouble;
+    Pace m_pace;
     const Port m_data_port;
     Addresses<BYTES, Address> m_addresses;
     ReadPins<Data> m_r;
@@ -203,16 +209,17 @@ private:
     uint64_t m_beats = 0;
 };
 
-// Write channels: addresses and data in any order; replies in order, at the earliest `latency` cycles after a burst's
+// Write channels: addresses and data in any order, beats at most one each beat time; replies in order, at the earliest `latency` cycles after a burst's
 // last beat. Bytes are visible with the reply, not before.
 template <unsigned BYTES, typename Address, typename Data, typename Strobe>
 class AxiWrites {
 public:
-    AxiWrites(World& world, const Memory& memory, const Trouble& trouble, AddressPins<Address> aw,
+    AxiWrites(World& world, const Memory& memory, const Trouble& trouble, const BeatTime& time, AddressPins<Address> aw,
               WritePins<Data, Strobe> w, ReplyPins b)
         : m_world{world},
           m_memory{memory},
           m_trouble{trouble},
+          m_pace{time},
           m_addresses{world, memory, HOST_WRITE_REQUEST, aw},
           m_w{w},
           m_b{b} {
@@ -221,7 +228,7 @@ public:
 
     void drive() {
         m_addresses.drive();
-        m_w.ready = !m_world.stalls(HOST_WRITE_DATA);
+        m_w.ready = !m_world.stalls(HOST_WRITE_DATA) && m_pace.allows(m_world.cycle);
         if (m_b.valid && !m_taken) return;
         m_b.valid = 0;
         if (m_complete == 0 || m_bursts.front().reply_cycle > m_world.cycle || m_world.stalls(HOST_WRITE_DONE)) return;
@@ -246,6 +253,7 @@ public:
         beat.last = m_w.last;
         if (m_held.sample(m_world, HOST_WRITE_DATA, m_w.valid, m_w.ready, beat)) {
             m_world.last_transfer = m_world.cycle;
+            m_pace.spend(m_world.cycle);
             m_beats.push_back(beat);
             ++m_count;
         }
@@ -268,6 +276,7 @@ public:
     void reset() {
         m_addresses.reset();
         m_held.reset();
+        m_pace.reset();
         m_bursts.clear();
         m_beats.clear();
         m_complete = m_met = 0;
@@ -304,6 +313,7 @@ private:
     World& m_world;
     const Memory& m_memory;
     const Trouble& m_trouble;
+    Pace m_pace;
     Addresses<BYTES, Address> m_addresses;
     WritePins<Data, Strobe> m_w;
     ReplyPins m_b;

@@ -29,7 +29,10 @@ struct Status {
 
 class Harness {
 public:
-    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency) : m_world{{seed, stalls}, latency} { reset(); }
+    Harness(uint64_t seed, const StallPattern& stalls, uint32_t latency, const BeatTime& host, const BeatTime& weights)
+        : m_world{{seed, stalls}, latency}, m_host_time{host}, m_weight_time{weights} {
+        reset();
+    }
 
     ~Harness() {
         m_model.final();
@@ -150,28 +153,32 @@ private:
     Vopenmxu_core m_model{&m_context};
     Vopenmxu_core___024root& m_root{*m_model.rootp};
     World m_world;
+    const BeatTime m_host_time;
+    const BeatTime m_weight_time;
     Memory m_host_memory;
     Memory m_weight_memory;
     Trouble m_host_trouble;
     Trouble m_weight_trouble;
     AxiReads<HOST_DATA_BYTES, TYPE(m_axi_host_araddr), TYPE(m_axi_host_rdata)> m_host_reads{
-        m_world,           m_host_memory,  m_host_trouble,
+        m_world,           m_host_memory,  m_host_trouble,              m_host_time,
         HOST_READ_REQUEST, HOST_READ_DATA, ADDRESS_PINS(m_axi_host_ar), READ_PINS(m_axi_host_r)};
     AxiWrites<HOST_DATA_BYTES, TYPE(m_axi_host_awaddr), TYPE(m_axi_host_wdata), TYPE(m_axi_host_wstrb)> m_host_writes{
         m_world,
         m_host_memory,
         m_host_trouble,
+        m_host_time,
         ADDRESS_PINS(m_axi_host_aw),
         {PIN(m_axi_host_wdata), PIN(m_axi_host_wstrb), PIN(m_axi_host_wlast), PIN(m_axi_host_wvalid),
          PIN(m_axi_host_wready)},
         {PIN(m_axi_host_bresp), PIN(m_axi_host_bvalid), PIN(m_axi_host_bready)}};
     AxiReads<WEIGHT_DATA_BYTES, TYPE(m_axi_weight_araddr), TYPE(m_axi_weight_rdata)> m_weights{
-        m_world,         m_weight_memory, m_weight_trouble,
+        m_world,         m_weight_memory, m_weight_trouble,              m_weight_time,
         WEIGHTS_REQUEST, WEIGHTS_DATA,    ADDRESS_PINS(m_axi_weight_ar), READ_PINS(m_axi_weight_r)};
 };
 
 }  // namespace openmxu
 
+using openmxu::BeatTime;
 using openmxu::Harness;
 using openmxu::Memory;
 using openmxu::StallPattern;
@@ -180,8 +187,9 @@ using openmxu::Trouble;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency) {
-    return new Harness{seed, *stalls, latency};
+EXPORT Harness* mxu_create(uint64_t seed, const StallPattern* stalls, uint32_t latency, const BeatTime* host,
+                           const BeatTime* weights) {
+    return new Harness{seed, *stalls, latency, *host, *weights};
 }
 EXPORT void mxu_destroy(Harness* harness) { delete harness; }
 EXPORT void mxu_reset(Harness* harness) { harness->reset(); }
