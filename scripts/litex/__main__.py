@@ -6,9 +6,11 @@
 The program image, the inputs and a table of contents are in the DRAM when the system starts. The firmware in ROM loads
 each network, writes its inputs, waits for the device's interrupt, and prints class and outputs of every image on the
 UART. They are compared with ONNX Runtime's. Utilization is compared with the same program on the AXI device, whose
-memory answers after a few cycles and transfers a beat in each.
+memory answers after a few cycles and transfers a beat in each, and images per second with those that the AXI device
+predicts with a memory as slow as the DRAM.
 
-Exit status 1 when an output differs, the firmware fails, or a network reaches less than 0.8 of that utilization.
+Exit status 1 when an output differs, the firmware fails, a network reaches less than 0.8 of that utilization, or the
+prediction is wrong by more than 5 %.
 """
 
 from __future__ import annotations
@@ -29,13 +31,14 @@ from openmxu.embedded import driver_files
 from openmxu.litex import openmxu_config
 from scripts.litex.contents import memory_contents
 from scripts.litex.firmware import FirmwareError, compile_firmware
-from scripts.litex.networks import NETWORKS, Case, ideal_utilization, load_case
+from scripts.litex.networks import DRAM, NETWORKS, Case, load_case, on_axi
 from scripts.litex.results import Measurement, ResultError, read_results
 from scripts.litex.simulation import build_simulation
 from scripts.litex.soc import DRAM_BYTES, SimulatedSystem
 
 FREQUENCY = 60e6
 LEAST_OF_IDEAL = 0.8
+LARGEST_ERROR = 0.05
 MOST_CYCLES = 200_000_000
 _FIRMWARE = Path(__file__).with_name("firmware")
 
@@ -54,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     passed = True
     for case in cases:
-        facts = _facts(case, measurements[case.network.name], None if options.no_ideal else ideal_utilization(case))
+        facts = _facts(case, measurements[case.network.name], compares=not options.no_ideal)
         passed = passed and facts["passed"]
         print(json.dumps(facts) if options.json else _text(facts), flush=True)
     return 0 if passed else 1
@@ -93,7 +96,7 @@ def _shown(line: str) -> str:
     return line
 
 
-def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, Any]:
+def _facts(case: Case, measured: Measurement, *, compares: bool) -> dict[str, Any]:
     results = measured.outputs.reshape(case.expected.shape)
     differing = int(np.count_nonzero(results != case.expected))
     classes = case.expected.reshape(len(results), -1).argmax(axis=1)
@@ -112,9 +115,8 @@ def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, 
         "cycles_per_image": round(cycles["core"] / images, 1),
         "system_cycles_per_image": round(cycles["total"] / images, 1),
         "images_per_second": round(FREQUENCY * images / cycles["total"], 1),
+        "core_images_per_second": round(FREQUENCY * images / cycles["core"], 1),
         "utilization": round(utilization, 4),
-        "ideal_utilization": None if ideal is None else round(ideal, 4),
-        "of_ideal": None if ideal is None else round(utilization / ideal, 3),
         "interrupt_latency": round(cycles["latencies"] / cycles["runs"], 1),
         "longest_interrupt_latency": cycles["latency"],
         "processor_cycles_per_image": round(busy / images, 1),
@@ -123,8 +125,19 @@ def _facts(case: Case, measured: Measurement, ideal: float | None) -> dict[str, 
         "driver_cycles_per_run": round((busy - cycles["writing"] - cycles["printing"]) / cycles["runs"], 1),
         "load_cycles": cycles["loading"],
     }
-    is_fast = ideal is None or utilization >= LEAST_OF_IDEAL * ideal
-    return {**facts, "passed": not differing and not wrong and is_fast}
+    passed = not differing and not wrong
+    if compares:
+        ideal, _ = on_axi(case)
+        _, predicted = on_axi(case, **DRAM)
+        error = cycles["core"] / images / predicted - 1
+        facts |= {
+            "ideal_utilization": round(ideal, 4),
+            "of_ideal": round(utilization / ideal, 3),
+            "predicted_images_per_second": round(FREQUENCY / predicted, 1),
+            "prediction_error": round(error, 4),
+        }
+        passed = passed and utilization >= LEAST_OF_IDEAL * ideal and abs(error) <= LARGEST_ERROR
+    return {**facts, "passed": passed}
 
 
 def _text(facts: dict[str, Any]) -> str:
@@ -133,10 +146,16 @@ def _text(facts: dict[str, Any]) -> str:
         f"{facts['network']}: {verdict}, {facts['images']} images, batch {facts['batch']}",
         f"  outputs that differ from ONNX Runtime  {facts['differing']:,} of {facts['outputs']:,}",
         f"  classes that differ                    {facts['other_classes']:,} of {facts['images']:,}",
-        f"  cycles of the core for an image        {facts['cycles_per_image']:,}",
-        f"  array utilization                      {facts['utilization']:.3f}",
+        f"  cycles of the core for an image        {facts['cycles_per_image']:,}: "
+        f"{facts['core_images_per_second']:,} images per second at {FREQUENCY / 1e6:g} MHz",
     ]
-    if facts["of_ideal"] is not None:
+    if "of_ideal" in facts:
+        lines.append(
+            f"  predicted                              {facts['predicted_images_per_second']:,} images per second, "
+            f"{facts['prediction_error']:+.1%}"
+        )
+    lines.append(f"  array utilization                      {facts['utilization']:.3f}")
+    if "of_ideal" in facts:
         lines.append(f"  with ideal memory                      {facts['ideal_utilization']:.3f}")
         lines.append(f"  part of that                           {facts['of_ideal']:.3f}")
     return "\n".join(
