@@ -62,7 +62,8 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in HEADERS.items():
         (folder / "generated" / name).write_text(text)
     sources = [FIRMWARE / "receive.c", Path(__file__).with_name("receiver.c")]
-    command = [compiler, *FLAGS.split(), f"-I{folder}", f"-I{FIRMWARE}", *map(str, sources), "-o", str(folder / "receiver")]
+    command = [compiler, *FLAGS.split(), f"-I{folder}", f"-I{FIRMWARE}", *map(str, sources)]
+    command += ["-o", str(folder / "receiver")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return folder / "receiver"
