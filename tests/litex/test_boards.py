@@ -61,3 +61,12 @@ def test_firmware_fits_its_memory(system):
     _, _, folder = system
     size = (folder / "firmware" / "firmware.bin").stat().st_size
     assert 8 << 10 < size < 24 << 10  # of 32 KiB
+
+
+@pytest.mark.parametrize("frequency", ["1", "1000", "nan"])
+def test_a_frequency_without_a_clock(frequency, tmp_path, capsys):
+    from scripts.litex.boards.__main__ import main
+
+    assert main(["ecpix5", "--frequency", frequency, "--output", str(tmp_path / "none")]) == 2
+    assert "--frequency must be from 20 to 150 MHz" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

@@ -4,7 +4,7 @@
     python -m scripts.litex.boards ecpix5 --frequency 80 --seed 3
 
 Yosys and nextpnr come from PyPI (pip install 'openmxu[litex,fpga]'). Every file stays in the output folder, and files
-that are up to date are not made again. Exit status 1 when a tool fails or a clock is too slow.
+that are up to date are not made again. Exit status 1 when a tool fails or a clock is too slow, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -22,12 +22,19 @@ from scripts.litex.boards import BOARDS
 from scripts.litex.boards.flow import board_config, board_source, implement_board, synthesize_board, write_bitstream
 from scripts.litex.firmware import FirmwareError
 
+_FREQUENCIES = (20, 150)
+"""MHz for which the PLL and LiteDRAM's timings have values; no placement reaches the highest."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the flow; returns the exit status."""
     options = _options(arguments)
     logging.disable(logging.INFO)  # LiteX describes what it builds in some hundred lines
     board = BOARDS[options.board]
+    low, high = _FREQUENCIES
+    if options.frequency is not None and not low <= options.frequency <= high:
+        print(f"litex: error: --frequency must be from {low} to {high} MHz, not {options.frequency:g}", file=sys.stderr)
+        return 2
     folder = options.output or Path("build/litex") / board.name
     frequency = options.frequency or board.frequency
     try:
