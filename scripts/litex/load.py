@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.errors import OpenmxuError
@@ -84,14 +84,16 @@ def _images(program: Program, path: Path) -> NDArray[Any]:
 
 def _run(loader: Loader, parts: Sequence[tuple[int, bytes]], program: Program) -> Measurement:
     loader.connect()
-    begin = time.monotonic()
     loader.write(parts)
     size = sum(len(content) for _, content in parts)
-    print(f"wrote {size:,} bytes in {time.monotonic() - begin:.1f} s", file=sys.stderr)
+    print(f"wrote {size:,} bytes", file=sys.stderr)
     (output,) = program.device_segments[0].outputs
     measured = read_results(loader.run(), {_NAME: output})[_NAME]
-    cycles = measured.cycles["total"] / len(measured.classes)
-    print(f"{len(measured.classes)} images, {cycles:,.1f} cycles of the system for each", file=sys.stderr)
+    wrong = np.flatnonzero(measured.classes != measured.outputs.argmax(axis=1))
+    if wrong.size:
+        raise ResultError(f"the line about image {wrong[0]} is damaged: its class is not that of its outputs")
+    images, cycles = len(measured.classes), measured.cycles.get("total", 0)
+    print(f"{images} images, {cycles / images:,.1f} cycles of the system for each", file=sys.stderr)
     return measured
 
 

@@ -27,6 +27,7 @@ class FakeBoard(threading.Thread):
 
     def __init__(self, program: openmxu.Program) -> None:
         super().__init__(daemon=True)
+        self.noise = ("", "")
         self._master, slave = os.openpty()
         tty.setraw(slave)
         self.port = os.ttyname(slave)
@@ -44,7 +45,7 @@ class FakeBoard(threading.Thread):
             if body[0] == 1:
                 self._memory[place : place + length - 4] = body[5:]
             elif body[0] == 2:
-                os.write(self._master, self._lines(place).encode() + b"\4")
+                os.write(self._master, self._lines(place).replace(*self.noise).encode() + b"\4")
                 return
 
     def close(self) -> None:
@@ -113,6 +114,23 @@ def test_classes_and_outputs(board, program_path, images_path, tmp_path, capsys)
     captured = capsys.readouterr()
     assert captured.out.split() == [str(value) for value in expected.argmax(axis=1)]
     assert "5 images, 100.0 cycles of the system for each" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (("image 3 ", "image 3 1"), "line about image 3 is damaged"),
+        (("image 2", "imag"), "the firmware printed 'imag"),
+        (("image 2", "image 7"), "5 results for 5 images"),
+        (("cycles", "failed"), "the firmware failed: network total=500"),
+    ],
+)
+def test_damaged_lines(board, program_path, images_path, capsys, noise, message):
+    board.noise = noise
+    assert load(program_path, "--images", images_path, "--port", board.port) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert not captured.out
 
 
 def test_another_shape(program_path, images_path, capsys):
