@@ -140,6 +140,7 @@ class SimulatedSystem(System):
         platform = _Platform("SIM", ports, name=TOP)
         self.cd_sys = ClockDomain()
         super().__init__(platform, frequency, dram, firmware, "sim", loops=True, **parameters)
+        self.add_constant("TABLE_IS_PREPARED")  # no board: its DRAM may have an old one after a reset
         self.comb += [
             self.cd_sys.clk.eq(platform.request("sys_clk")),
             self.cd_sys.rst.eq(platform.request("sys_rst")),

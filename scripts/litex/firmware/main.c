@@ -1,7 +1,7 @@
 /* Runs the networks that are in the DRAM, and prints what they make of their images.
  *
- * A table of contents, table.h, says where programs and images are: at the beginning of the DRAM when the system starts,
- * which a simulation prepares, or where a frame says that came over the UART, receive.h. Lines on the UART:
+ * A table of contents, table.h, says where programs and images are. A simulation may have one at the beginning of the
+ * DRAM when it starts; the place of others comes over the UART, receive.h. Lines on the UART:
  *
  *     network NAME BATCH IMAGES
  *     image NUMBER CLASS VALUES          values as the device stores them, in hexadecimal
@@ -193,7 +193,6 @@ static void run_table(const struct table *table) {
 
 int main(void) {
     const openmxu_hooks hooks = {NULL, NULL, invalidate, wait};
-    struct table *prepared = (struct table *)MAIN_RAM_BASE;
     if (!initialize_dram()) fail("dram", 0);
     const openmxu_status status = openmxu_open(&device, (volatile uint32_t *)OPENMXU_BASE, &hooks);
     if (status != OPENMXU_OK) fail("open", status);
@@ -201,9 +200,9 @@ int main(void) {
     openmxu_ev_enable_write(1);
     irq_setmask(1U << OPENMXU_INTERRUPT);
     irq_setie(1);
-    if (prepared->magic == TABLE_MAGIC) {
-        run_table(prepared);
-        prepared->magic = 0; /* DRAM keeps it through a reset */
-    }
+#ifdef TABLE_IS_PREPARED
+    const struct table *prepared = (const struct table *)MAIN_RAM_BASE;
+    if (prepared->magic == TABLE_MAGIC) run_table(prepared);
+#endif
     for (;;) run_table(receive());
 }
