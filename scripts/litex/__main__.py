@@ -27,20 +27,18 @@ from typing import Any
 import numpy as np
 
 from openmxu.arch.config import Config
-from openmxu.embedded import driver_files
 from openmxu.litex import openmxu_config
 from scripts.litex.contents import memory_contents
-from scripts.litex.firmware import FirmwareError, compile_firmware
+from scripts.litex.firmware import FirmwareError, firmware
 from scripts.litex.networks import DRAM, NETWORKS, Case, load_case, on_axi
 from scripts.litex.results import Measurement, ResultError, read_results
 from scripts.litex.simulation import build_simulation
-from scripts.litex.soc import DRAM_BYTES, SimulatedSystem
+from scripts.litex.soc import DRAM_BYTES, SimulatedSystem, simulated_sdram
 
 FREQUENCY = 60e6
 LEAST_OF_IDEAL = 0.8
 LARGEST_ERROR = 0.05
 MOST_CYCLES = 200_000_000
-_FIRMWARE = Path(__file__).with_name("firmware")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +66,10 @@ def _simulate(cases: Sequence[Case], config: Config, options: argparse.Namespace
     folder = options.output
     memory = memory_contents([case.network for case in cases], DRAM_BYTES)
     system = SimulatedSystem(
-        FREQUENCY, lambda headers: firmware(headers, folder / "firmware"), memory, **config.as_dict()
+        FREQUENCY,
+        simulated_sdram(FREQUENCY, memory),
+        lambda headers: firmware(headers, folder / "firmware"),
+        **config.as_dict(),
     )
     simulation = build_simulation(system, folder)
     start = time.monotonic()
@@ -81,14 +82,6 @@ def _simulate(cases: Sequence[Case], config: Config, options: argparse.Namespace
     finally:
         simulation.close()
     return measurements
-
-
-def firmware(headers: Path, folder: Path) -> list[int]:
-    """The words of the ROM, compiled with the driver against LiteX's headers."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in driver_files().items():
-        (folder / name).write_text(text)
-    return compile_firmware([_FIRMWARE / "main.c", folder / "openmxu.c"], [folder, headers], folder)
 
 
 def _shown(line: str) -> str:

@@ -13,7 +13,7 @@ from openmxu.embedded import program_image
 from openmxu.embedded.program_image import device_segment, host_bytes
 from openmxu.program import Program
 
-__all__ = ["Network", "memory_contents"]
+__all__ = ["Network", "memory_contents", "memory_parts"]
 
 _MAGIC = 0x4C42544D
 _NAME_BYTES = 16
@@ -40,8 +40,10 @@ class Network:
     images: NDArray[Any]
 
 
-def memory_contents(networks: Sequence[Network], size: int) -> NDArray[np.uint8]:
-    """The first bytes of the DRAM, as ``firmware/table.h`` describes them; what is not in them is free.
+def memory_parts(networks: Sequence[Network], size: int) -> list[tuple[int, bytes]]:
+    """Parts of the DRAM with their places, as ``firmware/table.h`` describes them; the rest may hold anything.
+
+    The first one is the table of contents, at 0.
 
     Parameters
     ----------
@@ -76,7 +78,13 @@ def memory_contents(networks: Sequence[Network], size: int) -> NDArray[np.uint8]
         table += network.name.encode("ascii").ljust(_NAME_BYTES, b"\0") + np.array(numbers, "<u4").tobytes()
     if place > size:
         raise ValueError(f"the networks take {place} bytes of DRAM, and there are {size}")
-    memory = np.zeros(parts[-1][0] + len(parts[-1][1]), np.uint8)
-    for start, content in ((0, table), *parts):
-        memory[start : start + len(content)] = np.frombuffer(content, np.uint8)
+    return [(0, table), *parts]
+
+
+def memory_contents(networks: Sequence[Network], size: int) -> NDArray[np.uint8]:
+    """The first bytes of the DRAM with these parts, zeros between them; parameters and errors are the same."""
+    parts = memory_parts(networks, size)
+    memory = np.zeros(max(place + len(content) for place, content in parts), np.uint8)
+    for place, content in parts:
+        memory[place : place + len(content)] = np.frombuffer(content, np.uint8)
     return memory

@@ -10,7 +10,9 @@ from pathlib import Path
 import litex.soc
 import numpy as np
 
-__all__ = ["FirmwareError", "compile_firmware"]
+from openmxu.embedded import driver_files
+
+__all__ = ["FirmwareError", "compile_firmware", "firmware"]
 
 _HERE = Path(__file__).with_name("firmware")
 _COMPILER = "riscv64-unknown-elf-gcc"
@@ -24,6 +26,20 @@ _FLAGS = (
 
 class FirmwareError(Exception):
     """The firmware cannot be compiled."""
+
+
+def firmware(headers: Path, folder: Path) -> list[int]:
+    """The words of the ROM: the firmware with the driver, compiled in ``folder`` against LiteX's headers.
+
+    Raises
+    ------
+    FirmwareError
+        As :func:`compile_firmware`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in driver_files().items():
+        (folder / name).write_text(text)
+    return compile_firmware([*sorted(_HERE.glob("*.c")), folder / "openmxu.c"], [folder, headers], folder)
 
 
 def compile_firmware(sources: Sequence[Path], includes: Sequence[Path], folder: Path) -> list[int]:
@@ -46,7 +62,12 @@ def compile_firmware(sources: Sequence[Path], includes: Sequence[Path], folder: 
     if shutil.which(_COMPILER) is None:
         raise FirmwareError(f"{_COMPILER} is missing: {_REMEDY}")
     software = Path(litex.soc.__file__).parent
-    headers = [*includes, software / "software" / "include", software / "cores" / "cpu" / "vexriscv"]
+    headers = [
+        *includes,
+        *(software / "software" / name for name in ("include", "")),
+        software / "cores" / "cpu" / "vexriscv",
+        _HERE / "quiet",
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     elf, binary = folder / "firmware.elf", folder / "firmware.bin"
     _run(

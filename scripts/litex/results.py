@@ -57,27 +57,30 @@ def read_results(lines: Iterable[str], outputs: Mapping[str, HostTensor]) -> dic
     values: dict[int, NDArray[Any]] = {}
     name, count = "", 0
     for line in lines:
-        match line.split():
-            case ["network", name, _, images]:
-                count = int(images)
-                classes, values = {}, {}
-            case ["image", number, predicted, words] if name in outputs:
-                classes[int(number)] = int(predicted)
-                values[int(number)] = _values(words, outputs[name])
-            case ["cycles", str(ended), *numbers] if ended == name:
-                if sorted(values) != list(range(count)):
-                    raise ResultError(f"{name} has {len(values)} results for {count} images")
-                pairs = (text.split("=") for text in numbers)
-                cycles = {key: int(text) for key, text in pairs}
-                found[name] = Measurement(
-                    np.array([classes[index] for index in range(count)]),
-                    np.array([values[index] for index in range(count)]),
-                    cycles,
-                )
-            case ["failed", *what]:
-                raise ResultError(f"the firmware failed: {' '.join(what)}")
-            case _:
-                raise ResultError(f"the firmware printed {line!r}")
+        try:
+            match line.split():
+                case ["network", name, _, images]:
+                    count = int(images)
+                    classes, values = {}, {}
+                case ["image", number, predicted, words] if name in outputs:
+                    classes[int(number)] = int(predicted)
+                    values[int(number)] = _values(words, outputs[name])
+                case ["cycles", str(ended), *numbers] if ended == name:
+                    if sorted(values) != list(range(count)):
+                        raise ResultError(f"{name} has {len(values)} results for {count} images")
+                    pairs = (text.split("=") for text in numbers)
+                    cycles = {key: int(text) for key, text in pairs}
+                    found[name] = Measurement(
+                        np.array([classes[index] for index in range(count)]),
+                        np.array([values[index] for index in range(count)]),
+                        cycles,
+                    )
+                case ["failed", *what]:
+                    raise ResultError(f"the firmware failed: {' '.join(what)}")
+                case _:
+                    raise ResultError(f"the firmware printed {line!r}")
+        except ValueError:  # a number is none, or there are too few of them
+            raise ResultError(f"the firmware printed {line!r}") from None
     missing = set(outputs) - set(found)
     if missing:
         raise ResultError(f"the firmware has not finished {', '.join(sorted(missing))}")
@@ -85,6 +88,7 @@ def read_results(lines: Iterable[str], outputs: Mapping[str, HostTensor]) -> dic
 
 
 def _values(words: str, output: HostTensor) -> NDArray[Any]:
-    """The values of one image: floats where the driver dequantizes, and the stored integers elsewhere."""
-    numbers = np.frombuffer(bytes.fromhex(words), ">u4").astype(np.uint32)
-    return numbers.view(np.float32) if output.scale is not None else numbers.astype(np.uint8).view(output.stored)
+    """The values of one image, which are the integers that the device stores, dequantized if the host does that."""
+    stored = np.dtype(output.stored)
+    numbers = np.frombuffer(bytes.fromhex(words), stored.newbyteorder(">"))
+    return output.from_integers(numbers.astype(stored).reshape(1, *output.shape)).ravel()

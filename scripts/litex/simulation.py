@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from contextlib import chdir
-from ctypes import POINTER, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_uint8, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from litex.soc.integration.builder import Builder
@@ -57,6 +57,7 @@ class Simulation:
         functions.mxu_cycles.argtypes, functions.mxu_cycles.restype = [c_void_p], c_uint64
         functions.mxu_run.argtypes = [c_void_p, c_uint64, POINTER(c_uint8), c_uint32]
         functions.mxu_run.restype = c_uint32
+        functions.mxu_send.argtypes, functions.mxu_send.restype = [c_void_p, c_char_p, c_uint32], None
         self._functions = functions
         self._bytes = (c_uint8 * _ROOM)()
         # The model reads the files when it begins to run.
@@ -68,6 +69,15 @@ class Simulation:
         """Cycles since the reset."""
         return self._functions.mxu_cycles(self._handle)
 
+    def receive(self, cycles: int) -> bytes:
+        """What the UART sends in some cycles, or the beginning of it."""
+        count = self._functions.mxu_run(self._handle, cycles, self._bytes, _ROOM)
+        return bytes(self._bytes[:count])
+
+    def send(self, data: bytes) -> None:
+        """Bytes that the UART receives as the simulation goes on."""
+        self._functions.mxu_send(self._handle, data, len(data))
+
     def lines(self, limit: int) -> Iterator[str]:
         """The lines that the firmware sends, until it ends.
 
@@ -78,8 +88,7 @@ class Simulation:
         """
         text = bytearray()
         while self.cycles < limit:
-            count = self._functions.mxu_run(self._handle, _SLICE, self._bytes, _ROOM)
-            for byte in self._bytes[:count]:
+            for byte in self.receive(_SLICE):
                 if byte == END_OF_TRANSMISSION:
                     return
                 if byte == ord("\n"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import chdir
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,10 @@ from numpy.typing import NDArray
 
 from openmxu.litex import add_openmxu
 
-__all__ = ["CAS_LATENCY", "DRAM_BYTES", "DRAM_RATE", "TOP", "Cycles", "SimulatedSystem", "System", "verilog_of"]
+__all__ = [
+    *("BAUD", "CAS_LATENCY", "DRAM_BYTES", "DRAM_RATE", "TOP"),
+    *("Cycles", "Dram", "Firmware", "SimulatedSystem", "System", "simulated_sdram", "verilog_of"),
+]
 
 Firmware = Callable[[Path], Sequence[int]]
 
@@ -33,8 +37,25 @@ DRAM_RATE = 2
 """Cycles of the DRAM's clock in one of the system's."""
 
 DRAM_BYTES = 32 << 20
+BAUD = 1_000_000
 ROM_BYTES = 0x8000
 SRAM_BYTES = 0x4000
+
+
+@dataclass(frozen=True)
+class Dram:
+    """A DRAM.
+
+    Attributes
+    ----------
+    phy
+        LiteDRAM's PHY.
+    chip
+        LiteDRAM's description of the chip behind it.
+    """
+
+    phy: Any
+    chip: Any
 
 
 class Cycles(LiteXModule, AutoCSR):
@@ -67,7 +88,7 @@ class System(SoCCore):
     frequency
         Clock in Hz.
     dram
-        LiteDRAM's PHY.
+        PHY and chip.
     firmware
         Compiles the firmware against the headers in a folder, and returns the words of the ROM.
     uart
@@ -77,7 +98,7 @@ class System(SoCCore):
     """
 
     def __init__(
-        self, platform: Any, frequency: float, dram: Any, firmware: Firmware, uart: str, **parameters: Any
+        self, platform: Any, frequency: float, dram: Dram, firmware: Firmware, uart: str, **parameters: Any
     ) -> None:
         super().__init__(
             platform,
@@ -88,10 +109,10 @@ class System(SoCCore):
             integrated_rom_size=ROM_BYTES,
             integrated_sram_size=SRAM_BYTES,
             uart_name=uart,
-            uart_baudrate=1_000_000,
+            uart_baudrate=BAUD,
         )
-        self.sdrphy = dram
-        self.add_sdram("sdram", phy=dram, module=W9825G6KH6(frequency, f"1:{DRAM_RATE}"), l2_cache_size=0)
+        self.ddrphy = dram.phy  # LiteDRAM's software knows the PHY's registers by this name
+        self.add_sdram("sdram", phy=dram.phy, module=dram.chip, l2_cache_size=0)
         core = add_openmxu(self, **parameters)
         self.cycles = Cycles(core.interrupt)
         self._firmware = firmware
@@ -103,9 +124,9 @@ class System(SoCCore):
 
 
 class SimulatedSystem(System):
-    """The system with LiteDRAM's model of the PHY and of the chips behind it, and the UART as bytes at its ports."""
+    """The system with the UART as bytes at its ports, and a model of PHY and chips such as :func:`simulated_sdram`."""
 
-    def __init__(self, frequency: float, firmware: Firmware, memory: NDArray[np.uint8], **parameters: Any) -> None:
+    def __init__(self, frequency: float, dram: Dram, firmware: Firmware, **parameters: Any) -> None:
         ports = [
             ("sys_clk", 0, Pins(1)),
             ("sys_rst", 0, Pins(1)),
@@ -117,28 +138,34 @@ class SimulatedSystem(System):
             ),
         ]
         platform = _Platform("SIM", ports, name=TOP)
-        settings = PhySettings(
-            phytype="HalfRateGENSDRPHY",
-            memtype="SDR",
-            databits=16,
-            dfi_databits=16,
-            nranks=1,
-            nphases=DRAM_RATE,
-            rdphase=0,
-            wrphase=0,
-            cl=CAS_LATENCY,
-            read_latency=(CAS_LATENCY + 1) // DRAM_RATE + 1,
-            write_latency=0,
-        )
-        # LiteDRAM's model spreads the words over its banks.
-        words = np.pad(memory, (0, -len(memory) % 4)).view("<u4").tolist()
-        dram = SDRAMPHYModel(W9825G6KH6(frequency, f"1:{DRAM_RATE}"), settings, clk_freq=frequency, init=words)
         self.cd_sys = ClockDomain()
         super().__init__(platform, frequency, dram, firmware, "sim", loops=True, **parameters)
+        self.add_constant("TABLE_IS_PREPARED")  # no board: its DRAM may have an old one after a reset
         self.comb += [
             self.cd_sys.clk.eq(platform.request("sys_clk")),
             self.cd_sys.rst.eq(platform.request("sys_rst")),
         ]
+
+
+def simulated_sdram(frequency: float, memory: NDArray[np.uint8]) -> Dram:
+    """LiteDRAM's model of the ULX3S' SDRAM, with what is in its first bytes when the system starts."""
+    settings = PhySettings(
+        phytype="HalfRateGENSDRPHY",
+        memtype="SDR",
+        databits=16,
+        dfi_databits=16,
+        nranks=1,
+        nphases=DRAM_RATE,
+        rdphase=0,
+        wrphase=0,
+        cl=CAS_LATENCY,
+        read_latency=(CAS_LATENCY + 1) // DRAM_RATE + 1,
+        write_latency=0,
+    )
+    # LiteDRAM's model spreads the words over its banks.
+    words = np.pad(memory, (0, -len(memory) % 4)).view("<u4").tolist()
+    chip = W9825G6KH6(frequency, f"1:{DRAM_RATE}")
+    return Dram(SDRAMPHYModel(chip, settings, clk_freq=frequency, init=words), chip)
 
 
 class _Platform(SimPlatform):

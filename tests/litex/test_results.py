@@ -14,8 +14,8 @@ from scripts.litex.results import ResultError, read_results
 
 LINES = (
     "network digits 1 2",
-    "image 0 1 000000003f800000",
-    "image 1 0 4000000000000000",
+    "image 0 1 7b7d7b7b7b7b7b7b7b7b",
+    "image 1 0 7c7b7b7b7b7b7b7b7b79",
     "cycles digits runs=2 core=10",
 )
 
@@ -36,7 +36,9 @@ def test_results(output):
     measured = read_results(LINES, {"digits": output})["digits"]
     assert measured.classes.tolist() == [1, 0]
     assert measured.outputs.dtype == np.float32
-    assert measured.outputs.tolist() == [[0, 1], [2, 0]]
+    integers = np.zeros((2, 10), np.float32)
+    integers[0, 1], integers[1, 0], integers[1, 9] = 2, 1, -2
+    np.testing.assert_array_equal(measured.outputs, integers * np.float32(output.scale[0]))
     assert measured.cycles == {"runs": 2, "core": 10}
 
 
@@ -47,6 +49,9 @@ def test_results(output):
         ((LINES[0], *LINES[2:]), "1 results for 2 images"),
         (("failed run 2 5 17",), "the firmware failed: run 2 5 17"),
         (("trap?",), "printed 'trap\\?'"),
+        ((LINES[0], "image 0 1 7b7d"), "printed 'image 0 1 7b7d'"),
+        ((LINES[0], LINES[1].replace("d", "g")), "printed 'image 0 1 7b7g"),
+        (("network digits 1 x",), "printed 'network digits 1 x'"),
     ],
 )
 def test_results_that_are_none(output, lines, message):

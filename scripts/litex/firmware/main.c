@@ -1,13 +1,14 @@
 /* Runs the networks that are in the DRAM, and prints what they make of their images.
  *
- * The table of contents at the beginning of the DRAM, table.h, says where programs and images are. Lines on the UART:
+ * A table of contents, table.h, says where programs and images are. A simulation may have one at the beginning of the
+ * DRAM when it starts; the place of others comes over the UART, receive.h. Lines on the UART:
  *
  *     network NAME BATCH IMAGES
- *     image NUMBER CLASS VALUES          values in hexadecimal: floats if the driver dequantizes, or integers
+ *     image NUMBER CLASS VALUES          values as the device stores them, in hexadecimal
  *     cycles NAME KEY=NUMBER ...
  *     failed WHAT STATUS CODE INDEX
  *
- * and a byte 4, end of transmission.
+ * and a byte 4, end of transmission. After the last network it takes frames again; after a failure it starts anew.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,51 +16,25 @@
 
 #include <generated/csr.h>
 #include <generated/mem.h>
-#include <generated/sdram_phy.h>
 #include <generated/soc.h>
 #include <irq.h>
 
+#include "console.h"
+#include "dram.h"
 #include "openmxu.h"
+#include "receive.h"
 #include "table.h"
 
 #define BUFFERS 2
 #define MOST_VALUES 256
+#define END_OF_TRANSMISSION 4
 
 static openmxu_device device;
 static volatile bool has_interrupt;
 static uint32_t waited;                   /* cycles in which the processor waited for the device */
 static uint32_t latencies, worst_latency; /* cycles from the device's interrupt to the handler */
 
-static void put(char letter) {
-    while (uart_txfull_read()) continue;
-    uart_rxtx_write(letter);
-}
-
-static void text(const char *letters) {
-    while (*letters != '\0') put(*letters++);
-}
-
-static void number(uint32_t value) {
-    char digits[10];
-    int count = 0;
-    do digits[count++] = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    while (count != 0) put(digits[--count]);
-}
-
-static void field(const char *name, uint32_t value) {
-    text(name);
-    number(value);
-}
-
-static void hexadecimal(uint32_t value) {
-    for (int shift = 28; shift >= 0; shift -= 4) put("0123456789abcdef"[value >> shift & 15]);
-}
-
-__attribute__((noreturn)) static void end(void) {
-    put(4);
-    for (;;) continue;
-}
+void start(void) __asm__("_start");
 
 __attribute__((noreturn)) static void fail(const char *what, uint32_t status) {
     text("failed ");
@@ -68,7 +43,10 @@ __attribute__((noreturn)) static void fail(const char *what, uint32_t status) {
     field(" ", device.fault.code);
     field(" ", device.fault.index);
     put('\n');
-    end();
+    put(END_OF_TRANSMISSION);
+    irq_setie(0);
+    start();
+    __builtin_unreachable();
 }
 
 void on_trap(uint32_t cause, uint32_t address);
@@ -104,32 +82,32 @@ static void invalidate(void *context, void *data, size_t size) {
     flush_cpu_dcache();
 }
 
-static void initialize_dram(void) {
-    init_sequence();
-    sdram_dfii_control_write(DFII_CONTROL_SEL);
+static int32_t stored_value(const openmxu_image_tensor *tensor, const void *values, uint32_t index) {
+    const bool is_signed = tensor->is_signed;
+    switch (tensor->value_bytes) {
+        case 1: return is_signed ? ((const int8_t *)values)[index] : ((const uint8_t *)values)[index];
+        case 2: return is_signed ? ((const int16_t *)values)[index] : ((const uint16_t *)values)[index];
+        default: return ((const int32_t *)values)[index];
+    }
 }
 
+/* The values stay integers: a processor without floating point takes longer to dequantize them than to print them. */
 static void print_result(const openmxu_program *program, uint32_t image, uint32_t element) {
-    static union {
-        float floats[MOST_VALUES];
-        uint32_t words[MOST_VALUES];
-        uint8_t bytes[MOST_VALUES];
-    } values;
+    static uint32_t values[MOST_VALUES];
     const openmxu_image_tensor *tensor = openmxu_output(program, 0);
-    const bool is_float = tensor->scale_count != 0;
     uint32_t best = 0;
-    if (tensor->values > MOST_VALUES || (!is_float && tensor->value_bytes != 1)) fail("output", tensor->values);
-    openmxu_read_values(program, tensor, element, &values, is_float);
+    /* With several scales the largest integer may not be the largest value. */
+    if (tensor->values > MOST_VALUES || tensor->scale_count > 1) fail("output", tensor->values);
+    openmxu_read_values(program, tensor, element, values, false);
     for (uint32_t i = 1; i != tensor->values; ++i) {
-        const bool is_more = is_float               ? values.floats[i] > values.floats[best]
-                             : tensor->is_signed ? (int8_t)values.bytes[i] > (int8_t)values.bytes[best]
-                                                 : values.bytes[i] > values.bytes[best];
-        if (is_more) best = i;
+        if (stored_value(tensor, values, i) > stored_value(tensor, values, best)) best = i;
     }
     field("image ", image);
     field(" ", best);
     put(' ');
-    for (uint32_t i = 0; i != tensor->values; ++i) hexadecimal(is_float ? values.words[i] : values.bytes[i]);
+    for (uint32_t i = 0; i != tensor->values; ++i) {
+        hexadecimal((uint32_t)stored_value(tensor, values, i), 2 * tensor->value_bytes);
+    }
     put('\n');
 }
 
@@ -207,17 +185,24 @@ static void run_network(const struct network *network) {
     put('\n');
 }
 
+static void run_table(const struct table *table) {
+    if (table->magic != TABLE_MAGIC) fail("table", table->magic);
+    for (uint32_t i = 0; i != table->count; ++i) run_network(table->networks + i);
+    put(END_OF_TRANSMISSION);
+}
+
 int main(void) {
     const openmxu_hooks hooks = {NULL, NULL, invalidate, wait};
-    const struct table *table = (const struct table *)MAIN_RAM_BASE;
-    initialize_dram();
+    if (!initialize_dram()) fail("dram", 0);
     const openmxu_status status = openmxu_open(&device, (volatile uint32_t *)OPENMXU_BASE, &hooks);
     if (status != OPENMXU_OK) fail("open", status);
     openmxu_enable_interrupts(&device, OPENMXU_ENDS);
     openmxu_ev_enable_write(1);
     irq_setmask(1U << OPENMXU_INTERRUPT);
     irq_setie(1);
-    if (table->magic != TABLE_MAGIC) fail("table", table->magic);
-    for (uint32_t i = 0; i != table->count; ++i) run_network(table->networks + i);
-    end();
+#ifdef TABLE_IS_PREPARED
+    const struct table *prepared = (const struct table *)MAIN_RAM_BASE;
+    if (prepared->magic == TABLE_MAGIC) run_table(prepared);
+#endif
+    for (;;) run_table(receive());
 }

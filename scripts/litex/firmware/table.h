@@ -1,4 +1,4 @@
-/* The table of contents at the beginning of the DRAM; contents.py writes it. Places are counted in bytes from there. */
+/* The table of contents; contents.py writes it. Places are bytes from the beginning of the DRAM. */
 #ifndef TABLE_H
 #define TABLE_H
 
