@@ -125,7 +125,7 @@ def summary(report: Mapping[str, Any]) -> str:
     row("FF", f"{report['ff']:,}")
     row("DSP", f"{report['dsp']} of {available['dsp']}")
     memories = ", ".join(f"{memory} {count}" for memory, count in report["block_rams_of"].items())
-    row("block RAM", f"{report['block_ram']} of {available['block_ram']} ({memories})")
+    row("block RAM", f"{report['block_ram']} of {available['block_ram']}" + (f" ({memories})" if memories else ""))
     if "spram" in available:
         row("SPRAM", f"{report['spram']} of {available['spram']}")
     if report["fits"]:

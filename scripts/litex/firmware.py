@@ -20,7 +20,7 @@ _REMEDY = "apt install gcc-riscv64-unknown-elf"
 _FLAGS = (
     *("-march=rv32im", "-misa-spec=2.2", "-mabi=ilp32", "-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror"),
     *("-ffreestanding", "-fno-builtin", "-ffunction-sections", "-nostdlib", "-nostartfiles", "-Wl,--gc-sections"),
-    *("-D__vexriscv__", '-DCONFIG_CPU_NOP="nop"'),
+    *("-D__vexriscv__", '-DCONFIG_CPU_NOP="nop"', "-DOPENMXU_NO_FLOAT"),
 )
 
 
