@@ -5,8 +5,10 @@ A MatrixMultiply is computed as a Convolve without padding of a plane that is on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,19 +53,23 @@ class Walk:
         first, end = max(0, -(start // step)), max(0, -((start - limit) // step))
         return slice(min(first, count), min(max(first, end), count))
 
-    def read(self, rows: NDArray[np.generic]) -> NDArray[np.generic]:
+    def read(self, rows: NDArray[Any]) -> NDArray[Any]:
         """The rows of the plane that the outputs inside read, a view of shape (height, width, S)."""
+        plane = rows.reshape(*self.plane, -1)[self._positions(0), self._positions(1)]
         y, x = self.inside(0), self.inside(1)
-        (start_y, start_x), (step_y, step_x) = self.start, self.step
-        plane = rows.reshape(*self.plane, -1)
-        corner = plane[max(0, start_y + y.start * step_y) :, max(0, start_x + x.start * step_x) :]
-        shape = y.stop - y.start, x.stop - x.start, plane.shape[2]
-        strides = plane.strides[0] * step_y, plane.strides[1] * step_x, plane.strides[2]
-        return np.lib.stride_tricks.as_strided(corner, shape, strides)
+        return np.broadcast_to(plane, (y.stop - y.start, x.stop - x.start, plane.shape[2]))
+
+    def _positions(self, axis: int) -> slice:
+        """The rows or columns of the plane that they read; one if the distance is 0."""
+        inside, step = self.inside(axis), self.step[axis]
+        if inside.start == inside.stop:
+            return slice(0, 0)
+        first, last = self.start[axis] + inside.start * step, self.start[axis] + (inside.stop - 1) * step
+        return slice(first, last + 1, max(1, step))
 
 
 def multiply(
-    memories: Memories, values: Mapping[str, int], walk: Walk, input_format: Mapping[str, int], tiles: list[Tile]
+    memories: Memories, values: Mapping[str, int], walk: Walk, input_format: Mapping[str, int], tiles: Sequence[Tile]
 ) -> Step:
     """A product: inputs times one tile, or two, into as many accumulator rows as there are outputs.
 
@@ -78,23 +84,23 @@ def multiply(
     tiles
         Those that it takes from the queue: none to use the one in the array again.
     """
-    wide = bool(values["wide_input"] or values["wide_weights"])
     size, first = memories.accumulators.shape[1], values["accumulator"]
     outputs = memories.accumulators[first : first + walk.outputs[0] * walk.outputs[1]].reshape(*walk.outputs, size)
     inside = outputs[walk.inside(0), walk.inside(1)]
     has_padding = inside.size < outputs.size
     inputs, weights = _inputs(memories, values, walk, input_format), _weights(memories, tiles)
-    accumulates = bool(values["accumulate"])
+    wide, accumulates = bool(values["wide_input"] or values["wide_weights"]), bool(values["accumulate"])
 
     def step() -> None:
         # Floats are exact here, and numpy multiplies integer matrices slowly: sums of 8-bit operands are at most
         # 256 · 255 · 255 < 2**24, those of 16-bit operands less than 256 · 2**15 · 2**17 = 2**40.
+        left, right = inputs().reshape(-1, size), weights()
         if wide:
-            # From int64 to int32 wraps, and so do additions of int32 arrays.
-            sums = np.dot(inputs().astype(np.float64), weights().astype(np.float64)).astype(np.int64).astype(np.int32)
+            products = np.dot(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
         else:
-            sums = np.dot(inputs(), weights()).astype(np.int32)
-        sums = sums.reshape(inside.shape)
+            products = np.dot(left, right)
+        # From int64 to int32 wraps, and so do additions of int32 arrays.
+        sums = products.astype(np.int32).reshape(inside.shape)
         if accumulates:
             np.add(inside, sums, out=inside)
             return
@@ -107,23 +113,22 @@ def multiply(
 
 def _inputs(
     memories: Memories, values: Mapping[str, int], walk: Walk, format: Mapping[str, int]
-) -> Callable[[], NDArray[np.generic]]:
-    """Fetches the operands that the outputs inside read, (outputs, S)."""
+) -> Callable[[], NDArray[Any]]:
+    """Fetches the operands that the outputs inside read, of any shape (..., S)."""
     wide = bool(values["wide_input"])
-    size, first, rows = memories.unified_buffer.shape[1], values["unified_buffer"], walk.plane[0] * walk.plane[1]
+    first, rows = values["unified_buffer"], walk.plane[0] * walk.plane[1]
     bytes_ = memories.unified_buffer[first : first + (rows << wide)]
     if wide:
-        return lambda: walk.read(elements(bytes_, 0, signed=True, wide=True)).reshape(-1, size)
-    read, zero_point, signed = walk.read(bytes_), format["zero_point"], bool(format["signed"])
-    return lambda: real_operand(read, zero_point, signed).reshape(-1, size)
+        return lambda: walk.read(elements(bytes_, 0, signed=True, wide=True))
+    return partial(real_operand, walk.read(bytes_), format["zero_point"], bool(format["signed"]))
 
 
-def _weights(memories: Memories, tiles: list[Tile]) -> Callable[[], NDArray[np.float32]]:
+def _weights(memories: Memories, tiles: Sequence[Tile]) -> Callable[[], NDArray[np.float32]]:
     """Fetches the operands of the weights, (S, S), and leaves the last tile in the array."""
+    if not tiles:
+        return lambda: memories.tile
 
     def fetch() -> NDArray[np.float32]:
-        if not tiles:
-            return memories.tile
         low = memories.tile = tiles[0]()
         if len(tiles) == 1:
             return low
