@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.effects import used_registers
 from openmxu.arch.events import Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Instruction, Opcode, Register
-from openmxu.arch.legality import LegalityChecker, LegalityState, Window
+from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.device import Device, DeviceFault, Snapshot, in_one_thread
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter.checks import check_memory, check_program
@@ -37,16 +38,28 @@ _TAGGED_EVENTS = {
     Opcode.DEBUG_TAG: EventKind.DEBUG_TAG,
 }
 
-_ProgramState = tuple[tuple[Instruction, ...], LegalityState]
+_Executed = tuple[tuple[Instruction, ...], int, int]
+"""A program, and the bytes of host and weight memory."""
 
 
 @dataclass(frozen=True)
 class _Translation:
-    """A program that is known to be legal: its steps, its events, and the configuration registers that it leaves."""
+    """A program that is known to be legal.
 
-    steps: list[Step]
-    events: list[Event]
-    registers: dict[Register, int]
+    Attributes
+    ----------
+    steps, events
+        What it does.
+    before
+        The configuration registers that it uses as they were before it.
+    after
+        The configuration registers that it sets.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    before: dict[Register, int] = field(default_factory=dict)
+    after: dict[Register, int] = field(default_factory=dict)
 
 
 class Interpreter(Device):
@@ -78,7 +91,7 @@ class Interpreter(Device):
         self.scales = self._memories.scales
         self.tables = self._memories.tables
         self._checker = LegalityChecker(config)
-        self._translations: dict[_ProgramState, _Translation] = {}
+        self._translations: dict[_Executed, _Translation] = {}
 
     @in_one_thread
     def execute(
@@ -101,15 +114,15 @@ class Interpreter(Device):
         self._checker.host = Window(0, host_memory.size)
         self._checker.weights = Window(0, weight_memory.size)
         self._forget_weights()
-        state = instructions, self._checker.state
-        known = self._translations.get(state)
-        if known is None:
+        executed = instructions, host_memory.size, weight_memory.size
+        known = self._translations.get(executed)
+        if known is None or any(self._checker.registers[name] != value for name, value in known.before.items()):
             known = self._translated(instructions)
-            self._keep(state, known)
+            self._keep(executed, known)
         else:
             for step in known.steps:
                 step()
-            self._checker.registers = dict(known.registers)
+            self._checker.registers.update(known.after)
         return list(known.events)
 
     @property
@@ -137,31 +150,34 @@ class Interpreter(Device):
     def _translated(self, instructions: tuple[Instruction, ...]) -> _Translation:
         """Translate a program, and run each step before the next instruction is looked at."""
         translator = Translator(self._memories, self._checker)
-        steps: list[Step] = []
-        events: list[Event] = []
+        result = _Translation()
         index = 0
         for instruction in instructions:
             fault = self._checker.fault(instruction)
             if fault is not FaultCode.NONE:
                 self._forget_weights()
-                events.append(Event(EventKind.FAULT, index, fault=fault))
+                result.events.append(Event(EventKind.FAULT, index, fault=fault))
                 detail = self._checker.illegal_value(instruction) if fault is FaultCode.ILLEGAL_VALUE else None
-                raise _device_fault(fault, index, instruction, events, detail)
+                raise _device_fault(fault, index, instruction, result.events, detail)
+            for register in used_registers(instruction) - result.after.keys():
+                result.before[register] = self._checker.registers[register]
             step = translator.step(instruction)
             if step is not None:
                 step()
-                steps.append(step)
+                result.steps.append(step)
             opcode = instruction.opcode
-            if opcode in _TAGGED_EVENTS:
-                events.append(Event(_TAGGED_EVENTS[opcode], index, tag=instruction["tag"]))
+            if opcode is Opcode.SET_CONFIGURATION:
+                result.after[Register(instruction["register"])] = instruction["value"]
+            elif opcode in _TAGGED_EVENTS:
+                result.events.append(Event(_TAGGED_EVENTS[opcode], index, tag=instruction["tag"]))
             elif opcode is Opcode.HALT:
-                events.append(Event(EventKind.HALT, index))
+                result.events.append(Event(EventKind.HALT, index))
             index = 0 if opcode is Opcode.HALT else index + 1
-        return _Translation(steps, events, dict(self._checker.registers))
+        return result
 
-    def _keep(self, state: _ProgramState, translation: _Translation) -> None:
+    def _keep(self, executed: _Executed, translation: _Translation) -> None:
         """Keep a translation instead of the oldest ones, so that there are at most ``_KEPT_STEPS``."""
-        self._translations[state] = translation
+        self._translations[executed] = translation
         total = sum(len(kept.steps) for kept in self._translations.values())
         while total > _KEPT_STEPS:
             oldest = next(iter(self._translations))

@@ -5,9 +5,9 @@ A MatrixMultiply is computed as a Convolve without padding of a plane that is on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,11 @@ from openmxu.arch.numerics import elements, real_operand
 from openmxu.sim.interpreter.memories import Memories, Step
 from openmxu.sim.interpreter.tiles import Tile
 
-__all__ = ["Walk", "multiply"]
+__all__ = ["Walk", "convolution_walk", "matrix_walk", "multiply"]
+
+_Pair = tuple[int, int]
+
+_KEPT_WALKS = 256
 
 
 @dataclass(frozen=True)
@@ -35,37 +39,58 @@ class Walk:
         right. Outputs read zeros where the position is outside the plane.
     """
 
-    plane: tuple[int, int]
-    outputs: tuple[int, int]
-    start: tuple[int, int] = (0, 0)
-    step: tuple[int, int] = (1, 1)
+    plane: _Pair
+    outputs: _Pair
+    start: _Pair
+    step: _Pair
 
-    @classmethod
-    def of_rows(cls, rows: int) -> Walk:
-        """That of a MatrixMultiply."""
-        return cls((rows, 1), (rows, 1))
+    @property
+    def rows(self) -> int:
+        """Positions of the plane."""
+        return self.plane[0] * self.plane[1]
 
-    def inside(self, axis: int) -> slice:
-        """The outputs that read the plane rather than zeros, downwards (0) or to the right (1)."""
+    @functools.cached_property
+    def inside(self) -> tuple[slice, slice]:
+        """The outputs that read the plane rather than zeros: downwards and to the right."""
+        return self._inside(0), self._inside(1)
+
+    def read(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The rows of the plane that the outputs inside read, a view of shape (height, width, S)."""
+        read = rows.reshape(*self.plane, -1)[self._read]
+        if 0 in self.step:  # several outputs read the same
+            shape = [outputs.stop - outputs.start for outputs in self.inside]
+            return np.broadcast_to(read, (*shape, read.shape[2]))
+        return read
+
+    def _inside(self, axis: int) -> slice:
         start, step, count, limit = self.start[axis], self.step[axis], self.outputs[axis], self.plane[axis]
         if step == 0:
             return slice(0, count if 0 <= start < limit else 0)
         first, end = max(0, -(start // step)), max(0, -((start - limit) // step))
         return slice(min(first, count), min(max(first, end), count))
 
-    def read(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """The rows of the plane that the outputs inside read, a view of shape (height, width, S)."""
-        plane = rows.reshape(*self.plane, -1)[self._positions(0), self._positions(1)]
-        y, x = self.inside(0), self.inside(1)
-        return np.broadcast_to(plane, (y.stop - y.start, x.stop - x.start, plane.shape[2]))
+    @functools.cached_property
+    def _read(self) -> tuple[slice, slice]:
+        return self._positions(0), self._positions(1)
 
     def _positions(self, axis: int) -> slice:
         """The rows or columns of the plane that they read; one if the distance is 0."""
-        inside, step = self.inside(axis), self.step[axis]
+        inside, start, step = self.inside[axis], self.start[axis], self.step[axis]
         if inside.start == inside.stop:
             return slice(0, 0)
-        first, last = self.start[axis] + inside.start * step, self.start[axis] + (inside.stop - 1) * step
-        return slice(first, last + 1, max(1, step))
+        return slice(start + inside.start * step, start + (inside.stop - 1) * step + 1, max(1, step))
+
+
+@functools.lru_cache(_KEPT_WALKS)
+def convolution_walk(plane: _Pair, outputs: _Pair, start: _Pair, step: _Pair) -> Walk:
+    """That of a Convolve; the same for all tiles of a layer."""
+    return Walk(plane, outputs, start, step)
+
+
+@functools.lru_cache(_KEPT_WALKS)
+def matrix_walk(rows: int) -> Walk:
+    """That of a MatrixMultiply."""
+    return Walk((rows, 1), (rows, 1), (0, 0), (1, 1))
 
 
 def multiply(
@@ -86,7 +111,7 @@ def multiply(
     """
     size, first = memories.accumulators.shape[1], values["accumulator"]
     outputs = memories.accumulators[first : first + walk.outputs[0] * walk.outputs[1]].reshape(*walk.outputs, size)
-    inside = outputs[walk.inside(0), walk.inside(1)]
+    inside = outputs[walk.inside]
     has_padding = inside.size < outputs.size
     inputs, weights = _inputs(memories, values, walk, input_format), _weights(memories, tiles)
     wide, accumulates = bool(values["wide_input"] or values["wide_weights"]), bool(values["accumulate"])
@@ -116,11 +141,11 @@ def _inputs(
 ) -> Callable[[], NDArray[Any]]:
     """Fetches the operands that the outputs inside read, of any shape (..., S)."""
     wide = bool(values["wide_input"])
-    first, rows = values["unified_buffer"], walk.plane[0] * walk.plane[1]
-    bytes_ = memories.unified_buffer[first : first + (rows << wide)]
+    first = values["unified_buffer"]
+    bytes_ = memories.unified_buffer[first : first + (walk.rows << wide)]
     if wide:
         return lambda: walk.read(elements(bytes_, 0, signed=True, wide=True))
-    return partial(real_operand, walk.read(bytes_), format["zero_point"], bool(format["signed"]))
+    return functools.partial(real_operand, walk.read(bytes_), format["zero_point"], bool(format["signed"]))
 
 
 def _weights(memories: Memories, tiles: Sequence[Tile]) -> Callable[[], NDArray[np.float32]]:

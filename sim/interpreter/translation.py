@@ -6,7 +6,7 @@ from openmxu.arch.isa import Instruction, Opcode, Register
 from openmxu.arch.legality import LegalityChecker
 from openmxu.sim.interpreter.activation import activate
 from openmxu.sim.interpreter.memories import Memories, Step
-from openmxu.sim.interpreter.products import Walk, multiply
+from openmxu.sim.interpreter.products import Walk, convolution_walk, matrix_walk, multiply
 from openmxu.sim.interpreter.tiles import TileQueue
 from openmxu.sim.interpreter.transfers import load_parameters, load_table, read_host_memory, write_host_memory
 
@@ -55,10 +55,10 @@ class Translator:
             case Opcode.READ_WEIGHTS:
                 self._tiles.read(values, registers(Register.WEIGHT_FORMAT))
             case Opcode.MATRIX_MULTIPLY:
-                return self._product(instruction, Walk.of_rows(values["rows"]))
+                return self._product(instruction, matrix_walk(values["rows"]))
             case Opcode.CONVOLVE:
                 plane = registers(Register.CONVOLUTION_PLANE)
-                walk = Walk(
+                walk = convolution_walk(
                     plane=(plane["height"], plane["width"]),
                     outputs=(values["height"], values["width"]),
                     start=(values["dy"], values["dx"]),
