@@ -173,7 +173,7 @@ def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None,
     ValueError
         The latency is less than 1, or a rate is not positive.
     """
-    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    memories: dict[str, Any] = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
     return predicted_report(program, predictions(program, **memories), **memories)
 
 

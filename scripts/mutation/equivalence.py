@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.tools import find_tool
-from scripts.mutation.netlist import Mutant, Planted
+from scripts.mutation.netlist import FLAT, Mutant, Planted
 
 __all__ = ["is_equivalent"]
 
@@ -30,11 +30,11 @@ def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
     This is a sufficient condition only, because the proof includes states that the core never reaches: ``False`` proves
     nothing.
     """
-    directory = planted.netlist.parent
-    good, bad, log = "good.il", f"bad_{mutant.number}.il", f"equivalence_{mutant.number}.log"
-    flat = (directory / "flat.il").read_text()
-    (directory / good).write_text(_cut(flat))
-    _yosys(directory, f"read_rtlil flat.il; {mutant.command}; write_rtlil {bad}", log)
+    directory = planted.files.folder
+    good, bad = f"good_{mutant.number}.il", f"bad_{mutant.number}.il"
+    log = f"equivalence_{mutant.number}.log"
+    (directory / good).write_text(_cut(planted.files.flat))
+    _yosys(directory, f"read_rtlil {FLAT}; {mutant.command}; write_rtlil {bad}", log)
     (directory / bad).write_text(_cut((directory / bad).read_text()))
     script = [
         f"read_rtlil {good}",
@@ -53,7 +53,8 @@ def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
         f"sat -verify -prove trigger 0 -timeout {SECONDS} miter",
     ]
     proved = _yosys(directory, "; ".join(script), log, check=False)
-    (directory / bad).unlink()
+    for name in (good, bad):
+        (directory / name).unlink()
     return proved
 
 
