@@ -38,8 +38,9 @@ _TAGGED_EVENTS = {
     Opcode.DEBUG_TAG: EventKind.DEBUG_TAG,
 }
 
-_Executed = tuple[tuple[Instruction, ...], int, int]
-"""A program, and the bytes of host and weight memory."""
+_Executed = tuple[Instruction, int, int, int]
+"""The first instruction, the number of instructions, and the bytes of host and weight memory: enough to know most
+programs again. The hash of all instructions would take as long as some of the steps."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class _Translation:
 
     Attributes
     ----------
+    instructions
+        The program.
     steps, events
         What it does.
     before
@@ -56,10 +59,15 @@ class _Translation:
         The configuration registers that it sets.
     """
 
+    instructions: tuple[Instruction, ...]
     steps: list[Step] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     before: dict[Register, int] = field(default_factory=dict)
     after: dict[Register, int] = field(default_factory=dict)
+
+    def fits(self, instructions: tuple[Instruction, ...], registers: Mapping[Register, int]) -> bool:
+        """Whether it is the translation of a program that begins with these configuration registers."""
+        return self.instructions == instructions and all(registers[name] == self.before[name] for name in self.before)
 
 
 class Interpreter(Device):
@@ -114,9 +122,9 @@ class Interpreter(Device):
         self._checker.host = Window(0, host_memory.size)
         self._checker.weights = Window(0, weight_memory.size)
         self._forget_weights()
-        executed = instructions, host_memory.size, weight_memory.size
+        executed = instructions[0], len(instructions), host_memory.size, weight_memory.size
         known = self._translations.get(executed)
-        if known is None or any(self._checker.registers[name] != value for name, value in known.before.items()):
+        if known is None or not known.fits(instructions, self._checker.registers):
             known = self._translated(instructions)
             self._keep(executed, known)
         else:
@@ -150,7 +158,7 @@ class Interpreter(Device):
     def _translated(self, instructions: tuple[Instruction, ...]) -> _Translation:
         """Translate a program, and run each step before the next instruction is looked at."""
         translator = Translator(self._memories, self._checker)
-        result = _Translation()
+        result = _Translation(instructions)
         index = 0
         for instruction in instructions:
             fault = self._checker.fault(instruction)

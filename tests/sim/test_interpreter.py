@@ -430,3 +430,14 @@ def test_a_fault_in_a_smaller_memory_is_found_again(device, rng):
     device.execute(program, random_bytes(rng, 2 * SIZE), NO_WEIGHTS)
     with pytest.raises(DeviceFault):
         device.execute(program, random_bytes(rng, SIZE), NO_WEIGHTS)
+
+
+def test_programs_that_begin_alike_are_told_apart(device, rng):
+    host = random_bytes(rng, 2 * SIZE)
+    read = instruction("Read_Host_Memory", rows=1)
+    for first, target in ((0, 9), (SIZE, 9), (0, 7), (0, 9)):
+        device.execute(
+            [read, instruction("Read_Host_Memory", rows=1, host=first, unified_buffer=target), HALT], host, NO_WEIGHTS
+        )
+        np.testing.assert_array_equal(device.unified_buffer[target], host[first : first + SIZE])
+        device.unified_buffer[:] = 0
