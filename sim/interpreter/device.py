@@ -29,8 +29,8 @@ __all__ = ["Interpreter"]
 
 _logger = logging.getLogger(__name__)
 
-_KEPT_STEPS = 1 << 17
-"""Steps of translated programs that are kept, of all programs together: about 1 KiB each."""
+_KEPT_STEPS = 1 << 18
+"""Steps of translated programs that are kept, of all programs together: some 800 bytes each."""
 
 _TAGGED_EVENTS = {
     Opcode.HOST_SYNCHRONIZE: EventKind.HOST_SYNCHRONIZE,
@@ -184,10 +184,11 @@ class Interpreter(Device):
         return result
 
     def _keep(self, executed: _Executed, translation: _Translation) -> None:
-        """Keep a translation instead of the oldest ones, so that there are at most ``_KEPT_STEPS``."""
-        self._translations[executed] = translation
+        """Keep a translation instead of the oldest ones, so that there are at most ``_KEPT_STEPS`` without its own."""
+        self._translations.pop(executed, None)
+        self._translations[executed] = translation  # the newest
         total = sum(len(kept.steps) for kept in self._translations.values())
-        while total > _KEPT_STEPS:
+        while total > _KEPT_STEPS and len(self._translations) > 1:
             oldest = next(iter(self._translations))
             total -= len(self._translations.pop(oldest).steps)
 

@@ -112,52 +112,84 @@ def multiply(
     size, first = memories.accumulators.shape[1], values["accumulator"]
     outputs = memories.accumulators[first : first + walk.outputs[0] * walk.outputs[1]].reshape(*walk.outputs, size)
     inside = outputs[walk.inside]
-    has_padding = inside.size < outputs.size
-    inputs, weights = _inputs(memories, values, walk, input_format), _weights(memories, tiles)
-    wide, accumulates = bool(values["wide_input"] or values["wide_weights"]), bool(values["accumulate"])
+    product = _Product(
+        memories=memories,
+        inputs=_inputs(memories, values, walk, input_format),
+        tiles=tuple(tiles),
+        inside=inside,
+        cleared=outputs if inside.size < outputs.size and not values["accumulate"] else None,
+        accumulates=bool(values["accumulate"]),
+        is_wide=bool(values["wide_input"] or values["wide_weights"]),
+    )
+    return product.step
 
-    def step() -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """What a product has found out about itself. There are thousands in a program, which slots keep small.
+
+    Attributes
+    ----------
+    inputs
+        Fetches the operands that the outputs inside read, of any shape (..., S).
+    tiles
+        Those that it takes: the low and the high bytes of the weights.
+    inside
+        The accumulators of the outputs that read the plane, (height, width, S).
+    cleared
+        Accumulators to set to 0 first, because some of the outputs read nothing else.
+    accumulates
+        Whether it adds.
+    is_wide
+        Whether any operand has 16 bits.
+    """
+
+    memories: Memories
+    inputs: Callable[[], NDArray[Any]]
+    tiles: tuple[Tile, ...]
+    inside: NDArray[np.int32]
+    cleared: NDArray[np.int32] | None
+    accumulates: bool
+    is_wide: bool
+
+    def step(self) -> None:
+        """The step."""
+        weights = self._weights()
+        inputs = self.inputs().reshape(-1, len(weights))
         # Floats are exact here, and numpy multiplies integer matrices slowly: sums of 8-bit operands are at most
         # 256 · 255 · 255 < 2**24, those of 16-bit operands less than 256 · 2**15 · 2**17 = 2**40.
-        left, right = inputs().reshape(-1, size), weights()
-        if wide:
-            products = np.dot(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
+        if self.is_wide:
+            products = np.dot(inputs.astype(np.float64), weights.astype(np.float64)).astype(np.int64)
         else:
-            products = np.dot(left, right)
+            products = np.dot(inputs, weights)
         # From int64 to int32 wraps, and so do additions of int32 arrays.
+        inside = self.inside
         sums = products.astype(np.int32).reshape(inside.shape)
-        if accumulates:
+        if self.accumulates:
             np.add(inside, sums, out=inside)
             return
-        if has_padding:
-            outputs[:] = 0
+        if self.cleared is not None:
+            self.cleared[:] = 0
         inside[:] = sums
 
-    return step
-
-
-def _inputs(
-    memories: Memories, values: Mapping[str, int], walk: Walk, format: Mapping[str, int]
-) -> Callable[[], NDArray[Any]]:
-    """Fetches the operands that the outputs inside read, of any shape (..., S)."""
-    wide = bool(values["wide_input"])
-    first = values["unified_buffer"]
-    bytes_ = memories.unified_buffer[first : first + (walk.rows << wide)]
-    if wide:
-        return lambda: walk.read(elements(bytes_, 0, signed=True, wide=True))
-    return functools.partial(real_operand, walk.read(bytes_), format["zero_point"], bool(format["signed"]))
-
-
-def _weights(memories: Memories, tiles: Sequence[Tile]) -> Callable[[], NDArray[np.float32]]:
-    """Fetches the operands of the weights, (S, S), and leaves the last tile in the array."""
-    if not tiles:
-        return lambda: memories.tile
-
-    def fetch() -> NDArray[np.float32]:
+    def _weights(self) -> NDArray[np.float32]:
+        """The operands of the weights, (S, S); the last tile stays in the array."""
+        memories, tiles = self.memories, self.tiles
+        if not tiles:
+            return memories.tile
         low = memories.tile = tiles[0]()
         if len(tiles) == 1:
             return low
         high = memories.tile = tiles[1]()
         return low + np.float32(256) * high  # of 16 bits, which float32 has
 
-    return fetch
+
+def _inputs(
+    memories: Memories, values: Mapping[str, int], walk: Walk, format: Mapping[str, int]
+) -> Callable[[], NDArray[Any]]:
+    wide = bool(values["wide_input"])
+    first = values["unified_buffer"]
+    bytes_ = memories.unified_buffer[first : first + (walk.rows << wide)]
+    if wide:
+        return lambda: walk.read(elements(bytes_, 0, signed=True, wide=True))
+    return functools.partial(real_operand, walk.read(bytes_), format["zero_point"], bool(format["signed"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +29,17 @@ class TileQueue:
     def read(self, values: Mapping[str, int], format: Mapping[str, int]) -> None:
         """Queue the tiles of a Read_Weights. They are fetched when the array takes them: nothing writes to weight
         memory."""
-        size = len(self._memories.tile)
         for number in range(values["tiles"]):
             signed = number % 2 == 1 if format["wide"] else bool(format["signed"])
-            self._queued.append(self._in_memory(values["weights"] + number * size * size, format["zero_point"], signed))
+            first = values["weights"] + number * self._memories.tile.size
+            self._queued.append(partial(_read, self._memories, first, format["zero_point"], signed))
 
     def load(self, values: Mapping[str, int], format: Mapping[str, int]) -> Step:
         """Queue the tile of a Load_Weights; the step copies its bytes."""
         memories, first = self._memories, values["unified_buffer"]
         rows = memories.unified_buffer[first : first + len(memories.tile)]
         bytes_ = rows.T if values["transposed"] else rows
-        zero_point, signed = format["zero_point"], bool(format["signed"])
-        self._queued.append(lambda: real_operand(memories.loaded.popleft(), zero_point, signed))
+        self._queued.append(partial(_take_loaded, memories, format["zero_point"], bool(format["signed"])))
         return lambda: memories.loaded.append(bytes_.copy())
 
     def take(self) -> Tile:
@@ -50,7 +50,13 @@ class TileQueue:
         """Forget all tiles."""
         self._queued.clear()
 
-    def _in_memory(self, first: int, zero_point: int, signed: bool) -> Tile:
-        memories, shape = self._memories, self._memories.tile.shape
-        end = first + memories.tile.size
-        return lambda: real_operand(memories.weights[first:end].reshape(shape), zero_point, signed)
+
+def _read(memories: Memories, first: int, zero_point: int, signed: bool) -> NDArray[np.float32]:
+    """The tile in weight memory that begins at a byte."""
+    shape = memories.tile.shape
+    return real_operand(memories.weights[first : first + shape[0] * shape[1]].reshape(shape), zero_point, signed)
+
+
+def _take_loaded(memories: Memories, zero_point: int, signed: bool) -> NDArray[np.float32]:
+    """The next tile of those that were loaded from the unified buffer."""
+    return real_operand(memories.loaded.popleft(), zero_point, signed)
