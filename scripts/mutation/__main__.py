@@ -15,7 +15,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -34,7 +34,7 @@ from openmxu.sim.verilator import BuildError, MissingToolError
 from scripts.fpga.errors import FlowError
 from scripts.mutation.arguments import Arguments
 from scripts.mutation.bench import Verdict, run
-from scripts.mutation.equivalence import is_equivalent
+from scripts.mutation.equivalence import has_no_effect
 from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
 from scripts.mutation.verdicts import append_verdict, read_verdicts, without
@@ -109,13 +109,8 @@ def _proved(results: list[tuple[Planted, list[Verdict]]], workers: Workers) -> s
         for verdict in verdicts
         if not verdict.check
     ]
-    proofs = workers.in_order(_is_proved, survivors, netlists)
+    proofs = workers.in_order(has_no_effect, survivors, netlists)
     return {(size, mutant.number) for (size, mutant), proved in zip(survivors, proofs, strict=True) if proved}
-
-
-def _is_proved(netlists: Mapping[int, Planted], survivor: tuple[int, Mutant]) -> bool:
-    size, mutant = survivor
-    return is_equivalent(netlists[size], mutant)
 
 
 def _is_wanted(options: argparse.Namespace, size: int, mutant: Mutant) -> bool:

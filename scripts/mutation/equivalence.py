@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.tools import find_tool
 from scripts.mutation.netlist import FLAT, Mutant, Planted
 
-__all__ = ["is_equivalent"]
+__all__ = ["has_no_effect", "is_equivalent"]
 
 SECONDS = 10
 """Time after which the solver gives up; logic with multiplications would take it for ever."""
@@ -22,6 +23,12 @@ _DROPPED = ("$meminit_v2", "$scopeinfo")
 _CELL = re.compile(r"^  cell (\S+) (\S+)\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)
 _CONNECTION = re.compile(r"^    connect \\(\S+) (.*)$", re.MULTILINE)
 _PARAMETER = re.compile(r"^    parameter \\(\S+) (.*)$", re.MULTILINE)
+
+
+def has_no_effect(netlists: Mapping[int, Planted], fault: tuple[int, Mutant]) -> bool:
+    """Whether a fault, given with the array size of its netlist, is proved to have no effect."""
+    size, mutant = fault
+    return is_equivalent(netlists[size], mutant)
 
 
 def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
