@@ -173,8 +173,41 @@ def report(program: Program, *, memory_latency: int = 4, host_rate: Rate = None,
     ValueError
         The latency is less than 1, or a rate is not positive.
     """
+    memories: dict[str, Any] = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    return predicted_report(program, predictions(program, **memories), **memories)
+
+
+def predictions(
+    program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None
+) -> list[Prediction]:
+    """What the cycle model predicts for each segment of the device; parameters and errors as of :func:`report`."""
     memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
     (parts,) = _parts(program, [memories])
+    return [part.prediction for part in parts]
+
+
+def predicted_report(
+    program: Program,
+    predicted: Sequence[Prediction],
+    *,
+    memory_latency: int = 4,
+    host_rate: Rate = None,
+    weight_rate: Rate = None,
+) -> Report:
+    """The report of :func:`report` of predictions that are there already.
+
+    Parameters
+    ----------
+    program, memory_latency, host_rate, weight_rate
+        Those of the predictions.
+    predicted
+        Results of :func:`predictions`.
+    """
+    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    parts = [
+        _Part(segment, program.layer_numbers[segment.start : segment.stop], prediction)
+        for segment, prediction in zip(program.device_segments, predicted, strict=True)
+    ]
     return _joined(program, parts, memories, "model")
 
 

@@ -11,7 +11,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.events import Counter, Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import in_one_thread
-from openmxu.sim.cycle_model import Prediction, Predictor
+from openmxu.sim.cycle_model import Prediction, Predictor, check_predicted
 from openmxu.sim.cycle_model.latencies import Memories
 from openmxu.sim.cycle_model.prediction import DEFAULT_LATENCY
 from openmxu.sim.interpreter import Interpreter
@@ -64,8 +64,7 @@ class ModelledDevice(Interpreter):
         weight_rate: Rate = None,
     ) -> None:
         super().__init__(config)
-        if config.features.is_sequential:
-            raise ValueError(f"the cycle model does not know cores of the profile {config.profile}")
+        check_predicted(config)
         Memories.of(config, memory_latency, host_rate, weight_rate)  # checks them
         self._latency = memory_latency
         self._rates = {"host_rate": host_rate, "weight_rate": weight_rate}

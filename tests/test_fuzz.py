@@ -6,15 +6,17 @@ import faulthandler
 import os
 import random
 import signal
+from collections.abc import Callable
 
 import pytest
 
 import openmxu
+from openmxu.cluster import Workers
 from scripts.fuzz import __main__ as fuzz
 from scripts.fuzz import cases
+from scripts.fuzz.__main__ import try_kind
 from scripts.fuzz.cases import KINDS, try_case
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")  # of Python 3.12 and newer
+from scripts.fuzz.files import Limits
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -23,51 +25,56 @@ def test_damaged_files(kind: str) -> None:
     assert outcomes == {"refused", "right"}
 
 
-def hang(chance: random.Random) -> None:
+def hang(kind: str, seed: int) -> str:
     while True:
         pass
 
 
-def crash(chance: random.Random) -> None:
-    if chance.random() < 0.5:
+def crash(kind: str, seed: int) -> str:
+    if seed != 1:
         raise KeyError("not an error for users")
+    return "right"
 
 
-def die(chance: random.Random) -> None:
-    if chance.random() < 0.5:
+def die(kind: str, seed: int) -> str:
+    if seed != 1:
         faulthandler.disable()
         os.kill(os.getpid(), signal.SIGSEGV)
+    return "refused"
 
 
-def many_lines(chance: random.Random) -> None:
-    raise openmxu.ModelError("one line\nand another one")
-
-
-def take_memory(chance: random.Random) -> None:
+def take_memory(kind: str, seed: int) -> str:
     bytes(1 << 40)
+    return "right"
 
 
 @pytest.mark.parametrize(
-    ("damage", "failed", "message"),
+    ("attempt", "seconds", "failed", "message"),
     [
-        (hang, 3, "no answer within 1 seconds"),
-        (crash, 2, "KeyError: 'not an error for users'"),
-        (die, 2, "the process ended with status -11"),
-        (many_lines, 3, "the error has several lines"),
-        (take_memory, 3, "MemoryError"),
+        (hang, 0.2, 3, "no answer within 0.2 seconds"),
+        (crash, 60, 2, "KeyError: 'not an error for users'"),
+        (die, 60, 2, "the process ended with status -11"),
+        (take_memory, 60, 3, "MemoryError"),
     ],
 )
-def test_failures_are_seen(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], damage: object, failed: int, message: str
-) -> None:
-    monkeypatch.setattr(fuzz, "_SECONDS", 1)
-    monkeypatch.setitem(cases.KINDS, "arrays", damage)
-    assert fuzz.main(["--kind", "arrays", "--count", "3"]) == 1
-    text = capsys.readouterr().out
-    assert f"{failed} failed" in text
-    assert message in text
+def test_failures_are_seen(attempt: Callable[[str, int], str], seconds: float, failed: int, message: str) -> None:
+    outcomes, failures = try_kind("arrays", 3, Workers(), Limits(seconds=seconds, attempt=attempt))
+    assert outcomes.total() == 3
+    assert outcomes["failed"] == len(failures) == failed
+    numbers = [0, 1, 2] if failed == 3 else [0, 2]
+    for seed, text in zip(numbers, failures, strict=True):
+        assert text.startswith(f"arrays, --case {seed}: {message}")
+
+
+def test_errors_of_several_lines_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def many_lines(chance: random.Random) -> None:
+        raise openmxu.ModelError("one line\nand another one")
+
+    monkeypatch.setitem(cases.KINDS, "arrays", many_lines)
+    with pytest.raises(AssertionError, match="the error has several lines"):
+        try_case("arrays", 1)
 
 
 def test_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert fuzz.main(["--count", "20"]) == 0
+    assert fuzz.main(["--count", "20", "--workers", "1"]) == 0
     assert "0 failed" in capsys.readouterr().out

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,10 +70,10 @@ class Waits(Interpreter):
         super().__init__(CONFIG)
         self.begun, self.may_go_on = threading.Event(), threading.Event()
 
-    def _execute(self, *arguments: object) -> None:
+    def _step(self, *arguments: Any) -> Any:
         self.begun.set()
         assert self.may_go_on.wait(60)
-        super()._execute(*arguments)
+        return super()._step(*arguments)
 
 
 def test_a_device_serves_one_thread():

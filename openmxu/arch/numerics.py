@@ -18,6 +18,7 @@ __all__ = [
     "fixed_point",
     "operand",
     "pool",
+    "real_operand",
     "requantize",
 ]
 
@@ -36,6 +37,15 @@ def operand(values: NDArray[np.uint8], zero_point: int, signed: bool) -> NDArray
     """Bytes as operands of the array: int8 if ``signed``, else uint8, minus ``zero_point``; from -255 to 255."""
     typed = values.view(np.int8) if signed else values
     return typed.astype(np.int32) - np.int32(zero_point)
+
+
+def real_operand(values: NDArray[np.uint8], zero_point: int, signed: bool) -> NDArray[np.float32]:
+    """The integers of :func:`operand` as float32, which has all of them; C-contiguous."""
+    typed = values.view(np.int8) if signed else values
+    real = typed.astype(np.float32, order="C")
+    if zero_point:
+        real -= np.float32(zero_point)
+    return real
 
 
 def elements(rows: NDArray[np.uint8], zero_point: int, signed: bool, wide: bool) -> NDArray[np.int32]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Measurement",
+    "check_predicted",
     "compile_model",
     "is_program",
     "load_program",
@@ -60,6 +61,22 @@ def is_program(path: Path) -> bool:
     check_readable(path)
     with path.open("rb") as stream:
         return stream.read(len(_ARCHIVE)) == _ARCHIVE
+
+
+def check_predicted(config: Config) -> None:
+    """Check that the cycle model knows a core, whose cycles a command is about to predict.
+
+    Raises
+    ------
+    InputError
+        It does not.
+    """
+    from openmxu.sim import cycle_model
+
+    try:
+        cycle_model.check_predicted(config)
+    except cycle_model.UnpredictedError as error:
+        raise InputError(f"{error}; choose another --profile or --preset") from None
 
 
 def compile_model(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -26,11 +26,15 @@ SchedulerOption = Annotated[
 
 
 @contextmanager
-def spreading(workers: int | None, scheduler: str | None, default: int = 1) -> Iterator[Workers]:
+def spreading(
+    workers: int | None, scheduler: str | None, modules: Sequence[str], default: int = 1
+) -> Iterator[Workers]:
     """The workers that the options choose; without Dask, this process.
 
     Parameters
     ----------
+    modules
+        Those of the work, as of :func:`openmxu.cluster.open_workers`.
     default
         Workers of this machine if the options say nothing.
 
@@ -50,7 +54,7 @@ def spreading(workers: int | None, scheduler: str | None, default: int = 1) -> I
             typer.echo(f"openmxu: note: one process does all of the work; {hint}", err=True)
         count = 1
     try:
-        with open_workers(count, scheduler) as opened:
+        with open_workers(count, scheduler, modules) as opened:
             yield opened
     except WorkersError as error:
         raise RunError(str(error)) from None

@@ -45,13 +45,12 @@ def shown_cycles(
         return int(found[1]), int(found[2])
     if instruction is None or program is None:
         return None
-    if program.config.features.is_sequential:
-        raise InputError("--waves-instruction is for profiles other than lite, whose cycles are not predicted")
     from openmxu.profiling.waves import instruction_cycles
+    from openmxu.sim.cycle_model import UnpredictedError
 
     try:
         return instruction_cycles(program, instruction)
-    except IndexError as error:
+    except (IndexError, UnpredictedError) as error:
         raise InputError(f"--waves-instruction: {error}") from None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.events import Counter
+from openmxu.arch.isa import encode_program
 from openmxu.cluster.workers import Workers
 from openmxu.device import Device
 from openmxu.devices import open_device
@@ -131,7 +132,7 @@ class _Shared:
     @classmethod
     def of(cls, program: Program, choice: DeviceChoice) -> _Shared:
         contents = hashlib.sha256(program.config.fingerprint.encode())
-        contents.update(program.disassemble().encode())
+        contents.update(encode_program(program.instructions).tobytes())
         for array in (program.weights, program.constants):
             contents.update(array.tobytes())
         contents.update(repr((program.batch, program.segments, choice)).encode())

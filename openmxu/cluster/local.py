@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["local_client"]
 
-_PRELOADED = ("distributed.nanny", "openmxu.cluster.evaluation", "openmxu.sim.interpreter", "openmxu.sim.cycle_model")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A worker for each core is all that a core can do."""
 
 
-def local_client(stack: ExitStack, count: int) -> Client:
+def local_client(stack: ExitStack, count: int, modules: Sequence[str]) -> Client:
     """The client of a cluster of processes, which ends with ``stack``. The processes may still be starting.
 
-    They are forks of one process without threads that has imported what they need, if the system can do that.
+    They are forks of one process without threads that has imported ``modules``, if the system can do that.
     """
     forks = "forkserver" in multiprocessing.get_all_start_methods()
-    environment = _start_fork_server() if forks else {}
+    environment = _start_fork_server(modules) if forks else {}
 
     import dask
     from distributed import Client, LocalCluster
@@ -57,14 +56,14 @@ def local_client(stack: ExitStack, count: int) -> Client:
     return client
 
 
-def _start_fork_server() -> Mapping[str, str]:
+def _start_fork_server(modules: Sequence[str]) -> Mapping[str, str]:
     """Start the process that workers are forks of, unless it runs; returns the environment that they need.
 
     It imports while this process does other things.
     """
     from multiprocessing import forkserver, resource_tracker
 
-    multiprocessing.get_context("forkserver").set_forkserver_preload(list(_PRELOADED))
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed.nanny", *modules])
     # It takes modules from where this process has them, rather than from the working directory.
     path = os.pathsep.join(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
     resource_tracker.ensure_running()  # it would unblock the signal below

@@ -8,8 +8,8 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import openmxu
@@ -57,10 +57,19 @@ class Workers:
     ----------
     client
         The connection to Dask's scheduler; ``None`` to compute in this process.
+    count
+        Workers to expect.
     """
 
-    def __init__(self, client: Client | None = None) -> None:
+    def __init__(self, client: Client | None = None, count: int = 1) -> None:
         self._client = client
+        self._count = count
+
+    def wait(self) -> None:
+        """Wait until all workers have started, for a minute at most. Only measurements of time need this."""
+        if self._client is not None:
+            with suppress(TimeoutError):
+                self._client.wait_for_workers(self._count, timeout=_LONELY_SECONDS)
 
     def completed(
         self, function: Callable[[Shared, Task], Result], tasks: Iterable[Task], shared: Shared
@@ -110,7 +119,9 @@ class Workers:
 
 
 @contextmanager
-def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Workers]:
+def open_workers(
+    count: int = 1, scheduler: str | None = None, modules: Sequence[str] = ("openmxu",)
+) -> Iterator[Workers]:
     """Workers for the duration of a block.
 
     Parameters
@@ -119,6 +130,8 @@ def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Worke
         Processes of this machine; with 1 this process does all work.
     scheduler
         Address of a Dask scheduler, as ``tcp://host:8786``, whose workers are used instead.
+    modules
+        Modules that processes of this machine import before they start, rather than each of them when it needs them.
 
     Raises
     ------
@@ -132,8 +145,8 @@ def open_workers(count: int = 1, scheduler: str | None = None) -> Iterator[Worke
     if not has_cluster():
         raise WorkersError("several workers need Dask: install it with: pip install 'openmxu[cluster]'")
     with ExitStack() as stack:
-        client = local_client(stack, count) if scheduler is None else _connected(stack, scheduler)
-        yield Workers(client)
+        client = local_client(stack, count, modules) if scheduler is None else _connected(stack, scheduler)
+        yield Workers(client, count if scheduler is None else 1)
 
 
 def _connected(stack: ExitStack, scheduler: str) -> Client:

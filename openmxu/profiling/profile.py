@@ -14,9 +14,10 @@ from openmxu.disassembler import format_instruction
 from openmxu.profiling.limits import limit_in_words
 from openmxu.profiling.occupancy import Occupancy, occupancy
 from openmxu.profiling.recording import first_batch, recorded_timeline
-from openmxu.profiling.timeline import Timeline, predicted_timeline
+from openmxu.profiling.timeline import Timeline, timeline_of
 from openmxu.program import Program
-from openmxu.reporting import LayerReport, Report, recorded_report, report
+from openmxu.reporting import LayerReport, Report, predicted_report, predictions, recorded_report
+from openmxu.sim.cycle_model import check_predicted
 from openmxu.sim.memory_rate import Rate
 from openmxu.sim.verilated import VerilatedDevice
 
@@ -155,7 +156,7 @@ def take_profile(
     """Run a program once and profile that execution.
 
     The counters are the device's. So are the times of layers and instructions of a Verilated device, whose RTL is
-    recorded unless it is of the profile ``lite``; for other devices they are those that the cycle model predicts.
+    recorded; for other devices they are those that the cycle model predicts.
 
     Parameters
     ----------
@@ -172,6 +173,8 @@ def take_profile(
 
     Raises
     ------
+    openmxu.sim.cycle_model.UnpredictedError
+        The core is of the profile ``lite``, whose cycles are neither recorded nor predicted.
     ValueError
         The host computes all of the program.
     openmxu.program.InputError, openmxu.device.DeviceError
@@ -179,6 +182,7 @@ def take_profile(
     """
     if not program.device_segments:
         raise ValueError("the host computes all of the program: there is nothing to profile")
+    check_predicted(program.config)
     memories: dict[str, Any] = {
         "memory_latency": memory_latency,
         "host_rate": host_rate,
@@ -186,19 +190,20 @@ def take_profile(
     }
     device.load(program)
     device.clear_counters()
-    recorded = None
-    if isinstance(device, VerilatedDevice) and not program.config.features.is_sequential:
-        recorded = recorded_timeline(program, device, inputs)
+    if isinstance(device, VerilatedDevice):
+        timeline = recorded_timeline(program, device, inputs)
+        costs = recorded_report(program, timeline, **memories)
     else:
         device.run(first_batch(program, inputs))
+        predicted = predictions(program, **memories)
+        timeline, costs = timeline_of(program, predicted), predicted_report(program, predicted, **memories)
     counters = {counter.name.lower(): int(value) for counter, value in device.counters.items()}
-    timeline = predicted_timeline(program, **memories) if recorded is None else recorded
     return Profile(
         model=model,
         device=device_name,
         program=program,
         elements=_elements(program, inputs),
-        report=report(program, **memories) if recorded is None else recorded_report(program, recorded, **memories),
+        report=costs,
         timeline=timeline,
         counters=counters,
         occupancy=occupancy(program, timeline),

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from openmxu.arch.isa import UNITS, Unit
 from openmxu.program import Program
-from openmxu.sim.cycle_model import predict
+from openmxu.reporting import predictions
+from openmxu.sim.cycle_model import Prediction, check_predicted
 from openmxu.sim.memory_rate import Rate
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "drawn_waits",
     "joined_timeline",
     "predicted_timeline",
+    "timeline_of",
 ]
 
 STALLS = ("weight_stall", "weight_shift", "raw_stall", "input_stall")
@@ -108,13 +110,23 @@ class Timeline:
 def predicted_timeline(
     program: Program, *, memory_latency: int = 4, host_rate: Rate = None, weight_rate: Rate = None
 ) -> Timeline:
-    """The timeline of one execution by the cycle model; parameters and errors as :func:`openmxu.report` has them."""
+    """The timeline of one execution by the cycle model; parameters as :func:`openmxu.report` has them.
+
+    Raises
+    ------
+    openmxu.sim.cycle_model.UnpredictedError
+        The cycle model does not know the core.
+    TypeError, ValueError
+        As of :func:`openmxu.report`.
+    """
+    check_predicted(program.config)
     memories: dict[str, Any] = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
-    predictions = (
-        predict(program.instructions[segment.start : segment.stop], program.config, **memories)
-        for segment in program.device_segments
-    )
-    return joined_timeline("model", program, ((found.cycles, found, vars(found.stalls)) for found in predictions))
+    return timeline_of(program, predictions(program, **memories))
+
+
+def timeline_of(program: Program, predicted: Iterable[Prediction]) -> Timeline:
+    """The timeline of :func:`openmxu.reporting.predictions`."""
+    return joined_timeline("model", program, ((found.cycles, found, vars(found.stalls)) for found in predicted))
 
 
 def joined_timeline(

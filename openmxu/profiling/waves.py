@@ -29,6 +29,8 @@ def instruction_cycles(program: Program, number: int) -> tuple[int, int]:
     ------
     IndexError
         The program has no such instruction.
+    openmxu.sim.cycle_model.UnpredictedError
+        The cycle model does not know the core.
     """
     count = len(program.instructions)
     if not 0 <= number < count:

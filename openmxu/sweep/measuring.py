@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from openmxu.arch import Config
+from openmxu.arch.errors import OpenmxuError
 
 if TYPE_CHECKING:
     from openmxu.program import Program
@@ -93,14 +94,16 @@ def measure(networks: Mapping[str, Product | Model], group: Group) -> list[dict[
     """
     from openmxu.compiler import CompileError
     from openmxu.reporting import total_reports
+    from openmxu.sim.cycle_model import check_predicted
 
     try:
+        check_predicted(group.config)
         program = networks[group.network].program(group.config, group.batch, group.effort)
         if not program.device_segments:
             raise CompileError("the host would compute all of it")
         reports = total_reports(program, [memory.as_arguments() for memory in group.memories])
     except Exception as error:
-        text = str(error) if isinstance(error, CompileError) else f"{type(error).__name__}: {error}"
+        text = str(error) if isinstance(error, OpenmxuError) else f"{type(error).__name__}: {error}"
         return [{"error": " ".join(text.split())}] * len(group.memories)
     return [
         {

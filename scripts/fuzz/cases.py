@@ -6,7 +6,7 @@ import functools
 import io
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from openmxu.cli.files import read_arrays
 from scripts.fuzz.damage import damaged_bytes, operate
 from scripts.random_models import FAMILIES, Case
 
-__all__ = ["KINDS", "try_case"]
+__all__ = ["KINDS", "prepare", "try_case"]
 
 _CONFIG = openmxu.Config.for_size(4, profile="full")
 _MODELS = 40
@@ -39,7 +39,7 @@ def try_case(kind: str, seed: int) -> str:
     Exception
         Whatever is neither an error that a user may see nor a right result.
     """
-    chance = random.Random(f"{kind} {seed}")
+    chance = _chance(kind, seed)
     try:
         KINDS[kind](chance)
     except _TYPED as error:
@@ -47,6 +47,23 @@ def try_case(kind: str, seed: int) -> str:
             raise AssertionError(f"the error has several lines: {error!r}") from error
         return "refused"
     return "right"
+
+
+def prepare(kind: str, seeds: Iterable[int]) -> None:
+    """Make the whole files that are damaged, which remain in this process."""
+    make: Callable[[int], object] = _program if kind.startswith("program") else _base
+    if kind != "arrays":
+        for seed in seeds:
+            make(_number(_chance(kind, seed)))
+
+
+def _chance(kind: str, seed: int) -> random.Random:
+    return random.Random(f"{kind} {seed}")
+
+
+def _number(chance: random.Random) -> int:
+    """The number of the whole file, the first that is left to chance."""
+    return chance.randrange(_MODELS)
 
 
 @functools.cache
@@ -65,12 +82,12 @@ def _program(number: int) -> bytes:
 
 
 def _model_bytes(chance: random.Random) -> None:
-    case = _base(chance.randrange(_MODELS))
+    case = _base(_number(chance))
     _use(damaged_bytes(case.model.SerializeToString(), chance))
 
 
 def _model_surgery(chance: random.Random) -> None:
-    case = _base(chance.randrange(_MODELS))
+    case = _base(_number(chance))
     _use(operate(case.model, chance).SerializeToString())
 
 
@@ -106,12 +123,12 @@ def _use(data: bytes) -> None:
 
 
 def _program_bytes(chance: random.Random) -> None:
-    _load(damaged_bytes(_program(chance.randrange(_MODELS)), chance))
+    _load(damaged_bytes(_program(_number(chance)), chance))
 
 
 def _program_arrays(chance: random.Random) -> None:
     """An archive that is whole, with an array in it that is damaged, of another shape or type, or missing."""
-    with np.load(io.BytesIO(_program(chance.randrange(_MODELS)))) as archive:
+    with np.load(io.BytesIO(_program(_number(chance)))) as archive:
         arrays = dict(archive)
     name = chance.choice(list(arrays))
     array = arrays[name]

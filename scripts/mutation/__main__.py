@@ -3,8 +3,8 @@
     python -m scripts.mutation --count 600 --seed 1
 
 Every unit of openmxu.rtl gets faults in proportion to its number of cells. For each fault, a separate process runs the
-suite's checks on the simulated core of that configuration, up to the first one that fails. Exit status 1 below the
-required share.
+suite's checks on the simulated core of that configuration, up to the first one that fails: on all cores, or on the
+workers of a cluster. Exit status 1 below the required share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
@@ -30,11 +29,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from openmxu.cluster import Workers, add_worker_options, chosen_workers
 from openmxu.sim.verilator import BuildError, MissingToolError
 from scripts.fpga.errors import FlowError
 from scripts.mutation.arguments import Arguments
 from scripts.mutation.bench import Verdict, run
-from scripts.mutation.equivalence import is_equivalent
+from scripts.mutation.equivalence import has_no_effect
 from scripts.mutation.netlist import Mutant, Planted, plant
 from scripts.mutation.report import Report
 from scripts.mutation.verdicts import append_verdict, read_verdicts, without
@@ -51,8 +51,9 @@ def main() -> int:
     options = _parse_options()
     console = Console(stderr=True)
     try:
-        results = _run(options, console)
-        proved = _proved(results, options.jobs) if options.prove else set()
+        with chosen_workers(options) as workers:
+            results = _run(options, console, workers)
+            proved = _proved(results, workers) if options.prove else set()
         report = Report(options.count, options.seed, results, proved, Arguments())
     except (BuildError, MissingToolError, FlowError) as error:
         print(f"mutation: error: {error}", file=sys.stderr)
@@ -64,17 +65,13 @@ def main() -> int:
     return 0
 
 
-def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, list[Verdict]]]:
+def _run(options: argparse.Namespace, console: Console, workers: Workers) -> list[tuple[Planted, list[Verdict]]]:
     configs = configurations(options.sizes)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     results = []
-    # No refresh thread: the processes are forks of this one.
-    with Progress(
-        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, auto_refresh=False
-    ) as progress:
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
         for config in configs:
             task = progress.add_task(f"S = {config.size}: planting", total=None)
-            progress.refresh()
             directory = options.output / f"S{config.size}"
             directory.mkdir(parents=True, exist_ok=True)
             planted = plant(config, options.count // len(configs), -(-LEAST // len(configs)), options.seed, directory)
@@ -91,31 +88,29 @@ def _run(options: argparse.Namespace, console: Console) -> list[tuple[Planted, l
             if options.report or not mutants:
                 results.append((planted, known))
                 continue
-            progress.update(task, description=f"S = {config.size}: building", refresh=True)
-            every = checks(config)
-            seconds = _check_original(planted, every)
+            progress.update(task, description=f"S = {config.size}: building")
+            seconds = _check_original(planted, checks(config))
             show = functools.partial(_show, progress, task, f"S = {config.size}", Counter(), path)
             path.write_text("")
             for verdict in known:
                 append_verdict(path, verdict)
-            progress.update(task, total=len(mutants), description=f"S = {config.size}", refresh=True)
-            found = run(planted, every, mutants, seconds, options.jobs, show)
+            progress.update(task, total=len(mutants), description=f"S = {config.size}")
+            found = run(planted, mutants, seconds, workers, show)
             results.append((planted, sorted(known + found, key=lambda verdict: verdict.mutant.number)))
     return results
 
 
-def _proved(results: list[tuple[Planted, list[Verdict]]], jobs: int) -> set[tuple[int, int]]:
+def _proved(results: list[tuple[Planted, list[Verdict]]], workers: Workers) -> set[tuple[int, int]]:
     """Array size and number of the survivors that are proved to have no effect."""
+    netlists = {planted.config.size: planted for planted, _ in results}
     survivors = [
-        (planted, verdict.mutant) for planted, verdicts in results for verdict in verdicts if not verdict.check
+        (planted.config.size, verdict.mutant)
+        for planted, verdicts in results
+        for verdict in verdicts
+        if not verdict.check
     ]
-    with ThreadPoolExecutor(jobs) as pool:
-        proofs = list(pool.map(lambda pair: is_equivalent(*pair), survivors))
-    return {
-        (planted.config.size, mutant.number)
-        for (planted, mutant), proved in zip(survivors, proofs, strict=True)
-        if proved
-    }
+    proofs = workers.in_order(has_no_effect, survivors, netlists)
+    return {(size, mutant.number) for (size, mutant), proved in zip(survivors, proofs, strict=True) if proved}
 
 
 def _is_wanted(options: argparse.Namespace, size: int, mutant: Mutant) -> bool:
@@ -126,7 +121,7 @@ def _is_wanted(options: argparse.Namespace, size: int, mutant: Mutant) -> bool:
 def _show(progress: Progress, task: TaskID, name: str, seen: Counter[bool], path: Path, verdict: Verdict) -> None:
     append_verdict(path, verdict)
     seen[verdict.check is None] += 1
-    progress.update(task, advance=1, description=f"{name}: {seen[True]} survive", refresh=True)
+    progress.update(task, advance=1, description=f"{name}: {seen[True]} survive")
     if not progress.console.is_terminal and seen.total() % 25 == 0:
         print(f"{name}: {seen.total()} done, {seen[True]} survive", file=sys.stderr, flush=True)
 
@@ -159,7 +154,7 @@ def _parse_options() -> argparse.Namespace:
         default=(2, 4, 8),
         help="array sizes, each an equal share of the faults (default 2,4,8)",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default %(default)s)")
+    add_worker_options(parser)
     parser.add_argument("--require", type=float, default=95.0, help="percent to be noticed (default %(default)s)")
     parser.add_argument("--prove", action="store_true", help="try to prove that survivors have no effect")
     again = parser.add_mutually_exclusive_group()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.tools import find_tool
-from scripts.mutation.netlist import Mutant, Planted
+from scripts.mutation.netlist import FLAT, Mutant, Planted
 
-__all__ = ["is_equivalent"]
+__all__ = ["has_no_effect", "is_equivalent"]
 
 SECONDS = 10
 """Time after which the solver gives up; logic with multiplications would take it for ever."""
@@ -24,17 +25,23 @@ _CONNECTION = re.compile(r"^    connect \\(\S+) (.*)$", re.MULTILINE)
 _PARAMETER = re.compile(r"^    parameter \\(\S+) (.*)$", re.MULTILINE)
 
 
+def has_no_effect(netlists: Mapping[int, Planted], fault: tuple[int, Mutant]) -> bool:
+    """Whether a fault, given with the array size of its netlist, is proved to have no effect."""
+    size, mutant = fault
+    return is_equivalent(netlists[size], mutant)
+
+
 def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
     """Whether the logic between registers and memories is proved to compute the same with the fault as without.
 
     This is a sufficient condition only, because the proof includes states that the core never reaches: ``False`` proves
     nothing.
     """
-    directory = planted.netlist.parent
-    good, bad, log = "good.il", f"bad_{mutant.number}.il", f"equivalence_{mutant.number}.log"
-    flat = (directory / "flat.il").read_text()
-    (directory / good).write_text(_cut(flat))
-    _yosys(directory, f"read_rtlil flat.il; {mutant.command}; write_rtlil {bad}", log)
+    directory = planted.files.folder
+    good, bad = f"good_{mutant.number}.il", f"bad_{mutant.number}.il"
+    log = f"equivalence_{mutant.number}.log"
+    (directory / good).write_text(_cut(planted.files.flat))
+    _yosys(directory, f"read_rtlil {FLAT}; {mutant.command}; write_rtlil {bad}", log)
     (directory / bad).write_text(_cut((directory / bad).read_text()))
     script = [
         f"read_rtlil {good}",
@@ -53,7 +60,8 @@ def is_equivalent(planted: Planted, mutant: Mutant) -> bool:
         f"sat -verify -prove trigger 0 -timeout {SECONDS} miter",
     ]
     proved = _yosys(directory, "; ".join(script), log, check=False)
-    (directory / bad).unlink()
+    for name in (good, bad):
+        (directory / name).unlink()
     return proved
 
 

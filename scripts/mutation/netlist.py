@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +26,9 @@ from scripts.fpga.tools import find_tool
 from scripts.mutation.observability import Pin, observable_pins
 from scripts.mutation.unit_names import unit_of, units
 
-__all__ = ["SELECTOR", "Mutant", "Planted", "plant"]
+__all__ = ["FLAT", "NETLIST", "SELECTOR", "Files", "Mutant", "Planted", "plant"]
+
+FLAT, NETLIST = "flat.il", "netlist.v"
 
 SELECTOR = "mutant"
 """The input that selects a fault."""
@@ -95,6 +101,46 @@ class Mutant:
 
 
 @dataclass(frozen=True)
+class Files:
+    """The files of a netlist, which a worker on another machine writes again.
+
+    Attributes
+    ----------
+    directory
+        Where they are on the machine on which the faults were planted.
+    flat, netlist
+        The contents of those without faults, in RTLIL, and with all faults, in Verilog.
+    """
+
+    directory: Path
+    flat: str
+    netlist: str
+
+    @classmethod
+    def of(cls, directory: Path) -> Files:
+        """The files of a folder."""
+        directory = directory.resolve()
+        return cls(directory, (directory / FLAT).read_text(), (directory / NETLIST).read_text())
+
+    @property
+    def folder(self) -> Path:
+        """A folder of this machine that has them."""
+        if all((self.directory / name).exists() for name in (FLAT, NETLIST)) and Files.of(self.directory) == self:
+            return self.directory
+        return _written(self)
+
+
+@functools.cache
+def _written(files: Files) -> Path:
+    """A temporary folder with some files, which ends with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="openmxu-mutation-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / FLAT).write_text(files.flat)
+    (folder / NETLIST).write_text(files.netlist)
+    return folder
+
+
+@dataclass(frozen=True)
 class Planted:
     """The netlist of one configuration with its faults.
 
@@ -106,24 +152,25 @@ class Planted:
         The faults.
     cells
         Number of cells of each unit.
-    netlist
-        The file of Verilog.
+    files
+        The files.
     """
 
     config: Config
     mutants: tuple[Mutant, ...]
     cells: dict[str, int]
-    netlist: Path
+    files: Files
 
     @property
     def design(self) -> Design:
         """The netlist as a design for the simulator."""
+        netlist = self.files.folder / NETLIST
         return Design(
             make=CORE.make,
-            sources=(self.netlist,),
+            sources=(netlist,),
             unified_buffer=lambda config: tuple(map(_flat, CORE.unified_buffer(config))),
             accumulators=lambda config: tuple(tuple(map(_flat, column)) for column in CORE.accumulators(config)),
-            netlist=self.netlist,
+            netlist=netlist,
             selector=SELECTOR,
         )
 
@@ -170,9 +217,8 @@ def plant(config: Config, count: int, least: int, seed: int, directory: Path) ->
             mutants.append(_mutant(len(mutants) + 1, unit, line, cells))
             commands.append(line.replace("mutate", f"mutate -ctrl {SELECTOR} {_SELECTOR_WIDTH} {len(mutants)}", 1))
     _yosys(["read_rtlil flat.il", *commands, "opt_clean", "write_verilog -noattr mutants.v"], directory, "plant")
-    netlist = directory / "netlist.v"
-    netlist.write_text(_with_plain_memories((directory / "mutants.v").read_text()))
-    return Planted(config, tuple(mutants), sizes, netlist)
+    (directory / NETLIST).write_text(_with_plain_memories((directory / "mutants.v").read_text()))
+    return Planted(config, tuple(mutants), sizes, Files.of(directory))
 
 
 def _write_rtlil(component: wiring.Component, directory: Path) -> dict[str, str]:

@@ -1,5 +1,5 @@
 """The cycle model: predicts the hardware's cycles for a program without simulating it cycle by cycle."""
 
-from openmxu.sim.cycle_model.prediction import Prediction, Predictor, predict
+from openmxu.sim.cycle_model.prediction import Prediction, Predictor, UnpredictedError, check_predicted, predict
 
-__all__ = ["Prediction", "Predictor", "predict"]
+__all__ = ["Prediction", "Predictor", "UnpredictedError", "check_predicted", "predict"]

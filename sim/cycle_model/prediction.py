@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
+from openmxu.arch.errors import OpenmxuError
 from openmxu.arch.isa import Instruction
 from openmxu.sim.cycle_model.demand import Demand
 from openmxu.sim.cycle_model.latencies import Memories
@@ -19,10 +20,31 @@ from openmxu.sim.cycle_model.words import Words
 from openmxu.sim.cycle_model.work import Work
 from openmxu.sim.memory_rate import Rate
 
-__all__ = ["DEFAULT_LATENCY", "Prediction", "Predictor", "Stalls", "predict"]
+__all__ = ["DEFAULT_LATENCY", "Prediction", "Predictor", "Stalls", "UnpredictedError", "check_predicted", "predict"]
 
 DEFAULT_LATENCY = 4
 """Cycles from a request to the first beat of its data, as Verilated devices have it by default."""
+
+
+class UnpredictedError(OpenmxuError, ValueError):
+    """The cycles of a configuration are not those that the cycle model predicts."""
+
+
+def check_predicted(config: Config) -> None:
+    """Check that predicted cycles are those of a core, before they are shown to a user.
+
+    To compare programs for any other core is the compiler's use of the model.
+
+    Raises
+    ------
+    UnpredictedError
+        Cores of the profile execute one instruction after the other, which the model does not know.
+    """
+    if config.features.is_sequential:
+        raise UnpredictedError(
+            f"the cycle model does not know cores of the profile {config.profile}, "
+            "which execute one instruction after the other"
+        )
 
 
 @dataclass(frozen=True)

@@ -7,33 +7,30 @@ are those that the instruction set defines.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.effects import OUTPUT_BYTES, PARAMETER_ROWS, TABLE_BYTES, TABLES, table_rows
+from openmxu.arch.effects import used_registers
 from openmxu.arch.events import Counter, Event, EventKind
 from openmxu.arch.faults import FaultCode
-from openmxu.arch.isa import Instruction, Opcode, Operand, OutputFormat, Pooling, Register
-from openmxu.arch.legality import LegalityChecker, LegalityState, Window
-from openmxu.arch.numerics import add_scaled, elements, operand, requantize
+from openmxu.arch.isa import Instruction, Opcode, Register
+from openmxu.arch.legality import LegalityChecker, Window
 from openmxu.device import Device, DeviceFault, Snapshot, in_one_thread
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter.checks import check_memory, check_program
-from openmxu.sim.interpreter.planes import convolved_positions, pooled
+from openmxu.sim.interpreter.memories import Memories, Step
+from openmxu.sim.interpreter.translation import Translator
 
 __all__ = ["Interpreter"]
 
 _logger = logging.getLogger(__name__)
 
-_QueuedTile = tuple[NDArray[np.uint8], int, bool]
-"""The bytes of a tile, (S, S), their zero point, and whether they are signed."""
-
-_KEPT_PROGRAMS = 64
-"""Programs that are known to be legal, each from one state: they are not checked again."""
+_KEPT_STEPS = 1 << 18
+"""Steps of translated programs that are kept, of all programs together: some 800 bytes each."""
 
 _TAGGED_EVENTS = {
     Opcode.HOST_SYNCHRONIZE: EventKind.HOST_SYNCHRONIZE,
@@ -41,9 +38,42 @@ _TAGGED_EVENTS = {
     Opcode.DEBUG_TAG: EventKind.DEBUG_TAG,
 }
 
+_Executed = tuple[Instruction, int, int, int]
+"""The first instruction, the number of instructions, and the bytes of host and weight memory: enough to know most
+programs again. The hash of all instructions would take as long as some of the steps."""
+
+
+@dataclass(frozen=True)
+class _Translation:
+    """A program that is known to be legal.
+
+    Attributes
+    ----------
+    instructions
+        The program.
+    steps, events
+        What it does.
+    before
+        The configuration registers that it uses as they were before it.
+    after
+        The configuration registers that it sets.
+    """
+
+    instructions: tuple[Instruction, ...]
+    steps: list[Step] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    before: dict[Register, int] = field(default_factory=dict)
+    after: dict[Register, int] = field(default_factory=dict)
+
+    def fits(self, instructions: tuple[Instruction, ...], registers: Mapping[Register, int]) -> bool:
+        """Whether it is the translation of a program that begins with these configuration registers."""
+        return self.instructions == instructions and all(registers[name] == self.before[name] for name in self.before)
+
 
 class Interpreter(Device):
     """Executes programs sequentially in numpy.
+
+    A program is translated to steps while it is executed for the first time; later executions repeat the steps.
 
     Parameters
     ----------
@@ -62,17 +92,14 @@ class Interpreter(Device):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.unified_buffer = np.zeros((config.unified_buffer_rows, config.size), np.uint8)
-        self.accumulators = np.zeros((config.accumulator_rows, config.size), np.int32)
-        self.biases = np.zeros((config.parameter_sets, config.size), np.int32)
-        self.scales = np.zeros((config.parameter_sets, config.size), np.float32)
-        self.tables = np.zeros((TABLES, TABLE_BYTES), np.uint8)
+        self._memories = Memories(config)
+        self.unified_buffer = self._memories.unified_buffer
+        self.accumulators = self._memories.accumulators
+        self.biases = self._memories.biases
+        self.scales = self._memories.scales
+        self.tables = self._memories.tables
         self._checker = LegalityChecker(config)
-        self._host = np.zeros(0, np.uint8)
-        self._weights = np.zeros(0, np.uint8)
-        self._queued: deque[_QueuedTile] = deque()
-        self._tile = np.zeros((config.size, config.size), np.int32)
-        self._legal: dict[tuple[tuple[Instruction, ...], LegalityState], None] = {}
+        self._translations: dict[_Executed, _Translation] = {}
 
     @in_one_thread
     def execute(
@@ -91,33 +118,23 @@ class Interpreter(Device):
         instructions = check_program(program)
         check_memory("host_memory", host_memory, writeable=True)
         check_memory("weight_memory", weight_memory)
-        self._host, self._weights = host_memory, weight_memory
+        self._memories.host, self._memories.weights = host_memory, weight_memory
         self._checker.host = Window(0, host_memory.size)
         self._checker.weights = Window(0, weight_memory.size)
-        events: list[Event] = []
-        index = 0
-        state = instructions, self._checker.state
-        is_legal = state in self._legal
-        for instruction in instructions:
-            fault = FaultCode.NONE if is_legal else self._checker.fault(instruction)
-            if fault is not FaultCode.NONE:
-                self._forget_weights()
-                events.append(Event(EventKind.FAULT, index, fault=fault))
-                detail = self._checker.illegal_value(instruction) if fault is FaultCode.ILLEGAL_VALUE else None
-                raise _device_fault(fault, index, instruction, events, detail)
-            self._checker.advance(instruction)
-            opcode = instruction.opcode
-            self._execute(opcode, instruction.values)
-            if opcode in _TAGGED_EVENTS:
-                events.append(Event(_TAGGED_EVENTS[opcode], index, tag=instruction["tag"]))
-            elif opcode is Opcode.HALT:
-                events.append(Event(EventKind.HALT, index))
-            index = 0 if opcode is Opcode.HALT else index + 1
-        if not is_legal:
-            self._legal[state] = None
-            if len(self._legal) > _KEPT_PROGRAMS:
-                del self._legal[next(iter(self._legal))]
-        return events
+        executed = instructions[0], len(instructions), host_memory.size, weight_memory.size
+        known = self._translations.get(executed)
+        try:
+            if known is None or not known.fits(instructions, self._checker.registers):
+                known = self._translated(instructions)
+                self._keep(executed, known)
+            else:
+                for step in known.steps:
+                    step()
+                self._checker.registers.update(known.after)
+        except BaseException:  # a fault, or an interrupt
+            self._forget_weights()
+            raise
+        return list(known.events)
 
     @property
     def counters(self) -> Mapping[Counter, int]:
@@ -134,195 +151,56 @@ class Interpreter(Device):
 
     def scrub(self) -> None:
         """Clear memories, configuration registers and queued weights."""
-        for memory in (self.unified_buffer, self.accumulators, self.biases, self.scales, self.tables):
-            memory[...] = 0
+        self._memories.clear()
         self.reset()
 
     def snapshot(self) -> Snapshot:
         """Copies of the unified buffer and the accumulators."""
         return Snapshot(self.unified_buffer.copy(), self.accumulators.copy())
 
-    def _execute(self, opcode: Opcode | None, values: Mapping[str, int]) -> None:
-        match opcode:
-            case Opcode.READ_HOST_MEMORY:
-                self._read_host_memory(values, self.config.size)
-            case Opcode.READ_HOST_MEMORY_ALTERNATE:
-                self._read_host_memory(values, self._host_stride)
-            case Opcode.WRITE_HOST_MEMORY:
-                self._write_host_memory(values, self.config.size)
-            case Opcode.WRITE_HOST_MEMORY_ALTERNATE:
-                self._write_host_memory(values, self._host_stride)
-            case Opcode.LOAD_WEIGHTS:
-                self._load_weights(values)
-            case Opcode.READ_WEIGHTS:
-                self._read_weights(values)
-            case Opcode.MATRIX_MULTIPLY:
-                self._matrix_multiply(values)
-            case Opcode.CONVOLVE:
-                self._convolve(values)
-            case Opcode.ACTIVATE:
-                self._activate(values)
-            case Opcode.SET_CONFIGURATION if values["register"] == Register.LOAD_PARAMETERS:
-                self._load_parameters()
-            case Opcode.SET_CONFIGURATION if values["register"] == Register.LOAD_TABLE:
-                self._load_table()
-            case Opcode.HALT:
-                self._forget_weights()
+    def _translated(self, instructions: tuple[Instruction, ...]) -> _Translation:
+        """Translate a program, and run each step before the next instruction is looked at."""
+        translator = Translator(self._memories, self._checker)
+        result = _Translation(instructions)
+        index = 0
+        for instruction in instructions:
+            fault = self._checker.fault(instruction)
+            if fault is not FaultCode.NONE:
+                result.events.append(Event(EventKind.FAULT, index, fault=fault))
+                detail = self._checker.illegal_value(instruction) if fault is FaultCode.ILLEGAL_VALUE else None
+                raise _device_fault(fault, index, instruction, result.events, detail)
+            for register in used_registers(instruction) - result.after.keys():
+                result.before[register] = self._checker.registers[register]
+            step = self._step(translator, instruction)
+            if step is not None:
+                step()
+                result.steps.append(step)
+            opcode = instruction.opcode
+            if opcode is Opcode.SET_CONFIGURATION:
+                result.after[Register(instruction["register"])] = instruction["value"]
+            elif opcode in _TAGGED_EVENTS:
+                result.events.append(Event(_TAGGED_EVENTS[opcode], index, tag=instruction["tag"]))
+            elif opcode is Opcode.HALT:
+                result.events.append(Event(EventKind.HALT, index))
+            index = 0 if opcode is Opcode.HALT else index + 1
+        return result
 
-    @property
-    def _host_stride(self) -> int:
-        return self._checker.register(Register.HOST_STRIDE)["stride"]
+    def _step(self, translator: Translator, instruction: Instruction) -> Step | None:
+        """The step of the next instruction, which tests of the method replace by those of broken devices."""
+        return translator.step(instruction)
 
-    def _unified_buffer_rows(self, first: int, rows: int) -> NDArray[np.uint8]:
-        return self.unified_buffer[first : first + rows]
-
-    def _host_rows(self, values: Mapping[str, int], stride: int) -> NDArray[np.uint8]:
-        """The rows of a transfer as a view of host memory, (rows, S); they may overlap."""
-        rows, size, first = values["rows"], self.config.size, values["host"]
-        return np.lib.stride_tricks.as_strided(self._host[first : first + size], (rows, size), (stride, 1))
-
-    def _read_host_memory(self, values: Mapping[str, int], stride: int) -> None:
-        target = self._unified_buffer_rows(values["unified_buffer"], values["rows"])
-        target[:] = self._host_rows(values, stride)
-
-    def _write_host_memory(self, values: Mapping[str, int], stride: int) -> None:
-        source = self._unified_buffer_rows(values["unified_buffer"], values["rows"])
-        target = self._host_rows(values, stride)
-        if stride >= self.config.size:
-            target[:] = source
-            return
-        for row, bytes_ in zip(target, source, strict=True):  # in order: where rows overlap, the later one remains
-            row[:] = bytes_
-
-    def _read_weights(self, values: Mapping[str, int]) -> None:
-        format = self._checker.register(Register.WEIGHT_FORMAT)
-        tile_bytes = self.config.tile_bytes
-        for tile in range(values["tiles"]):
-            signed = tile % 2 == 1 if format["wide"] else bool(format["signed"])
-            # A view: weight memory may be read late because nothing writes to it.
-            first = values["weights"] + tile * tile_bytes
-            bytes_ = self._weights[first : first + tile_bytes].reshape(self.config.size, self.config.size)
-            self._queued.append((bytes_, format["zero_point"], signed))
-
-    def _load_weights(self, values: Mapping[str, int]) -> None:
-        format = self._checker.register(Register.WEIGHT_FORMAT)
-        rows = self._unified_buffer_rows(values["unified_buffer"], self.config.size).copy()
-        tile = rows.T if values["transposed"] else rows
-        self._queued.append((tile, format["zero_point"], bool(format["signed"])))
-
-    def _take_tile(self) -> NDArray[np.int32]:
-        """The next queued tile."""
-        return operand(*self._queued.popleft())
+    def _keep(self, executed: _Executed, translation: _Translation) -> None:
+        """Keep a translation instead of the oldest ones, so that there are at most ``_KEPT_STEPS`` without its own."""
+        self._translations.pop(executed, None)
+        self._translations[executed] = translation  # the newest
+        total = sum(len(kept.steps) for kept in self._translations.values())
+        while total > _KEPT_STEPS and len(self._translations) > 1:
+            oldest = next(iter(self._translations))
+            total -= len(self._translations.pop(oldest).steps)
 
     def _forget_weights(self) -> None:
         self._checker.begin_program()
-        self._queued.clear()
-
-    def _matrix_multiply(self, values: Mapping[str, int]) -> None:
-        self._multiply(values, self._inputs(values, values["rows"]))
-
-    def _convolve(self, values: Mapping[str, int]) -> None:
-        plane = self._checker.register(Register.CONVOLUTION_PLANE)
-        positions, outside = convolved_positions(plane, values["height"], values["width"], values["dy"], values["dx"])
-        inputs = self._inputs(values, plane["height"] * plane["width"], positions)
-        if outside.size:
-            inputs[outside] = 0
-        self._multiply(values, inputs)
-
-    def _inputs(
-        self, values: Mapping[str, int], rows: int, positions: NDArray[np.int64] | slice = slice(None)
-    ) -> NDArray[np.int32]:
-        """Operands of the array at some positions of ``rows`` inputs, (positions, S); a copy."""
-        wide = bool(values["wide_input"])
-        bytes_ = self._unified_buffer_rows(values["unified_buffer"], rows << wide)
-        if wide:
-            return elements(bytes_, 0, signed=True, wide=True)[positions]
-        format = self._checker.register(Register.INPUT_FORMAT)
-        return operand(bytes_[positions], format["zero_point"], bool(format["signed"]))
-
-    def _multiply(self, values: Mapping[str, int], inputs: NDArray[np.int32]) -> None:
-        """Inputs times one tile, or two, into as many accumulator rows as there are inputs."""
-        weights = self._tile
-        if values["next_tile"]:
-            weights = self._tile = self._take_tile()
-        if values["wide_weights"]:
-            self._tile = self._take_tile()
-            weights = weights + (self._tile << 8)
-        # Floats are exact here, and numpy multiplies integer matrices slowly: sums of 8-bit operands are at most
-        # 256 · 255 · 255 < 2**24, those of 16-bit operands less than 256 · 2**15 · 2**17 = 2**40.
-        wide = values["wide_input"] or values["wide_weights"]
-        real = np.float64 if wide else np.float32
-        products = inputs.astype(real) @ weights.astype(real)
-        # From int64 to int32 wraps, and so do additions of int32 arrays.
-        sums = (products.astype(np.int64) if wide else products).astype(np.int32)
-        first = values["accumulator"]
-        accumulators = self.accumulators[first : first + len(sums)]
-        if values["accumulate"]:
-            accumulators += sums
-        else:
-            accumulators[:] = sums
-
-    def _activate(self, values: Mapping[str, int]) -> None:
-        # int32 arrays wrap where they are added and multiplied, as the hardware does.
-        total = self._activation_source(values) + self.biases[values["parameters"]]
-        if values["operand"] == Operand.MULTIPLY:
-            total = total * self._second_operand(values["rows"])
-        result = total if values["output"] == OutputFormat.INT32 else self._scaled(values, total)
-        if values["table"]:
-            result = self.tables[values["table_number"]][result & 0xFF]
-        self._write_results(values, result)
-
-    def _activation_source(self, values: Mapping[str, int]) -> NDArray[np.int32]:
-        """The values that the bias is added to, (rows, S)."""
-        window = self._checker.register(Register.POOLING_WINDOW)
-        plane = self._checker.register(Register.POOLING_PLANE)
-        pooling, rows, first = values["pooling"], values["rows"], values["source"]
-        count = rows if pooling == Pooling.NONE else plane["height"] * plane["width"]
-        if values["from_unified_buffer"]:
-            source = self._elements(first, count, self._checker.register(Register.SOURCE_FORMAT))
-        else:
-            source = self.accumulators[first : first + count]
-        if pooling == Pooling.NONE:
-            return source
-        return pooled(source, window, plane, rows, maximum=pooling == Pooling.MAX)
-
-    def _second_operand(self, rows: int) -> NDArray[np.int32]:
-        first = self._checker.register(Register.OPERAND_ADDRESS)["unified_buffer"]
-        return self._elements(first, rows, self._checker.register(Register.OPERAND_FORMAT))
-
-    def _elements(self, first: int, count: int, format: Mapping[str, int]) -> NDArray[np.int32]:
-        wide = bool(format["wide"])
-        bytes_ = self._unified_buffer_rows(first, count << wide)
-        return elements(bytes_, format["zero_point"], bool(format["signed"]), wide)
-
-    def _scaled(self, values: Mapping[str, int], total: NDArray[np.int32]) -> NDArray[np.int32]:
-        scale = self.scales[values["parameters"]]
-        format = self._checker.register(Register.OUTPUT_FORMAT)
-        limits = format["zero_point"], format["minimum"], format["maximum"]
-        if values["operand"] != Operand.ADD:
-            return requantize(total, scale, *limits)
-        bits = self._checker.register(Register.OPERAND_SCALE)["scale"]
-        second_scale = np.array(bits, np.uint32).view(np.float32)
-        return add_scaled(total, scale, self._second_operand(values["rows"]), second_scale, *limits)
-
-    def _write_results(self, values: Mapping[str, int], result: NDArray[np.integer]) -> None:
-        count = OUTPUT_BYTES[OutputFormat(values["output"])]
-        bytes_ = result.astype("<i4").view(np.uint8).reshape(*result.shape, 4)[:, :, :count]
-        written = self._unified_buffer_rows(values["unified_buffer"], count * len(result))
-        written[:] = bytes_.transpose(0, 2, 1).reshape(written.shape)
-
-    def _load_parameters(self) -> None:
-        values = self._checker.register(Register.LOAD_PARAMETERS)
-        first, count, size = values["first"], values["count"], self.config.size
-        rows = self._unified_buffer_rows(values["unified_buffer"], PARAMETER_ROWS * count)
-        columns = np.ascontiguousarray(rows.reshape(count, PARAMETER_ROWS, size).transpose(0, 2, 1))
-        self.biases[first : first + count] = columns[:, :, :4].copy().view("<i4")[:, :, 0]
-        self.scales[first : first + count] = columns[:, :, 4:].copy().view("<f4")[:, :, 0]
-
-    def _load_table(self) -> None:
-        load = self._checker.register(Register.LOAD_TABLE)
-        rows = self._unified_buffer_rows(load["unified_buffer"], table_rows(self.config.size))
-        self.tables[load["number"]] = rows.reshape(-1)
+        self._memories.loaded.clear()
 
 
 def _device_fault(

@@ -26,7 +26,7 @@ class ScrubbedByProgram(Interpreter):
     """Has a tile in the array, with random weights, as the program requires."""
 
     def fill(self, random: np.random.Generator) -> None:
-        for memory in (self.unified_buffer, self.accumulators, self.biases, self.tables, self._tile):
+        for memory in (self.unified_buffer, self.accumulators, self.biases, self.tables, self._memories.tile):
             memory[...] = random.integers(1, 100, memory.shape)
         self.scales[...] = random.choice(np.float32([np.nan, np.inf, -np.inf, -3e38, 1e-45, 0.7]), self.scales.shape)
         self._checker.tile_in_array = True

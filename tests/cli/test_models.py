@@ -145,6 +145,11 @@ def test_report_needs_nothing_else(openmxu, folder):
     openmxu("compile", "model.onnx").failed(2, "there is nothing to do; give --output FILE, --report, or both")
     openmxu("compile", "model.onnx", "-o", "y.mxu", "--memory-latency", 9).failed(2, "--memory-latency needs --report")
     openmxu("compile", "model.onnx", "-o", "y.mxu", "--host-rate", 9).failed(2, "--host-rate needs --report")
+    lite = ("--preset", "icebreaker", "--report")
+    openmxu("compile", "model.onnx", "-o", "y.mxu", *lite).failed(
+        2, "the cycle model does not know", "the profile lite"
+    )
+    assert not (folder / "y.mxu").exists()
     assert outputs_in(folder) == set()
 
 

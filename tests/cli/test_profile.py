@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from openmxu.models import digits_test_split
+from openmxu.models import DIGITS_MODEL, digits_test_split
 from tests.profiling.profiles import digits_profile
 
 
@@ -58,4 +58,12 @@ def test_a_missing_library_is_named(openmxu, command, tmp_path):
     openmxu(*command, "-o", "out", environment={"PYTHONPATH": path}).failed(
         1, "a profile needs plotly: install it with: pip install 'openmxu[profile]'"
     )
+    assert not (tmp_path / "out").exists()
+
+
+def test_cores_that_the_cycle_model_does_not_know_have_no_profile(openmxu, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((1, 64), np.float32))
+    command = ("profile", DIGITS_MODEL, "--input", "x.npy", "--preset", "icebreaker", "-o", "out")
+    for device in ("interpreter", "verilator"):
+        openmxu(*command, "--device", device).failed(2, "does not know cores of the profile lite", "another --profile")
     assert not (tmp_path / "out").exists()

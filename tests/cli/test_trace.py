@@ -35,6 +35,7 @@ def test_prediction_needs_no_input(openmxu, folder):
         (["--input", "model.onnx"], "model.onnx is no .npy file"),
         (["--input", "bad.npy"], "bad.npy: "),
         (["--input", "x.npy", "--preset", "icebreaker"], "lite cannot be recorded"),
+        (["--device", "model", "--preset", "icebreaker"], "the cycle model does not know cores of the profile lite"),
     ],
 )
 def test_refusals(openmxu, folder, options, message):

@@ -9,13 +9,14 @@ import pytest
 
 from openmxu.arch.events import Counter
 from openmxu.arch.isa import Opcode, OutputFormat, Register, format_named
-from openmxu.arch.numerics import operand
 from openmxu.assembler import assemble
 from openmxu.device import DeviceFault, DeviceHang
 from openmxu.sim.interpreter import Interpreter
 from tb.lockstep import Case, cases, configurations, first_failure, generate, run_case, shrink
 from tb.lockstep.campaign import VERILATED, verilated_device
 from tb.lockstep.case import HALT
+
+PRODUCTS = (Opcode.MATRIX_MULTIPLY, Opcode.CONVOLVE)
 
 ALL = [config for size in (2, 4, 8, 16) for config in configurations(size)]
 
@@ -25,35 +26,56 @@ class LacksAnInterlock(Interpreter):
 
     fresh: int | None = None
 
-    def _multiply(self, values, inputs):
-        super()._multiply(values, inputs)
-        self.fresh = values["accumulator"]
-
-    def _activate(self, values):
-        if not values["from_unified_buffer"] and self.fresh == values["source"]:
-            values = {**values, "rows": max(1, values["rows"] - 1)}
-        super()._activate(values)
+    def _step(self, translator, instruction):
+        values = instruction.values
+        if instruction.opcode in PRODUCTS:
+            self.fresh = values["accumulator"]
+        is_activation = instruction.opcode is Opcode.ACTIVATE
+        if is_activation and not values["from_unified_buffer"] and self.fresh == values["source"]:
+            instruction = instruction.format(**{**values, "rows": max(1, values["rows"] - 1)})
+        return super()._step(translator, instruction)
 
 
 class PadsBeforeTheZeroPoint(Interpreter):
     """Treats the padding of a convolution as bytes of 0, from which the zero point is subtracted."""
 
-    def _multiply(self, values, inputs):
-        if "height" in values and not values["wide_input"]:
-            zero_point = self._checker.register(Register.INPUT_FORMAT)["zero_point"]
-            inputs = np.where(inputs.any(axis=1, keepdims=True), inputs, np.int32(-zero_point))
-        super()._multiply(values, inputs)
+    def _step(self, translator, instruction):
+        values, step = instruction.values, super()._step(translator, instruction)
+        if instruction.opcode is not Opcode.CONVOLVE or values["wide_input"] or values["wide_weights"]:
+            return step
+        plane = self._checker.register(Register.CONVOLUTION_PLANE)
+        zero_point = self._checker.register(Register.INPUT_FORMAT)["zero_point"]
+        y, x = (
+            np.arange(values[count]) * plane[stride] + values[start]
+            for count, stride, start in (("height", "stride_y", "dy"), ("width", "stride_x", "dx"))
+        )
+        outside = (y < 0) | (y >= plane["height"])
+        outside = (outside[:, np.newaxis] | (x < 0) | (x >= plane["width"])).reshape(-1)
+        sums = self.accumulators[values["accumulator"] :][: len(outside)]
+
+        def broken():
+            step()
+            sums[outside] -= (zero_point * self._memories.tile.sum(axis=0)).astype(np.int32)
+
+        return broken
 
 
 class KeepsTheLowTile(Interpreter):
     """Leaves the tile of low bytes in the array, instead of that of high bytes."""
 
-    def _multiply(self, values, inputs):
-        low = None
-        if values["wide_weights"]:
-            low = operand(*self._queued[0])
-        super()._multiply(values, inputs)
-        self._tile = self._tile if low is None else low
+    def _step(self, translator, instruction):
+        if instruction.opcode not in PRODUCTS or not instruction["wide_weights"]:
+            return super()._step(translator, instruction)
+        tiles, kept = translator._tiles._queued, []
+        low = tiles[0]
+        tiles[0] = lambda: kept.append(low()) or kept[-1]
+        step = super()._step(translator, instruction)
+
+        def broken():
+            step()
+            self._memories.tile = kept.pop()
+
+        return broken
 
 
 class LoadsTheTableTooLate(Interpreter):
@@ -61,47 +83,70 @@ class LoadsTheTableTooLate(Interpreter):
 
     fresh: np.ndarray | None = None
 
-    def _load_table(self):
-        before = self.tables.copy()
-        super()._load_table()
-        self.fresh = before
+    def _step(self, translator, instruction):
+        step = super()._step(translator, instruction)
 
-    def _activate(self, values):
-        if self.fresh is not None and values["table"]:
-            self.tables, self.fresh = self.fresh, self.tables
-            super()._activate(values)
-            self.tables, self.fresh = self.fresh, None
-        else:
-            super()._activate(values)
+        def load():
+            self.fresh = self.tables.copy()
+            step()
+
+        def activate():
+            loaded = self.tables.copy()
+            if self.fresh is not None:
+                self.tables[:], self.fresh = self.fresh, None
+            step()
+            self.tables[:] = loaded
+
+        values = instruction.values
+        if instruction.opcode is Opcode.SET_CONFIGURATION and values["register"] == Register.LOAD_TABLE:
+            return load
+        return activate if instruction.opcode is Opcode.ACTIVATE and values["table"] else step
 
 
 class KeepsTilesOverHalt(Interpreter):
-    def _forget_weights(self):
-        kept = list(self._queued)
-        super()._forget_weights()
-        self._queued.extend(kept)
+    def _step(self, translator, instruction):
+        tiles = translator._tiles._queued
+        kept = list(tiles)
+        step = super()._step(translator, instruction)
+        if instruction.opcode is Opcode.HALT:
+            tiles.extend(kept)
+            return None
+        return step
 
 
 class BreaksTheLastRow(Interpreter):
-    def _activate(self, values):
-        super()._activate(values)
-        if values["output"] == OutputFormat.INT32:
+    def _step(self, translator, instruction):
+        values, step = instruction.values, super()._step(translator, instruction)
+        if instruction.opcode is not Opcode.ACTIVATE or values["output"] != OutputFormat.INT32:
+            return step
+
+        def broken():
+            step()
             last = values["unified_buffer"] + 4 * values["rows"] - 1
             self.unified_buffer[last, -1] ^= 1 if last == self.config.unified_buffer_rows - 1 else 0
 
+        return broken
+
 
 class WritesOutsideItsRow(Interpreter):
-    def _write_host_memory(self, values, stride):
-        super()._write_host_memory(values, stride)
-        if values["rows"] > 3 and values["host"]:
-            self._host[values["host"] - 1] ^= 0x80
+    def _step(self, translator, instruction):
+        values, step = instruction.values, super()._step(translator, instruction)
+        writes = instruction.opcode in (Opcode.WRITE_HOST_MEMORY, Opcode.WRITE_HOST_MEMORY_ALTERNATE)
+        if not writes or values["rows"] <= 3 or not values["host"]:
+            return step
+
+        def broken():
+            step()
+            self._memories.host[values["host"] - 1] ^= 0x80
+
+        return broken
 
 
 class Hangs(Interpreter):
-    def _execute(self, opcode, values):
-        if opcode is Opcode.SYNCHRONIZE and values["units"] == 31:
+    def _step(self, translator, instruction):
+        if instruction.opcode is Opcode.SYNCHRONIZE and instruction["units"] == 31:
             raise DeviceHang("no progress for 1000 cycles: the matrix unit waits")
-        super()._execute(opcode, values)
+        return super()._step(translator, instruction)
 
 
 class NumbersFaultsFromOne(Interpreter):

@@ -125,14 +125,21 @@ class _OutputCount(Interpreter):
 
     edge = inner = 0
 
-    def _write_results(self, values: dict[str, int], result: np.ndarray) -> None:
-        super()._write_results(values, result)
-        if values["output"] != OutputFormat.BYTE or values["table"]:
-            return
-        output_format = self._checker.register(Register.OUTPUT_FORMAT)
-        at_edge = np.isin(result, list(output_format.values()))
-        self.edge += int(at_edge.sum())
-        self.inner += int((~at_edge).sum())
+    def _step(self, translator, instruction):
+        values, step = instruction.values, super()._step(translator, instruction)
+        is_byte = instruction.opcode is Opcode.ACTIVATE and values["output"] == OutputFormat.BYTE
+        if not is_byte or values["table"]:
+            return step
+        limits = [value & 0xFF for value in self._checker.register(Register.OUTPUT_FORMAT).values()]
+        results = self.unified_buffer[values["unified_buffer"] :][: values["rows"]]
+
+        def counted():
+            step()
+            at_edge = np.isin(results, limits)
+            self.edge += int(at_edge.sum())
+            self.inner += int((~at_edge).sum())
+
+        return counted
 
 
 def test_outputs_are_not_all_saturated(many):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 
 import openmxu
 from openmxu.compiler import gemm
-from openmxu.profiling import take_profile
+from openmxu.profiling import predicted_timeline, take_profile
 from openmxu.profiling.limits import limit_in_words
 from openmxu.profiling.page import profile_page
+from openmxu.sim import cycle_model
+from openmxu.sweep.measuring import Group, Memory, Product, measure
 from tests.profiling.profiles import digits_profile
 
 KINDS = ("array_active", "weight_stall", "weight_shift", "non_matrix")
@@ -122,6 +125,40 @@ def test_only_the_first_batch_is_profiled():
     device = openmxu.open_device("interpreter", program.config)
     inputs = np.zeros(spec.full_shape(3 * program.batch), spec.dtype)
     assert take_profile(program, device, inputs, model="", device_name="").elements == program.batch
+
+
+def test_cycles_are_predicted_once(monkeypatch):
+    predictors = []
+    original = cycle_model.Predictor.__init__
+
+    def counted(self, *arguments):
+        predictors.append(self)
+        original(self, *arguments)
+
+    monkeypatch.setattr(cycle_model.Predictor, "__init__", counted)
+    program = gemm(8, 16, 8, openmxu.Config(size=4))
+    inputs = np.zeros(program.inputs[0].full_shape(program.batch), np.uint8)
+    predictors.clear()  # the compiler's
+    with openmxu.open_device("interpreter", program.config) as device:
+        profile = take_profile(program, device, inputs, model="", device_name="")
+    assert len(predictors) == 1
+    assert profile.report == openmxu.report(program)
+    assert profile.timeline.cycles == predicted_timeline(program).cycles == profile.report.total.cycles
+
+
+def test_cores_that_the_cycle_model_does_not_know():
+    program = gemm(8, 16, 8, openmxu.Config.preset("icebreaker"))
+    inputs = np.zeros(program.inputs[0].full_shape(program.batch), np.uint8)
+    message = "^the cycle model does not know cores of the profile lite, which execute one instruction after the other$"
+    with openmxu.open_device("interpreter", program.config) as device:
+        with pytest.raises(cycle_model.UnpredictedError, match=message):
+            take_profile(program, device, inputs, model="", device_name="")
+    with pytest.raises(cycle_model.UnpredictedError, match=message):
+        predicted_timeline(program)
+    (result,) = measure(
+        {"product": Product(8, 16, 8)}, Group("product", None, 0, program.config, (Memory(4, None, None),))
+    )
+    assert re.fullmatch(message, result["error"])
 
 
 @pytest.mark.parametrize(

@@ -391,3 +391,53 @@ def test_host_memory_must_be_writeable_and_weight_memory_need_not(device):
     assert device.execute([HALT], np.zeros(0, np.uint8), frozen) == [Event(EventKind.HALT, 0)]
     with pytest.raises(ValueError, match="host_memory must be writeable; pass a copy"):
         device.execute([HALT], frozen, NO_WEIGHTS)
+
+
+def test_repeated_programs_follow_memories_and_registers(device, rng):
+    """A program that is executed again computes what the memories and registers that it finds then say."""
+    read = [
+        instruction("Read_Host_Memory", rows=2),
+        instruction("Read_Weights", tiles=1),
+        instruction("MatrixMultiply", rows=2, next_tile=1),
+        HALT,
+    ]
+    for zero_point in (3, 3, 5, 5, 3):
+        host, weights = random_bytes(rng, 2 * SIZE), random_bytes(rng, SIZE * SIZE)
+        device.execute([configure(Register.INPUT_FORMAT, zero_point=zero_point), HALT], host, NO_WEIGHTS)
+        device.execute(read, host, weights)
+        inputs = host.reshape(2, SIZE).astype(np.int64) - zero_point
+        expected = inputs @ weights.reshape(SIZE, SIZE).astype(np.int64)
+        np.testing.assert_array_equal(device.accumulators[:2], expected)
+
+
+def test_a_repeated_program_sets_its_registers_again(device, rng):
+    host, weights = random_bytes(rng, SIZE), random_bytes(rng, SIZE * SIZE)
+    sets = [configure(Register.INPUT_FORMAT, zero_point=9), HALT]
+    uses = [
+        *(instruction("Read_Host_Memory", rows=1), instruction("Read_Weights", tiles=1)),
+        *(instruction("MatrixMultiply", rows=1, next_tile=1), HALT),
+    ]
+    expected = (host.astype(np.int64) - 9) @ weights.reshape(SIZE, SIZE).astype(np.int64)
+    for _ in range(3):
+        device.execute(sets, host, NO_WEIGHTS)
+        device.execute(uses, host, weights)
+        np.testing.assert_array_equal(device.accumulators[0], expected)
+        device.reset()
+
+
+def test_a_fault_in_a_smaller_memory_is_found_again(device, rng):
+    program = [instruction("Read_Host_Memory", rows=2), HALT]
+    device.execute(program, random_bytes(rng, 2 * SIZE), NO_WEIGHTS)
+    with pytest.raises(DeviceFault):
+        device.execute(program, random_bytes(rng, SIZE), NO_WEIGHTS)
+
+
+def test_programs_that_begin_alike_are_told_apart(device, rng):
+    host = random_bytes(rng, 2 * SIZE)
+    read = instruction("Read_Host_Memory", rows=1)
+    for first, target in ((0, 9), (SIZE, 9), (0, 7), (0, 9)):
+        device.execute(
+            [read, instruction("Read_Host_Memory", rows=1, host=first, unified_buffer=target), HALT], host, NO_WEIGHTS
+        )
+        np.testing.assert_array_equal(device.unified_buffer[target], host[first : first + SIZE])
+        device.unified_buffer[:] = 0

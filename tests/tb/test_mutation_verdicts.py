@@ -1,10 +1,10 @@
-"""Verdicts of the mutation bench are read again only for the faults that they are about."""
+"""The mutation bench reads verdicts only for the faults that they are about, and finds its files on any machine."""
 
 import pytest
 
 from scripts.fpga.errors import FlowError
 from scripts.mutation.bench import Verdict
-from scripts.mutation.netlist import Mutant
+from scripts.mutation.netlist import FLAT, NETLIST, Files, Mutant
 from scripts.mutation.verdicts import append_verdict, read_verdicts, without
 
 
@@ -43,3 +43,15 @@ def test_verdicts_on_other_faults_are_refused(path, others):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FlowError, match="no verdicts"):
         read_verdicts(tmp_path / "verdicts.tsv", FAULTS)
+
+
+def test_files_are_written_where_they_are_not(tmp_path):
+    (tmp_path / FLAT).write_text("flat")
+    (tmp_path / NETLIST).write_text("netlist")
+    files = Files.of(tmp_path)
+    assert files.folder == tmp_path
+    (tmp_path / NETLIST).write_text("of another run")
+    folder = files.folder
+    assert folder != tmp_path
+    assert [(folder / name).read_text() for name in (FLAT, NETLIST)] == ["flat", "netlist"]
+    assert files.folder == folder

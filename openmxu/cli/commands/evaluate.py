@@ -30,6 +30,8 @@ from openmxu.cli.spreading import SchedulerOption, WorkersOption, spreading
 
 __all__ = ["evaluate_command"]
 
+_MODULES = ("openmxu.cluster.evaluation", "openmxu.sim.interpreter")
+
 
 @configured
 def evaluate_command(
@@ -68,9 +70,10 @@ def evaluate_command(
         raise InputError(f"{labels} is an archive; labels are one array, as numpy.save() writes it")
     options = {} if memory_latency is None else {"memory_latency": memory_latency}
     # Workers first: a scheduler that cannot be reached is reported before the model is compiled, which may take long.
-    with spreading(workers, scheduler) as opened:
+    with spreading(workers, scheduler, _MODULES) as opened:
         board = board_configuration(device, choice) if device.is_board else None
         program = load_program(model, choice, batch, shapes=read_shapes(shape), board=board)
+        opened.wait()
         began = time.perf_counter()
         count = len(classes) if classes.ndim else 0
         with naming_inputs(data, labels), counting(f"Evaluating {model.name}", count) as finished:

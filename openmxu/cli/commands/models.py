@@ -47,7 +47,7 @@ from openmxu.cli.options import (
     read_address,
     read_shapes,
 )
-from openmxu.cli.programs import compile_model, is_program, load_program, measured_run, naming_inputs
+from openmxu.cli.programs import check_predicted, compile_model, is_program, load_program, measured_run, naming_inputs
 from openmxu.cli.report import print_json, print_report, print_rows, working
 from openmxu.cli.waveforms import shown_cycles, waveform_row, write_companions
 from openmxu.embedded import ExportError, c_files, c_name, driver_files, program_image
@@ -245,6 +245,8 @@ def compile_command(
     shapes = read_shapes(shape)
     check_readable(model)
     board = None if device is None else board_configuration(device, choice, baud=baud)
+    if report and not is_program(model):
+        check_predicted(board or choice.config())  # before a file is written
     if output is None:
         program = load_program(model, choice, batch, strict, shapes, board)
     else:
@@ -262,6 +264,7 @@ def compile_command(
                 program.save(path)
     layers = None
     if report:
+        check_predicted(program.config)
         with working("Predicting cycles"):
             layers = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY, **rates)
     facts = {

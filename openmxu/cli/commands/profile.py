@@ -27,7 +27,7 @@ from openmxu.cli.options import (
     WeightRateOption,
     read_shapes,
 )
-from openmxu.cli.programs import load_program, naming_inputs
+from openmxu.cli.programs import check_predicted, load_program, naming_inputs
 from openmxu.cli.report import print_json, print_rows, working
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def profile_command(
         if not program.device_segments:
             raise InputError(f"{model}: the host computes all of it, so that there is nothing to profile")
         # Check before opening a simulation, which may be built.
+        check_predicted(program.config)
         with naming_inputs(source):
             program.check_inputs(inputs)
         running = opened(board, device, program.config, **opening)

@@ -27,6 +27,7 @@ __all__ = ["sweep_command"]
 
 _PRODUCT = re.compile(r"([1-9]\d*)x([1-9]\d*)x([1-9]\d*)")
 _JOURNAL = ".journal"
+_MODULES = ("openmxu.sweep.measuring", "openmxu.compiler", "openmxu.sim.cycle_model")
 _MOST_LINES = 50
 """Points up to which the table has all of them."""
 
@@ -98,7 +99,7 @@ def sweep_command(
         if known:
             typer.echo(f"openmxu: {journal_path} has {known} finished points of an interrupted sweep", err=True)
         default = min(usable_cores(), len(points))
-        with spreading(workers, scheduler, default) as opened, counting("Sweeping", len(points)) as finished:
+        with spreading(workers, scheduler, _MODULES, default) as opened, counting("Sweeping", len(points)) as finished:
             rows = sweep.measured_points(points, loaded, opened, journal, finished)
         measured = len(journal.results) - known
     write_output(output, _csv(rows, sweep.COLUMNS))

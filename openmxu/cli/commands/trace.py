@@ -24,7 +24,7 @@ from openmxu.cli.options import (
     WeightRateOption,
     read_shapes,
 )
-from openmxu.cli.programs import load_program, naming_inputs, open_device
+from openmxu.cli.programs import check_predicted, load_program, naming_inputs, open_device
 from openmxu.cli.report import print_json, print_rows, working
 
 __all__ = ["trace_command"]
@@ -76,6 +76,7 @@ def trace_command(
             program.check_inputs(inputs)
     if program.config.features.is_sequential and device is _Source.VERILATOR:
         raise InputError("a core of the profile lite cannot be recorded: it executes one instruction after the other")
+    check_predicted(program.config)
 
     from openmxu.profiling import predicted_timeline, recorded_timeline
     from openmxu.profiling.trace import chrome_trace

@@ -1,8 +1,7 @@
-"""Walks over planes as index arrays: the positions that outputs of a convolution or of pooling read."""
+"""Pooling over a plane, whose windows are gathered through index arrays."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,47 +9,10 @@ from numpy.typing import NDArray
 
 from openmxu.arch.numerics import pool
 
-__all__ = ["convolved_positions", "pooled"]
-
-_KEPT = 256
-"""Walks over planes that are remembered."""
+__all__ = ["pooled"]
 
 _ELEMENTS_AT_ONCE = 1 << 22
 """Number of elements of windows that are gathered before they are reduced: limits the memory for pooling."""
-
-
-def convolved_positions(
-    plane: Mapping[str, int], height: int, width: int, dy: int, dx: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The position that each output of a Convolve reads.
-
-    Parameters
-    ----------
-    plane
-        Fields of CONVOLUTION_PLANE.
-    height, width, dy, dx
-        Fields of Convolve.
-
-    Returns
-    -------
-    Positions, int64, (height · width,), 0 where the output reads its padding; and the outputs that do.
-    """
-    steps = plane["stride_y"], plane["stride_x"]
-    return _positions((plane["height"], plane["width"]), steps, (height, width), (dy, dx))
-
-
-_Pair = tuple[int, int]
-
-
-@functools.lru_cache(_KEPT)  # one for each kernel position of a few layers, which all tiles of the layer share
-def _positions(plane: _Pair, steps: _Pair, shape: _Pair, start: _Pair) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    y = (np.arange(shape[0]) * steps[0] + start[0])[:, np.newaxis]
-    x = (np.arange(shape[1]) * steps[1] + start[1])[np.newaxis, :]
-    inside = (y >= 0) & (y < plane[0]) & (x >= 0) & (x < plane[1])
-    positions = np.where(inside, y * plane[1] + x, 0).reshape(-1)
-    outside = np.flatnonzero(~inside)
-    positions.flags.writeable = outside.flags.writeable = False
-    return positions, outside
 
 
 def pooled(
