@@ -17,12 +17,16 @@ from openmxu.segments.host_tensor import HostTensor
 from scripts.litex.contents import Network
 from scripts.random_models import reference_outputs
 
-__all__ = ["DRAM", "NETWORKS", "Case", "load_case", "on_axi"]
+__all__ = ["DRAM", "LEAST_OF_IDEAL", "NETWORKS", "Case", "load_case", "on_axi"]
 
 DIGITS = "digits"
 NETWORKS = (DIGITS, "mnist", "resnet20")
 _IMAGES = {DIGITS: 360}
 _BATCH = {DIGITS: 40}
+
+LEAST_OF_IDEAL = {DIGITS: 0.8, "mnist": 0.75, "resnet20": 0.8}
+"""The least part of the array utilization with ideal memory. MNIST reads its weights for each image: the DRAM's rate is
+its limit."""
 
 _RATE = Fraction(23, 8)
 DRAM = {"memory_latency": 20, "host_rate": _RATE, "weight_rate": _RATE}
