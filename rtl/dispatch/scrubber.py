@@ -38,9 +38,6 @@ class Scrubber(wiring.Component):
         Set in the cycle before ``scrubs``: set the configuration registers to 0.
     """
 
-    sleeps = True
-    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
-
     def __init__(self, config: Config) -> None:
         self._program = scrub_program(config)
         super().__init__(
