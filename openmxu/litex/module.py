@@ -36,7 +36,7 @@ class OpenMXU(LiteXModule):
     clock_domain
         Clock domain of the core and of its interfaces; the interrupt is in ``sys``.
     loops
-        Write the array as loops, which Verilator compiles to faster models; not for synthesis.
+        Write the array as loops, and let idle units sleep: Verilator compiles faster models of it. Not for synthesis.
 
     Attributes
     ----------

@@ -99,6 +99,11 @@ class ActivationDatapath(wiring.Component):
             }
         )
 
+    @property
+    def takes_values(self) -> Value:
+        """Once elaborated: ``values`` matter in this cycle."""
+        return self._takes_values
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         target = Target.of(platform)
@@ -120,6 +125,7 @@ class ActivationDatapath(wiring.Component):
         at_ending = at_byte - self.ending_lead
 
         active = self._delayed_activity(m, at_byte)
+        self._takes_values = active[at_values]
         beats = self._delayed_beats(
             m,
             {
@@ -168,10 +174,10 @@ class ActivationDatapath(wiring.Component):
             multiplier = OperandMultiplier()
             requantizer = Requantizer(groups)
             table = TableMemory(config)
-            m.submodules[f"pooler_{lane}"] = target.shared(pooler)
-            m.submodules[f"multiplier_{lane}"] = target.shared(multiplier)
-            m.submodules[f"requantizer_{lane}"] = target.shared(requantizer)
-            m.submodules[f"table_{lane}"] = target.shared(table)
+            m.submodules[f"pooler_{lane}"] = target.shared(pooler, sleeps=True)
+            m.submodules[f"multiplier_{lane}"] = target.shared(multiplier, sleeps=True)
+            m.submodules[f"requantizer_{lane}"] = target.shared(requantizer, sleeps=True)
+            m.submodules[f"table_{lane}"] = target.shared(table, sleeps=True)
 
             element = self._element(m, lane, beats[1].format)
             # The alternative to an accumulator value is selected before that value arrives.

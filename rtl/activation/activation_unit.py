@@ -58,6 +58,9 @@ class ActivationUnit(wiring.Component):
         Results are still to be written.
     """
 
+    sleeps = True
+    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+
     done_lead = ResultWriter.latency + ActivationDatapath.ending_lead
     """As many cycles pass at least until a unit that is told of the end requests a row of the unified buffer."""
 
@@ -82,13 +85,18 @@ class ActivationUnit(wiring.Component):
         """Sizes of the core."""
         return self._config
 
+    @property
+    def heeded(self) -> list[tuple[Value, Value]]:
+        """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+        return [(Value.cast(self.values), self._datapath.takes_values)]
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
         m.submodules.walker = walker = AddressGenerator(activation_walk(config))
         m.submodules.fetcher = fetcher = ElementFetcher(config)
         m.submodules.sequencer = sequencer = ActivationSequencer(config)
-        m.submodules.datapath = datapath = ActivationDatapath(config)
+        m.submodules.datapath = self._datapath = datapath = ActivationDatapath(config)
         m.submodules.writer = writer = ResultWriter(config)
         m.submodules.loader = loader = RowLoader(config)
 

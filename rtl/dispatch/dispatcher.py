@@ -103,6 +103,9 @@ class Dispatcher(wiring.Component):
         An instruction that no unit counts has been executed.
     """
 
+    sleeps = True
+    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+
     def __init__(self, config: Config) -> None:
         self._config = config
         units = len(QueuedUnit)

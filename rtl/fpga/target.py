@@ -51,6 +51,12 @@ class Target:
         target = platform if isinstance(platform, cls) else getattr(platform, "target", None)
         return target if isinstance(target, cls) else cls()
 
-    def shared(self, component: wiring.Component) -> Elaboratable:
-        """What to add as a submodule for one of several equal components."""
-        return component if self.modules is None else self.modules.instance(component, self)
+    def shared(self, component: wiring.Component, *, sleeps: bool = False) -> Elaboratable:
+        """What to add as a submodule for one of several equal components.
+
+        With ``sleeps`` they are part of a unit that sleeps in compiled simulations
+        (:mod:`openmxu.rtl.fpga.sleeping_units`), where they must not be instances.
+        """
+        if self.modules is None or (sleeps and self.modules.loops):
+            return component
+        return self.modules.instance(component, self)

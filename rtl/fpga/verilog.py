@@ -10,11 +10,13 @@ from contextlib import contextmanager
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import verilog
+from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 
 from openmxu.arch.collection import paused_collection
 from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
 from openmxu.rtl.fpga.shared_modules import SharedModules
+from openmxu.rtl.fpga.sleeping_units import let_sleep, register_reset
 from openmxu.rtl.fpga.target import Target
 from openmxu.rtl.fpga.zeroed_memories import with_zeroed_memories
 
@@ -40,13 +42,19 @@ def to_verilog(component: wiring.Component, name: str, target: Target | None = N
     packed with their first field in the lowest bits. Members that are constant, like ``ready`` of a stream that is
     always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``; those that several equal
     components share are named after their class, ``<name>_<class>``. A word of an array has a separate wire, named
-    ``words<0>``. With ``loops`` the array is one module of loops over all its elements, for simulators that compile it.
-    The Yosys that comes with Amaranth writes the text, unless ``AMARANTH_USE_YOSYS`` says otherwise.
+    ``words<0>``. With ``loops``, for simulators that compile it, the array is one module of loops over all its
+    elements, units sleep while nothing in them can change (:mod:`openmxu.rtl.fpga.sleeping_units`), and a reset has its
+    effect a cycle later. The Yosys that comes with Amaranth writes the text, unless ``AMARANTH_USE_YOSYS`` says
+    otherwise.
     """
     modules = SharedModules(name, loops=loops)
     target = dataclasses.replace(target or Target(), modules=modules)
     with _builtin_yosys(), paused_collection():
-        text = to_rtlil(component, name, target, ports_of(component))
+        fragment = Fragment.get(component, target)
+        if loops:
+            let_sleep(fragment)
+            fragment = register_reset(fragment)
+        text = to_rtlil(fragment, name, target, ports_of(component))
         text = rtlil_to_verilog(text + modules.rtlil)
     # Yosys's abc9 uses Amaranth's name, words[0], for the first bit of words as well, and fails if both exist.
     return _INDEXED.sub(lambda name: name[0].translate(_ANGLES), text) + modules.verilog

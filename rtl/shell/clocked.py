@@ -1,9 +1,10 @@
 """Clock domains of a component with a core in a shell."""
 
-from amaranth.hdl import ClockDomain, Const, Module, Value
+from amaranth.hdl import ClockDomain, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from openmxu.rtl.fpga.target import Target
 from openmxu.rtl.shell.shell_core import CORE_DOMAIN
 
 __all__ = ["Clocked", "make_domains"]
@@ -44,7 +45,13 @@ class Clocked(wiring.Component):
         m = Module()
         sync = make_domains(m)
         m.submodules.shell = shell = self._shell
-        m.d.comb += [sync.clk.eq(self.clk), sync.rst.eq(self.rst)]
+        reset = self.rst
+        modules = Target.of(platform).modules
+        if modules is not None and modules.loops:
+            # See register_reset in openmxu.rtl.fpga.sleeping_units.
+            reset = Signal(name="registered_reset", reset_less=True)
+            m.d.sync += reset.eq(self.rst)
+        m.d.comb += [sync.clk.eq(self.clk), sync.rst.eq(reset)]
         members = shell.signature
         for (_, member, outside), (_, _, inside) in zip(members.flatten(self), members.flatten(shell), strict=True):
             source, target = (inside, outside) if member.flow is Out else (outside, inside)

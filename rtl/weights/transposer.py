@@ -62,7 +62,8 @@ class Transposer(wiring.Component):
             places.eq(Mux(self.reads, self.row, following)),
             self.is_turning.eq(goes_on & (places != 0)),
         ]
-        m.d.sync += following.eq(places - 1)
+        with m.If(self.reads | goes_on):
+            m.d.sync += following.eq(places - 1)
         with m.If(self.ends):
             m.d.sync += goes_on.eq(1)
         with m.Elif(places == 0):

@@ -45,6 +45,9 @@ class WeightShifter(wiring.Component):
     """Cycles from ``take`` to the next tile's first row at the array's edge: as many as for the row of activations that
     swaps, which must not arrive later, see :class:`~openmxu.rtl.matrix.systolic_array.SystolicArray`."""
 
+    sleeps = True
+    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(

@@ -87,7 +87,6 @@ class PlaneProducts(wiring.Component):
         m.submodules.multiplier = multiplier = Product(signed(17), signed(17))
         choice = Cat(pair, self.convolves)
         m.d.sync += [
-            pair.eq(pair + 1),
             first.eq(Array(firsts)[choice]),
             second.eq(Array(seconds)[choice]),
             selected.eq(Cat(self.start, selected[:-1])),
@@ -97,6 +96,8 @@ class PlaneProducts(wiring.Component):
             # Blocks of multipliers lie in few rows of an FPGA: the way from there takes a cycle of its own.
             product.eq(multiplier.product),
         ]
+        with m.If(~self.done):
+            m.d.sync += pair.eq(pair + 1)
         with m.If(self.start):
             m.d.sync += [pair.eq(0), self.done.eq(0)]
         with m.Elif(stored[-1]):

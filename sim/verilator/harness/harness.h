@@ -123,14 +123,14 @@ public:
         m_reads_pending = 0;
         m_events.clear();
         m_next = m_count = 0;
-        m_root.rst = 1;
+        // The reset may take a cycle to come from the port to the registers.
         for (int i = 0; i != 4; ++i) {
+            m_root.rst = i != 3;
             m_root.clk = 0;
             m_model.eval();
             trace(0);
             rise();
         }
-        m_root.rst = 0;
         m_world.error = NO_ERROR;
         m_world.last_transfer = m_world.cycle;
     }

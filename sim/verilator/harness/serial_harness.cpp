@@ -22,7 +22,9 @@ public:
         m_model.tx___05Fready = 0;
         m_model.rst = 1;
         for (int i = 0; i != 4; ++i) step();
+        // The reset may take a cycle to come from the port to the registers.
         m_model.rst = 0;
+        step();
     }
 
     ~Harness() {
