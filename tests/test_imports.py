@@ -15,9 +15,12 @@ ROOT = Path(__file__).resolve().parents[1]
 DEVICE_PROTOCOL = ("openmxu.device", "openmxu.disassembler", "openmxu.driver.transport")
 
 SIMULATORS = tuple(
-    f"openmxu.sim.{path.stem}" for path in (ROOT / "sim").iterdir() if path.stem not in ("__init__", "cycle_model")
+    f"openmxu.sim.{path.stem}"
+    for path in (ROOT / "sim").iterdir()
+    if path.stem not in ("__init__", "cycle_model", "memory_rate")
 )
-"""All of the simulators but the cycle model, by which the compiler chooses the fastest program."""
+"""All of the simulators but the cycle model, by which the compiler chooses the fastest program, and the rates of its
+memories."""
 
 MAY_IMPORT = {
     "openmxu/arch": ("openmxu.arch",),

@@ -78,7 +78,7 @@ class Config:
         if not isinstance(self.profile, str):
             raise TypeError(f"profile must be a str, not {self.profile!r}")
         profile_named(self.profile)
-        for field in dataclasses.fields(self):
+        for field in dataclasses.fields(Config):  # what a subclass adds, it validates itself
             if field.name == "profile":
                 continue
             value = getattr(self, field.name)
@@ -165,7 +165,7 @@ class Config:
 
     def as_dict(self) -> dict[str, int | str]:
         """Every parameter by name; ``Config(**config.as_dict())`` is the same configuration."""
-        return dataclasses.asdict(self)
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(Config)}
 
     @property
     def fingerprint(self) -> str:

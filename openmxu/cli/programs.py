@@ -86,8 +86,9 @@ def compile_model(
     strict: bool = False,
     shapes: Shapes | None = None,
     effort: int = 1,
+    rates: Mapping[str, Any] | None = None,
 ) -> Program:
-    """Compile an ONNX file.
+    """Compile an ONNX file, for memories of some ``rates``: ``host_rate`` and ``weight_rate``.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def compile_model(
     """
     check_readable(path)
     with working(f"Compiling {path.name}"), naming(path):
-        return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes, effort=effort)
+        return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes, effort=effort, **(rates or {}))
 
 
 @contextmanager
@@ -138,6 +139,7 @@ def load_program(
     strict: bool = False,
     shapes: Shapes | None = None,
     board: Config | None = None,
+    rates: Mapping[str, Any] | None = None,
 ) -> Program:
     """Load a compiled program from a file, or compile the model in it.
 
@@ -145,6 +147,8 @@ def load_program(
     ----------
     board
         The configuration to compile for, in place of the one that ``choice`` says.
+    rates
+        Of the memories to compile for: ``host_rate`` and ``weight_rate``.
 
     Raises
     ------
@@ -153,7 +157,7 @@ def load_program(
         for.
     """
     if not is_program(path):
-        return compile_model(path, choice.config() if board is None else board, batch, strict, shapes)
+        return compile_model(path, choice.config() if board is None else board, batch, strict, shapes, rates=rates)
     try:
         program = Program.load(path)
     except ProgramFileError as error:

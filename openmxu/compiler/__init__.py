@@ -15,8 +15,10 @@ from openmxu.compiler.ir.network import evaluate
 from openmxu.compiler.onnx.importer import import_model, import_network, read_model
 from openmxu.compiler.onnx.input_shapes import Shapes
 from openmxu.compiler.recurrent.states import keep_states
+from openmxu.compiler.target import Target
 from openmxu.compiler.translate import compile_model, compile_network
 from openmxu.program import Program
+from openmxu.sim.memory_rate import Rate
 
 if TYPE_CHECKING:
     import onnx
@@ -51,6 +53,8 @@ def compile(
     shapes: Shapes | None = None,
     strict: bool = False,
     effort: int = 1,
+    host_rate: Rate = None,
+    weight_rate: Rate = None,
 ) -> Program:
     """Compile a quantized network.
 
@@ -87,6 +91,9 @@ def compile(
         Refuse a model of which the host would compute anything.
     effort
         How long to search for a fast schedule: with 1 some seconds, with n up to n times as long, with 0 not at all.
+    host_rate, weight_rate
+        Bytes per cycle, an ``int`` or a ``Fraction``, of the memories to plan for: host memory in each direction, and
+        weight memory; by default, and at most, a beat in every cycle. Results do not depend on them.
 
     Raises
     ------
@@ -99,16 +106,19 @@ def compile(
         The configuration's memories are too small, and the host cannot help.
     ProfileError
         The model needs what cores of the configuration's profile do not have.
+    TypeError, ValueError
+        A batch, an effort or a rate is no such number.
     OSError
         The file cannot be read.
     """
+    target = Target.of(config, host_rate, weight_rate)
     start = time.perf_counter()
     partition = read_model(model, shapes)
     _logger.debug("read the model in %.2f s", time.perf_counter() - start)
     while True:
         imported = partition.model(strict=strict)
         try:
-            return compile_model(keep_states(imported, states) if states else imported, config, batch, effort)
+            return compile_model(keep_states(imported, states) if states else imported, target, batch, effort)
         except CapacityError as error:
             if strict or not partition.refuse(error):
                 raise

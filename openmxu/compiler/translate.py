@@ -18,9 +18,11 @@ from openmxu.compiler.plan.network_plan import Base, CompiledNetwork, compile_pl
 from openmxu.compiler.plan.planned_network import PlannedNetwork
 from openmxu.compiler.profile import check_profile
 from openmxu.compiler.recurrent.cell import Recurrent
+from openmxu.compiler.target import Target
 from openmxu.program import Program
 from openmxu.segments.device_segment import DeviceSegment
 from openmxu.segments.host_segment import HostSegment
+from openmxu.sim.memory_rate import Rate
 
 __all__ = ["DEFAULT_ROWS", "compile_model", "compile_network"]
 
@@ -33,7 +35,15 @@ DEFAULT_ROWS = 64
 """Rows of one execution where neither the model nor the caller says how many batch elements it computes."""
 
 
-def compile_network(network: Network, config: Config, batch: int | None = None, effort: int = 1) -> Program:
+def compile_network(
+    network: Network,
+    config: Config,
+    batch: int | None = None,
+    effort: int = 1,
+    *,
+    host_rate: Rate = None,
+    weight_rate: Rate = None,
+) -> Program:
     """Compile a network.
 
     Parameters
@@ -45,7 +55,7 @@ def compile_network(network: Network, config: Config, batch: int | None = None, 
     batch
         Batch elements of one execution; where it is ``None`` the network's own, or else as many as together have
         :data:`DEFAULT_ROWS` rows: one image, or 64 elements of a row or a sequence.
-    effort
+    effort, host_rate, weight_rate
         As of :func:`openmxu.compiler.compile`.
 
     Raises
@@ -55,16 +65,16 @@ def compile_network(network: Network, config: Config, batch: int | None = None, 
     ProfileError
         The network needs what cores of the configuration's profile do not have.
     TypeError, ValueError
-        The batch is no positive int, or the effort no int from 0 on.
+        The batch is no positive int, the effort no int from 0 on, or a rate no positive int or Fraction.
     """
-    return compile_model(Model.of(network), config, batch, effort)
+    return compile_model(Model.of(network), Target.of(config, host_rate, weight_rate), batch, effort)
 
 
 @paused_collection()
-def compile_model(model: Model, config: Config, batch: int | None = None, effort: int = 1) -> Program:
-    """Compile a model; parameters and errors as those of :func:`compile_network`."""
+def compile_model(model: Model, target: Target, batch: int | None = None, effort: int = 1) -> Program:
+    """Compile a model for a core and its memories; other parameters and errors as those of :func:`compile_network`."""
     start = time.perf_counter()
-    networks = [fuse(network, config) for network in model.networks]
+    networks = [fuse(network, target) for network in model.networks]
     if batch is None:
         batch = networks[0].batch or _default_batch(networks)
     if not isinstance(batch, int) or isinstance(batch, bool):
@@ -83,7 +93,7 @@ def compile_model(model: Model, config: Config, batch: int | None = None, effort
     plans = [
         PlannedNetwork.of(
             network,
-            config,
+            target,
             min(network.batch or 1, _default_batch([network])) if network.is_whole else batch,
         )
         for network in networks
@@ -93,7 +103,7 @@ def compile_model(model: Model, config: Config, batch: int | None = None, effort
     parts: list[CompiledNetwork] = []
     base = Base()
     for plan in plans:
-        parts.append(compile_planes(plan, config, base, effort))
+        parts.append(compile_planes(plan, target, base, effort))
         base = parts[-1].base
     is_whole = any(network.is_whole for network in networks)
     waiting = iter(parts)
@@ -101,7 +111,7 @@ def compile_model(model: Model, config: Config, batch: int | None = None, effort
         segment if isinstance(segment, HostSegment) else next(waiting).segment for segment in model.segments
     ]
     program = Program(
-        config=config,
+        config=target.config,
         batch=1 if is_whole else batch,
         inputs=model.inputs,
         outputs=model.outputs,
@@ -120,7 +130,7 @@ def compile_model(model: Model, config: Config, batch: int | None = None, effort
     _logger.debug("chose a schedule and emitted instructions in %.2f s", time.perf_counter() - planned)
     _logger.info(
         "compiled %d layers for S = %d, batch %d: %d instructions, %d bytes of weights, in %.2f s",
-        *(len(program.layers), config.size, program.batch, len(program.instructions), len(program.weights)),
+        *(len(program.layers), target.size, program.batch, len(program.instructions), len(program.weights)),
         time.perf_counter() - start,
     )
     return program

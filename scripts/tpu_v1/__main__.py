@@ -2,7 +2,6 @@
 
     python -m scripts.tpu_v1
     python -m scripts.tpu_v1 --workload CNN0 --workload MLP1
-    python -m scripts.tpu_v1 --unplanned
     python -m scripts.tpu_v1 --write
 
 ``--write`` puts the table of all six into docs/tpu_v1.md.
@@ -40,7 +39,7 @@ def main() -> int:
     found = []
     for name in arguments.workloads:
         begin = time.monotonic()
-        item = measure(name, WORKLOADS[name](), planned=arguments.planned)
+        item = measure(name, WORKLOADS[name]())
         found.append(item)
         numbers = ", ".join(f"{row} {value:.1f}" for row, value in zip(ROWS, item.rows, strict=True))
         print(f"{name}: {item.cycles:,} cycles; {numbers}; roofline share {item.share:.3f}", flush=True)

@@ -14,10 +14,9 @@ __all__ = ["Arguments", "read_arguments"]
 
 @dataclass(frozen=True)
 class Arguments:
-    """The workloads to go through, whether PLANS of scripts/tpu_v1/measure.py hold, and whether to write the table."""
+    """The workloads to go through, and whether to write the table."""
 
     workloads: Sequence[str]
-    planned: bool
     write: bool
 
 
@@ -25,9 +24,8 @@ def read_arguments(description: str | None) -> Arguments:
     """The arguments of the command line; the first line of ``description`` says what the command does."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument("--workload", action="append", choices=WORKLOADS, help="only this one")
-    parser.add_argument("--unplanned", action="store_true", help="without the plans that are set by hand")
     parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
     arguments = parser.parse_args()
-    if arguments.write and (arguments.workload or arguments.unplanned):
-        parser.error("--write needs all workloads, as they are planned")
-    return Arguments(arguments.workload or tuple(WORKLOADS), not arguments.unplanned, arguments.write)
+    if arguments.write and arguments.workload:
+        parser.error("--write needs all workloads")
+    return Arguments(arguments.workload or tuple(WORKLOADS), arguments.write)

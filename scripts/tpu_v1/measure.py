@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import openmxu
@@ -13,20 +11,11 @@ from openmxu.reporting import Report
 from openmxu.sim.cycle_model import Prediction, predict
 from scripts.tpu_v1.paper import CLOCK, HOST_RATE, WEIGHT_RATE
 
-__all__ = ["PLANS", "SERVED", "Measured", "limiting_cycles", "measure", "program_of"]
+__all__ = ["SERVED", "Measured", "limiting_cycles", "measure", "program_of"]
 
 SERVED = {"CNN0": 8}
 """Batches that one program computes one after the other; 1 of all others. The input of CNN0 takes a tenth of its time,
 and the results as long: in service, those of one batch come and go while the array works on another."""
-
-PLANS: Mapping[str, Mapping[str, int]] = {
-    "CNN0": {"unified_buffer_rows": 13_312},
-    "CNN1": {"unified_buffer_rows": 81_920, "host_data_bytes": 16, "weight_data_bytes": 32},
-}
-"""What the compiler plans for, where that is not the preset. CNN0: as much unified buffer as two batches of 8 boards
-need, of which one is read while the array works on the other. CNN1: strips of fewer images, of which the first one is
-read sooner; and buses that deliver about as much as the memories, 20 and 48.6 bytes per cycle, because the compiler
-counts a beat for each cycle. Addresses suit any bus, so that the program runs on wider ones."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +71,16 @@ def limiting_cycles(report: Report) -> int:
     return max(layers, report.total.busy["host"])
 
 
-def program_of(name: str, workload: Workload, batch: int, *, planned: bool = True) -> Program:
-    """A workload's program for the preset, by its plan if there is one and ``planned`` is set."""
+def program_of(workload: Workload, batch: int) -> Program:
+    """A workload's program for the preset with the paper's memories."""
     config = openmxu.Config.preset("tpu_v1")
-    plan = PLANS.get(name, {}) if planned else {}
-    program = openmxu.compile(workload.model, config.replace(**plan), batch=batch, strict=True, effort=0)
-    return dataclasses.replace(program, config=config)
+    rates = {"host_rate": HOST_RATE, "weight_rate": WEIGHT_RATE}
+    return openmxu.compile(workload.model, config, batch=batch, strict=True, effort=0, **rates)
 
 
-def measure(name: str, workload: Workload, *, planned: bool = True) -> Measured:
+def measure(name: str, workload: Workload) -> Measured:
     """Compile a workload and predict its cycles, with the paper's rates of both memories."""
-    program = program_of(name, workload, workload.batch * SERVED.get(name, 1), planned=planned)
+    program = program_of(workload, workload.batch * SERVED.get(name, 1))
     prediction = predict(program.instructions, program.config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     report = openmxu.report(program, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE)
     return _measured(name, len(program.instructions), prediction, report)

@@ -85,10 +85,10 @@ def random_inputs(program: Program, seed: int = 0) -> dict[str, NDArray[Any]]:
     return found
 
 
-def run(name: str, device: Device, *, planned: bool = True) -> Run:
+def run(name: str, device: Device) -> Run:
     """Run a workload on the RTL and on the interpreter."""
     workload = WORKLOADS[name]()
-    program = program_of(name, workload, BATCHES.get(name, workload.batch), planned=planned)
+    program = program_of(workload, BATCHES.get(name, workload.batch))
     inputs = random_inputs(program)
     outputs, measurement = measured_run(program, device, inputs, f"Running {name}")
     with openmxu.open_device("interpreter", program.config) as interpreter:
@@ -139,7 +139,7 @@ def main() -> int:
     found = []
     with openmxu.open_device("verilator", config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE) as device:
         for name in arguments.workloads:
-            found.append(run(name, device, planned=arguments.planned))
+            found.append(run(name, device))
             print(f"{found[-1]}, {found[-1].error:+.2%}", flush=True)
     print(table(found), end="")
     if arguments.write:

@@ -144,13 +144,25 @@ def test_report_as_text(openmxu, folder):
 def test_report_needs_nothing_else(openmxu, folder):
     openmxu("compile", "model.onnx").failed(2, "there is nothing to do; give --output FILE, --report, or both")
     openmxu("compile", "model.onnx", "-o", "y.mxu", "--memory-latency", 9).failed(2, "--memory-latency needs --report")
-    openmxu("compile", "model.onnx", "-o", "y.mxu", "--host-rate", 9).failed(2, "--host-rate needs --report")
     lite = ("--preset", "icebreaker", "--report")
     openmxu("compile", "model.onnx", "-o", "y.mxu", *lite).failed(
         2, "the cycle model does not know", "the profile lite"
     )
-    assert not (folder / "y.mxu").exists()
     assert outputs_in(folder) == set()
+    openmxu("compile", "model.onnx", "-o", "y.mxu", "--size", 4)
+    again = openmxu("compile", "y.mxu", "--export", "bin", "-o", "y.bin", "--host-rate", 9)
+    again.failed(2, "--host-rate needs --report: y.mxu is compiled already")
+    assert outputs_in(folder) == {"y.mxu"}
+
+
+def test_compile_plans_for_rates(openmxu, folder):
+    """A program for slow memories is another one, and computes the same."""
+    for name, rates in (("fast.mxu", ()), ("slow.mxu", ("--host-rate", "1/2", "--weight-rate", "1/4"))):
+        openmxu("compile", "model.onnx", "--size", 4, "--batch", 50, "-o", name, *rates)
+    openmxu("run", "slow.mxu", "--input", "x.npy", "--output", "y.npy")
+    assert_equals_expected(folder, "y.npy")
+    fast, slow = (Program.load(folder / name).instructions for name in ("fast.mxu", "slow.mxu"))
+    assert fast != slow
 
 
 def test_options_may_not_contradict_a_compiled_program(openmxu, folder):

@@ -126,7 +126,8 @@ def run_command(
     json: JsonOption = False,
 ) -> None:
     """Run a model on an array of inputs; with --host-memory bare instructions on the contents of memories."""
-    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    memories = {"memory_latency": memory_latency, **rates}
     opening: dict[str, object] = {"waves": waves, "port": port, "baud": baud, **memories}
     if host_memory is not None:
         for_models = {"input": source, "output": output, "batch": batch, "shape": shape}
@@ -149,7 +150,8 @@ def run_command(
     inputs, shapes = read_arrays(source), read_shapes(shape)
     check_readable(model)
     with opened_board(device, choice, **opening) as board:
-        program = load_program(model, choice, batch, shapes=shapes, board=None if board is None else board.config)
+        own = None if board is None else board.config
+        program = load_program(model, choice, batch, shapes=shapes, board=own, rates=rates)
         # Check before opening a simulation, which may be built, and starts the waveform file.
         with naming_inputs(source):
             program.check_inputs(inputs)
@@ -230,16 +232,16 @@ def compile_command(
 ) -> None:
     """Compile a model to a program, which openmxu run takes in its place.
 
-    The report's cycles are predicted by a model of the hardware.
+    Rates are those of the memories to plan for: the program runs, and computes the same, with any others. The report's
+    cycles are predicted by a model of the hardware.
     """
     if output is None and export is not None:
         raise InputError("--export needs --output: a folder for c, a file for bin")
     if output is None and not report:
         raise InputError("there is nothing to do; give --output FILE, --report, or both")
     rates = {"host_rate": host_rate, "weight_rate": weight_rate}
-    for name, value in ({"memory_latency": memory_latency} | rates).items():
-        if value is not None and not report:
-            raise InputError(f"--{name.replace('_', '-')} needs --report")
+    if memory_latency is not None and not report:
+        raise InputError("--memory-latency needs --report")
     if baud is not None and device is None:
         raise InputError("--baud needs --device serial:PORT")
     shapes = read_shapes(shape)
@@ -248,15 +250,18 @@ def compile_command(
     if report and not is_program(model):
         check_predicted(board or choice.config())  # before a file is written
     if output is None:
-        program = load_program(model, choice, batch, strict, shapes, board)
+        program = load_program(model, choice, batch, strict, shapes, board, rates)
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
         check_folder(output) if export is ExportFormat.C else check_writable(output)
         if export is not None and is_program(model):
+            for name, rate in rates.items():
+                if rate is not None and not report:
+                    raise InputError(f"--{name.replace('_', '-')} needs --report: {model} is compiled already")
             program = load_program(model, choice, batch, strict, shapes, board)
         else:
-            program = compile_model(model, board or choice.config(), batch, strict, shapes, effort)
+            program = compile_model(model, board or choice.config(), batch, strict, shapes, effort, rates)
         if export is not None:
             _write_export(model, program, export, output)
         else:

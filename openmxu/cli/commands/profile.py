@@ -89,7 +89,8 @@ def profile_command(
     shapes = read_shapes(shape)
     check_readable(model)
     with opened_board(device, choice, **opening) as board:
-        program = load_program(model, choice, batch, shapes=shapes, board=None if board is None else board.config)
+        own = None if board is None else board.config
+        program = load_program(model, choice, batch, shapes=shapes, board=own, rates=rates)
         if not program.device_segments:
             raise InputError(f"{model}: the host computes all of it, so that there is nothing to profile")
         # Check before opening a simulation, which may be built.

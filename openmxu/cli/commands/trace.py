@@ -70,7 +70,8 @@ def trace_command(
         raise InputError("--device verilator needs --input; --device model predicts without one")
     check_writable(output)
     inputs = None if source is None else read_arrays(source)
-    program = load_program(model, choice, batch, shapes=read_shapes(shape))
+    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    program = load_program(model, choice, batch, shapes=read_shapes(shape), rates=rates)
     if source is not None and inputs is not None:
         with naming_inputs(source):
             program.check_inputs(inputs)
@@ -81,7 +82,7 @@ def trace_command(
     from openmxu.profiling import predicted_timeline, recorded_timeline
     from openmxu.profiling.trace import chrome_trace
 
-    memories = {"memory_latency": memory_latency, "host_rate": host_rate, "weight_rate": weight_rate}
+    memories = {"memory_latency": memory_latency, **rates}
     timelines = []
     if inputs is not None and device is _Source.VERILATOR:
         with open_device(DeviceName.VERILATOR, program.config, **memories) as opened:
@@ -90,9 +91,7 @@ def trace_command(
     if with_model or device is _Source.MODEL:
         with working("Predicting cycles"):
             latency = memory_latency or DEFAULT_LATENCY
-            predicted = predicted_timeline(
-                program, memory_latency=latency, host_rate=host_rate, weight_rate=weight_rate
-            )
+            predicted = predicted_timeline(program, memory_latency=latency, **rates)
             timelines.append(predicted)
     trace = chrome_trace(program, timelines)
     write_output(output, json_text.dumps(trace, allow_nan=False, separators=(",", ":")).encode())

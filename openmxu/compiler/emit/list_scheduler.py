@@ -5,11 +5,13 @@ instructions one after the other and stops at a unit whose queue is full. So a r
 enough to be there when it is needed, and late enough not to fill the queue and hold back what follows. And what the
 activation unit does, or the transfer of a result, must wait while the queue is full, so that the array's instructions
 are not held back. A rough model of the machine decides: reads move ahead of other tasks, activations and writes move
-behind multiplications, never past a task that touches the same rows, until the model's queue has room.
+behind multiplications, never past a task that touches the same rows, until the model's queue has room. Where the next
+read has to wait and the unit is idle, a later one that is done in time overtakes it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,12 +23,19 @@ from openmxu.arch.isa import Unit, format_named
 from openmxu.compiler.emit.emitter import Code, Emitter, Load, WeightRun, WeightStream
 from openmxu.compiler.emit.memory import ALIGNMENT
 from openmxu.compiler.emit.tasks import LoadedTile, Task, WeightTile
+from openmxu.compiler.plan.staging import fetch_cycles
 
 __all__ = ["list_schedule"]
 
 _DISPATCH_CYCLES = 6
 _LATENCY = {Unit.HOST_READ: 10, Unit.HOST_WRITE: 0, Unit.MATRIX: 20, Unit.ACTIVATION: 40}
 """Cycles from the last row that a unit takes to the result that another unit can use."""
+
+_AHEAD = 256
+"""Reads among which one is looked for that can overtake those that must wait."""
+
+_LONG_READ = 500
+"""Cycles of a read that is worth to overtake others; short ones are done in time in their turn."""
 
 _LOAD_WEIGHTS = format_named("Load_Weights")
 
@@ -64,6 +73,10 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
 
     configured: object = None
     deferred: deque[int] = deque()
+    # Cycles that the array works in front of each task, at least.
+    worked = list(
+        itertools.accumulate((task.accumulators.count if task.unit is Unit.MATRIX else 0 for task in tasks), initial=0)
+    )
     if reads and reads[0] == 0:
         # The first input, then its weights, then the rest of the input.
         emit(tasks[reads.popleft()])
@@ -77,6 +90,13 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
         passed = deferred[0] if deferred else index
         while reads and earliest[reads[0]] <= passed and machine.has_room(Unit.HOST_READ):
             emit(tasks[reads.popleft()])
+        while reads and machine.is_idle(Unit.HOST_READ):
+            # The first one must wait. A long one may overtake it that will be done before the first one is needed.
+            other = next((number for number in itertools.islice(reads, 1, _AHEAD) if earliest[number] <= passed), None)
+            if other is None or not _LONG_READ <= tasks[other].cycles <= worked[reads[0]] - worked[index]:
+                break
+            reads.remove(other)
+            emit(tasks[other])
         if task.unit is Unit.MATRIX:
             let_go(1 + max((other for other in deferred if _disturbs(task, tasks[other])), default=-1))
             emit(task)
@@ -152,20 +172,34 @@ class _Machine:
     config: Config
     spare: int
     now: int = 0
+    _fetched: int = 0
+    _taken: deque[int] = field(default_factory=deque)
     _ends: dict[Unit, deque[int]] = field(default_factory=lambda: {unit: deque() for unit in Unit})
     _busy: dict[Unit, int] = field(default_factory=lambda: dict.fromkeys(Unit, 0))
 
     def __post_init__(self) -> None:
+        # Where a tile comes almost as fast as it is shifted in, the FIFO changes little.
+        self._is_slow = fetch_cycles(self.config) > 2 * self.config.size
         # For each row when the last write to it, and the last other use of it, has ended.
         self._written = np.zeros(self.config.unified_buffer_rows, np.int64)
         self._used = np.zeros(self.config.unified_buffer_rows, np.int64)
         self._summed = np.zeros(self.config.accumulator_rows, np.int64)
         self._activated = np.zeros(self.config.accumulator_rows, np.int64)
 
+    def _fetch(self) -> int:
+        """When the next tile of weight memory has come; it may come as soon as the weight FIFO has room."""
+        room = self._taken.popleft() if len(self._taken) == self.config.weight_fifo_tiles else 0
+        self._fetched = max(self._fetched, room) + fetch_cycles(self.config)
+        return self._fetched
+
     def has_room(self, unit: Unit) -> bool:
         """Whether the dispatcher would not have to wait for the unit."""
         running = sum(end > self.now for end in self._ends[unit])
         return running < self.config.command_queue_depth - self.spare
+
+    def is_idle(self, unit: Unit) -> bool:
+        """Whether the unit has nothing to do soon."""
+        return self._busy[unit] <= self.now
 
     def load(self, tile: LoadedTile) -> None:
         """Take a Load_Weights, which the unit of host writes executes."""
@@ -185,7 +219,12 @@ class _Machine:
             # Multiplications follow each other through the same rows without waiting.
             other = self._activated if unit is Unit.MATRIX else self._summed
             waits.append(other[task.accumulators.slice].max())
-        end = int(max(waits)) + task.cycles
+        if isinstance(task.tile, WeightTile) and self._is_slow:
+            start = max(*waits, self._fetch())
+            self._taken.append(start)
+            end = int(start) + max(task.accumulators.count, self.config.size)
+        else:
+            end = int(max(waits)) + task.cycles
         self._busy[unit] = end
         end += _LATENCY[unit]
         ends.append(end)

@@ -153,7 +153,12 @@ def _multiply(
 
 
 def _bands(blocks: Sequence[_Block], limit: int) -> Iterator[list[_Block]]:
-    """Blocks in bands of at most ``limit`` results; those that are larger are cut."""
+    """Blocks in bands of at most ``limit`` results; those that are larger are cut.
+
+    Bands are as large as each other: a short last one would let two long ones meet in the accumulators.
+    """
+    total = sum(block.count for block in blocks)
+    limit = -(-total // -(-total // limit))
     band: list[_Block] = []
     room = limit
     for block in blocks:

@@ -26,6 +26,9 @@ Elements = tuple[str, int, int]
 _READ_ROWS = 32
 """Rows that one Read_Host_Memory should have, where planes with fewer rows lie next to each other."""
 
+_WAYS = 8
+"""Lengths of the array, of whose edges a row passes two on its way; fewer sums than that are short beside the way."""
+
 _WRITE_ROWS = 16
 """Rows that one Write_Host_Memory should have, where planes with fewer rows lie next to each other."""
 
@@ -78,13 +81,25 @@ class Machine:
     parameters: ParameterSets
     tables: Tables
     _next_sums: int = 0
+    _turn: int = 0
+
+    def __post_init__(self) -> None:
+        self._turns = np.zeros(self.config.accumulator_rows, np.int64)  # when each row was taken last
 
     def take_sums(self, count: int) -> int:
-        """The first of ``count`` accumulator rows, those that have waited longest."""
-        if self._next_sums + count > self.config.accumulator_rows:
-            self._next_sums = 0
-        first = self._next_sums
-        self._next_sums += count
+        """The first of ``count`` accumulator rows, those that have waited longest.
+
+        Sums of which two have room and not three begin a half where they can: if they differ in length, the second one
+        after the last could otherwise need a row of it, and wait for its way through the array and for its activation.
+        With arrays so small that this way is short, what fits in between counts more.
+        """
+        rows = self.config.accumulator_rows
+        is_far = count < _WAYS * self.config.size
+        halves = [rows // 2] if is_far and 2 * count <= rows < 3 * count else []
+        places = [first for first in (*halves, self._next_sums, 0) if first + count <= rows]
+        first = min(places, key=lambda place: int(self._turns[place : place + count].max()))
+        self._turns[first : first + count] = self._turn = self._turn + 1
+        self._next_sums = first + count
         return first
 
 

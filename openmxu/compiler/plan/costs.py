@@ -65,6 +65,35 @@ class Costs:
             cycles += max(computing, writing) + reading if serial else max(computing, reading, writing)
         return cycles + self.config.accumulator_rows // 2 * (self.config.column_groups + 2 * row_cycles(self.config))
 
+    def pipeline(
+        self, operations: range, strips: Sequence[Region], slots: int, sources: Sequence[str], targets: Sequence[str]
+    ) -> float:
+        """Cycles for all strips of a group, to choose their sizes: finer than :meth:`group` at both ends.
+
+        Nothing is beside the reading of the first strip but its first operation, and nothing beside the writing of the
+        last one but its last operation. Where all that an operation makes in a strip is one band, the next operation
+        waits until that is activated.
+        """
+        last = self.network.tensors[self.network.operations[operations[-1]].target]
+        planes = [strip.positions / last.positions for strip in strips]
+        reading, writing = ([self._transfers(names, part) for part in planes] for names in (sources, targets))
+        cycles = max(0.0, reading[0] - self._array(operations[0], planes[0]))
+        cycles += max(0.0, writing[-1] - self._array(operations[-1], planes[-1]))
+        for number, (strip, part) in enumerate(zip(strips, planes, strict=True)):
+            array = sum(self._array(index, part) for index in operations)
+            activation = sum(self._activation(index, part) for index in operations)
+            computing = max(array, activation) + min(array, activation) / (_PARTS * len(strip.images))
+            computing += sum(self._drain(index, part) for index in operations[:-1])
+            before, after = writing[number - 1] if number else 0, (*reading, 0)[number + 1]
+            cycles += max(computing, before) + after if slots == 1 else max(computing, before, after)
+        return cycles
+
+    def _drain(self, index: int, planes: float) -> float:
+        """Cycles in which the array waits for the activation of all that an operation makes, if that is one band."""
+        rows = planes * self.network.sums(self.network.operations[index]) if index in self.tiles else 0
+        is_band = 0 < rows <= self.config.accumulator_rows // 2
+        return rows * self.config.column_groups + 2 * self.config.size if is_band else 0
+
     def _planes(self, name: str) -> int:
         return -(-self.network.tensors[name].channels // self.config.size)
 

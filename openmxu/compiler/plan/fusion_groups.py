@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from openmxu.arch.config import Config
@@ -33,6 +33,13 @@ _STRIPS = 8
 
 _OUTPUTS = 6
 """Output planes of a matrix product in the unified buffer at a time, where not all of them have room."""
+
+_SIZES = 4
+"""Numbers of images in a strip below the largest one that are tried beside its half, its quarter and so on."""
+
+_GAIN = 0.99
+"""Smaller strips are used where their estimated cycles are below this part of those of the largest ones: estimates are
+rough."""
 
 _DISPATCH_CYCLES = 6
 """For one instruction."""
@@ -66,6 +73,8 @@ class Group:
         For each tensor of which only some planes are in the unified buffer at a time, their number.
     together
         Output tiles of a matrix product that are summed up side by side, each time that its input is read.
+    first_row
+        Unified buffer rows in front of the first slot, of those that groups have.
     """
 
     operations: range
@@ -79,6 +88,14 @@ class Group:
     waves: bool = False
     rings: Mapping[str, int] = field(default_factory=dict)
     together: int = 1
+    first_row: int = 0
+
+    @property
+    def last_rows(self) -> range:
+        """The rows of the last strip's slot; of strips that work in waves, those of all slots."""
+        slot = (len(self.strips) - 1) % self.slots
+        first, count = (0, self.slots) if self.waves else (slot, 1)
+        return range(self.first_row + first * self.slot_rows, self.first_row + (first + count) * self.slot_rows)
 
 
 def plan_groups(network: Network, batch: int, base: int, config: Config) -> tuple[Group, ...]:
@@ -98,7 +115,25 @@ def plan_groups(network: Network, batch: int, base: int, config: Config) -> tupl
             groups.append(planner.recurrent(index, operation))
             first = index + 1
     groups += planner.cut(range(first, len(network.operations)))
-    return tuple(groups)
+    return tuple(_apart(groups, planner.available))
+
+
+def _apart(groups: Sequence[Group], available: int) -> Iterator[Group]:
+    """Groups, each at that end of ``available`` rows where it takes fewer of those that the last strip before it takes:
+    the others can be read while the array works on that strip."""
+    taken = range(0)
+    for group in groups:
+        rows = group.slots * group.slot_rows
+        at_end = range(available - rows, available)
+        if group.layout is None and _common(taken, range(rows)) > _common(taken, at_end):
+            group = dataclasses.replace(group, first_row=at_end.start)
+        taken = group.last_rows
+        yield group
+
+
+def _common(one: range, other: range) -> int:
+    """Numbers in both."""
+    return max(0, min(one.stop, other.stop) - max(one.start, other.start))
 
 
 @dataclass(frozen=True)
@@ -122,19 +157,20 @@ class _Planner:
                 cost = before + self._cost(group)
                 if stop not in best or cost < best[stop][0]:
                     best[stop] = cost, [*groups, group]
-        return best[operations.stop][1]
+        return [self.refined(group) for group in best[operations.stop][1]]
 
     def _cost(self, group: Group) -> float:
         return self.costs.group(group.operations, group.strips, group.slots, group.sources, group.targets)
+
+    def _pipeline(self, group: Group) -> float:
+        return self.costs.pipeline(group.operations, group.strips, group.slots, group.sources, group.targets)
 
     def choices(self, operations: range) -> list[Group]:
         """Groups of just these operations; none where they do not fit, but one of a single operation always does."""
         target = self.network.tensors[self.network.operations[operations[-1]].target]
         found: dict[int, Group] = {}
-        for images, slot in self._slots(operations):
-            strips = tuple(
-                Region(part, range(target.height), range(target.width)) for part in _parts(self.batch, images)
-            )
+        for images, slot in self._slots(operations, self._images):
+            strips = self._strips(target, _parts(self.batch, images))
             for slots in {1, 2} - found.keys():
                 group = self._group(operations, strips, slot, slots)
                 if group is not None:
@@ -149,6 +185,36 @@ class _Planner:
             if product is not None:
                 return [product]
         return list(found.values()) if found or len(operations) > 1 else [self.parts(operations.start)]
+
+    def _strips(self, target: Tensor, parts: Iterable[range]) -> tuple[Region, ...]:
+        """Whole images."""
+        return tuple(Region(part, range(target.height), range(target.width)) for part in parts)
+
+    def refined(self, group: Group) -> Group:
+        """The group, or a cheaper one with smaller strips, of which the first one may have still fewer images.
+
+        The first strip is read while the array waits; the second one, while it works on the first. One operation alone
+        can begin with parts of a strip.
+        """
+        if len(group.operations) == 1 or self._is_product(self.network.operations[group.operations.start]):
+            return group
+        target = self.network.tensors[self.network.operations[group.operations[-1]].target]
+        choices = [group]
+        most = len(group.strips[0].images)
+        largest = [images for images in self._images if images <= most][:_SIZES]
+        for images in dict.fromkeys([*largest, *_halvings(most)[:_SIZES]]):
+            slot = next((slot for number, slot in self._slots(group.operations, [images])), None)
+            if slot is None:
+                continue
+            rest = self.batch % images
+            for head in dict.fromkeys([images, rest or images, *_halvings(images)]):
+                first, *others = range(head), *_parts(self.batch - head, images)
+                parts = [first, *(range(part.start + head, part.stop + head) for part in others)]
+                other = self._group(group.operations, self._strips(target, parts), slot, 2)
+                if other is not None and len(parts) > 1:
+                    choices.append(other)
+        best = min(choices, key=self._pipeline)
+        return best if self._pipeline(best) < _GAIN * self._pipeline(group) else group
 
     def _waves(self, operations: range) -> Group | None:
         """Consecutive matrix products on some rows of the batch at a time, where there are enough of them."""
@@ -171,9 +237,8 @@ class _Planner:
         source = self.network.tensors[operation.sources[0]]
         return isinstance(operation, Convolution) and operation.window.is_point and source.positions == 1
 
-    def _slots(self, operations: range) -> Iterator[tuple[int, Slot]]:
-        """Numbers of whole images of which a slot fits, the largest one first, and slots for them."""
-        choices = sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True)
+    def _slots(self, operations: range, choices: Sequence[int]) -> Iterator[tuple[int, Slot]]:
+        """Those numbers of whole images of which a slot fits, and slots for them."""
         if len(operations) > 1:
             yield from image_slots(self.network, operations, choices, self.available, self.config.size)
             return
@@ -356,6 +421,11 @@ class _Planner:
         return Group(operations, strips, slots, slot.rows, slot.addresses, *self._ends(operations))
 
     @functools.cached_property
+    def _images(self) -> Sequence[int]:
+        """Numbers of images in a strip that differ in the number of strips, the largest one first."""
+        return sorted({-(-self.batch // count) for count in range(1, self.batch + 1)}, reverse=True)
+
+    @functools.cached_property
     def _uses(self) -> Counter[str]:
         """How often each tensor is read, by operations and as an output."""
         uses = Counter(name for operation in self.network.operations for name in operation.sources)
@@ -375,6 +445,11 @@ class _Planner:
 
 def _parts(length: int, part: int) -> list[range]:
     return [range(start, min(start + part, length)) for start in range(0, length, part)]
+
+
+def _halvings(length: int) -> list[int]:
+    """A length, half of it, a quarter, and so on to 1, rounded up."""
+    return [length, *(_halvings(-(-length // 2)) if length > 1 else [])]
 
 
 def _samples(length: int, part: int) -> list[range]:

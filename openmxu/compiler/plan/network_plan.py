@@ -39,6 +39,7 @@ from openmxu.compiler.plan.slots import strip_buffers
 from openmxu.compiler.recurrent.cell import Recurrent
 from openmxu.compiler.recurrent.constants import weight_tiles
 from openmxu.compiler.recurrent.emission import CellTasks
+from openmxu.compiler.target import Target
 from openmxu.compiler.tensor_products.emission import tensor_product_tasks
 from openmxu.compiler.tensor_products.product import TensorProduct
 from openmxu.compiler.tensor_products.support import filled_inputs
@@ -81,7 +82,7 @@ class CompiledNetwork:
     base: Base
 
 
-def compile_planes(plan: PlannedNetwork, config: Config, base: Base, effort: int = 1) -> CompiledNetwork:
+def compile_planes(plan: PlannedNetwork, config: Target, base: Base, effort: int = 1) -> CompiledNetwork:
     """Compile a network; ``effort`` as in :func:`~openmxu.compiler.plan.search.fastest`.
 
     Raises
@@ -335,7 +336,7 @@ class _Scheduler:
 
     def _buffers(self, group: Group, number: int) -> dict[str, Buffer]:
         """The buffers of a strip."""
-        base = self.plan.kept.end + number % group.slots * group.slot_rows
+        base = self.plan.kept.end + group.first_row + number % group.slots * group.slot_rows
         addresses = {name: base + address for name, address in group.addresses.items()}
         region, size = group.strips[number], self.config.size
         return strip_buffers(self.plan.network, group.operations, region, addresses, size, group.rings)

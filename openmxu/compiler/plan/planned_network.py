@@ -40,7 +40,7 @@ class Staging:
     @classmethod
     def of(cls, constants: Constants, config: Config) -> Staging:
         """The rows for the parameters and tables of a network."""
-        load_sets, slots = plan_staging(sum(constants.sets), config)
+        load_sets, slots = plan_staging(constants.sets, config)
         table = load_sets * slots * PARAMETER_ROWS
         rows = table + (table_rows(config.size) if constants.tables else 0)
         if rows >= config.unified_buffer_rows:

@@ -12,6 +12,7 @@ from openmxu.compiler.errors import CapacityError
 from openmxu.compiler.ir.operations import Operation
 from openmxu.compiler.plan.ramp import Ramp
 from openmxu.compiler.plan.staging import fetch_cycles
+from openmxu.compiler.target import Target
 
 __all__ = ["fastest"]
 
@@ -53,7 +54,7 @@ class _Search(Generic[_Result]):
     these, and most of them lie behind other work.
     """
 
-    def __init__(self, first: _Result, config: Config) -> None:
+    def __init__(self, first: _Result, config: Target) -> None:
         self.best = first
         self.cycles: Sequence[int] = ()
         """Of the best program with each latency; none as long as no other program may be tried."""
@@ -95,11 +96,12 @@ class _Search(Generic[_Result]):
         from openmxu.sim.cycle_model import Predictor  # needs the RTL, which takes a while to load
 
         predictor = Predictor(program.instructions, self._config)
+        rates = {"host_rate": self._config.host_rate, "weight_rate": self._config.weight_rate}
         for latency in _LATENCIES:
-            yield predictor.predict(latency).cycles
+            yield predictor.predict(latency, **rates).cycles
 
 
-def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, effort: int) -> _Result:
+def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Target, effort: int) -> _Result:
     """The fastest program of those tried.
 
     The ways to begin and to end it are changed one after the other, again and again as long as that helps. Then it may
@@ -115,8 +117,15 @@ def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, c
     effort
         How many programs may be tried, relative to the usual number; with 0 it is the first one alone.
     """
-    limits = config.replace(accumulator_rows=min(config.accumulator_rows, _enough_sums(config)))
+    limits = dataclasses.replace(config, accumulator_rows=min(config.accumulator_rows, _enough_sums(config)))
     search, ramp = _with_other_ends(compiled, operation, config, limits, effort)
+    if effort and (config.host_rate, config.weight_rate) != (None, None):
+        search.allow(effort * _LIMITS)
+        # The plan for memories without limits may still be the better one: rules are rough.
+        plain = dataclasses.replace(limits, host_rate=None, weight_rate=None)
+        again, found = _with_other_ends(compiled, operation, config, plain, effort)
+        if search.may_go_on and search.improve(again.best, again.cycles):
+            limits, ramp = plain, found
     while effort:
         search.allow(effort * _LIMITS)
         before, limits = limits, _with_less(compiled, search, ramp, limits)
@@ -134,7 +143,7 @@ def _enough_sums(config: Config) -> int:
 
 
 def _with_other_ends(
-    compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Config, limits: Config, effort: int
+    compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Target, limits: Config, effort: int
 ) -> tuple[_Search[_Result], Ramp]:
     """A search for the fastest way to begin and to end a program, and that way."""
     ramp = Ramp.of(operation, limits)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS, table_rows
+from openmxu.compiler.target import Target
 
 __all__ = ["fetch_cycles", "load_cycles", "plan_staging", "row_cycles", "table_cycles"]
 
@@ -16,7 +19,12 @@ _LOAD_CYCLES = 5
 
 def row_cycles(config: Config) -> int:
     """Cycles in which a row goes to or from host memory."""
-    return -(-config.size // config.host_data_bytes)
+    return _as_target(config).row_cycles
+
+
+def _as_target(config: Config) -> Target:
+    """The core with its memories' rates; a core alone has a beat in every cycle."""
+    return config if isinstance(config, Target) else Target.of(config)
 
 
 def load_cycles(config: Config, sets: int) -> int:
@@ -31,11 +39,22 @@ def table_cycles(config: Config) -> int:
 
 def fetch_cycles(config: Config) -> int:
     """Cycles in which the weight memory delivers one tile."""
-    return -(-config.tile_bytes // config.weight_data_bytes)
+    return _as_target(config).fetch_cycles
 
 
-def plan_staging(tiles: int, config: Config) -> tuple[int, int]:
-    """Parameter sets of one load and the number of loads in the unified buffer: at most an eighth of it."""
+def plan_staging(layers: Sequence[int], config: Config) -> tuple[int, int]:
+    """Parameter sets of one load and the number of loads in the unified buffer at a time.
+
+    Two loads take at most an eighth of it. More of them, so that inputs need not wait behind parameters that have no
+    room yet, take at most a part in 64.
+
+    Parameters
+    ----------
+    layers
+        Parameter sets of each layer; a load brings those of one.
+    """
+    tiles = sum(layers)
     room = config.unified_buffer_rows // 8 // PARAMETER_ROWS
     sets = max(1, min(tiles, _LOADS, room // 2, config.parameter_sets // 2))
-    return sets, 2 if room >= 2 * sets and tiles > sets else 1
+    few = 2 if room >= 2 * sets and tiles > sets else 1
+    return sets, max(few, min(sum(-(-count // sets) for count in layers), room // 8 // sets))

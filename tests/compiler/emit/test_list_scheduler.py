@@ -151,3 +151,19 @@ def test_a_result_is_written_before_its_rows_are_read_again() -> None:
     multiply(tasks, 1000, 1)
     order = opcodes(tasks)
     assert order.index(Opcode.WRITE_HOST_MEMORY) < order.index(Opcode.READ_HOST_MEMORY)
+
+
+@pytest.mark.parametrize(("rows", "overtakes"), [(64, False), (600, True), (1400, False)])
+def test_a_read_overtakes_one_that_must_wait(rows: int, overtakes: bool) -> None:
+    """If it is long, and done before the other one is needed: while the array works on 1,280 rows."""
+    tasks = TaskList(CONFIG)
+    tasks.read(0, 0, 64)
+    for tile in range(20):
+        multiply(tasks, 0, tile)
+    tasks.read(0, 4096, 64)
+    multiply(tasks, 0, 20)
+    tasks.read(100, 8192, rows)
+    multiply(tasks, 100, 21)
+    instructions = list_schedule(tasks.tasks, CONFIG).instructions
+    reads = [item["host"] for item in instructions if item.word & 0xFF == Opcode.READ_HOST_MEMORY]
+    assert reads == ([0, 8192, 4096] if overtakes else [0, 4096, 8192])

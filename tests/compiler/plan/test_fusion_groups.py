@@ -11,6 +11,7 @@ from openmxu.compiler import compile_network
 from openmxu.compiler.ir.network import Network, Tensor
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.plan.fusion_groups import plan_groups
+from openmxu.compiler.target import Target
 from tests.compiler.models.plane_networks import differing_planes
 from tests.compiler.models.small_networks import SAME, convolution, image_network, residual_block
 
@@ -98,3 +99,27 @@ def test_waves_have_a_slot_for_every_strip_in_use() -> None:
         assert group.waves
         slots[parents] = group.slots
     assert slots == {(-1, 0, 1, 2): 2, (-1, -1, -1): 3, (-1, 0, 1, 0): 4}
+
+
+def test_a_first_strip_of_few_images_where_reading_takes_long() -> None:
+    """The array waits for it; the next one is read while the array works on it."""
+    network, config = residual_block(), SMALL.replace(unified_buffer_rows=8192)
+    (group,) = plan_groups(network, 8, 16, config)
+    assert [len(strip.images) for strip in group.strips] == [8]
+    (group,) = plan_groups(network, 8, 16, Target.of(config, host_rate=1))
+    images = [len(strip.images) for strip in group.strips]
+    assert images[0] < max(images)
+    assert sum(images) == 8
+    assert group.slots == 2
+    assert [strip.images.start for strip in group.strips] == np.cumsum([0, *images[:-1]]).tolist()
+
+
+def test_a_group_keeps_away_from_the_last_strip_before_it() -> None:
+    """Its input can be read while the array works on that strip."""
+    rows = 2000 - 16
+    for batch, last in ((8, range(512, 1024)), (7, range(512))):
+        first, second = plan_groups(
+            large_planes_and_a_dense_layer(), batch, 16, SMALL.replace(unified_buffer_rows=2000)
+        )
+        assert (first.slots, first.first_row, first.last_rows) == (2, 0, last)
+        assert second.last_rows == range(rows - second.slot_rows, rows)
