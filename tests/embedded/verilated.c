@@ -15,6 +15,9 @@ typedef struct {
     uint32_t threshold, cycles, ports;
 } stall_pattern;
 typedef struct {
+    uint64_t numerator, denominator;
+} beat_time;
+typedef struct {
     void *bytes;
     uint64_t length, base;
 } memory;
@@ -22,7 +25,8 @@ typedef struct {
     uint64_t begin, end;
     uint32_t response;
 } trouble;
-void *mxu_create(uint64_t seed, const stall_pattern *stalls, uint32_t latency);
+void *mxu_create(uint64_t seed, const stall_pattern *stalls, uint32_t latency, const beat_time *host,
+                 const beat_time *weights);
 void mxu_destroy(void *harness);
 void mxu_attach(void *harness, const memory *host, const memory *weights);
 void mxu_trouble(void *harness, const trouble *host, const trouble *weights);
@@ -67,6 +71,7 @@ int main(int count, char **arguments) {
     static float inputs[DIGITS_BATCH][DIGITS_INPUT_IMAGE_VALUES];
     static float outputs[DIGITS_BATCH][DIGITS_OUTPUT_LOGITS_VALUES];
     const stall_pattern stalls = {0x40000000U, 1, ~0U};
+    const beat_time every_cycle = {1, 1};
     const memory all = {ram, sizeof ram, BASE};
     const openmxu_image image = {ram, BASE, sizeof ram};
     const openmxu_buffer host = {ram + IMAGE_SPACE, BASE + IMAGE_SPACE, DIGITS_HOST_BYTES};
@@ -79,7 +84,7 @@ int main(int count, char **arguments) {
     FILE *source = fopen(arguments[1], "rb"), *target = fopen(arguments[2], "wb");
     CHECK(source != NULL && target != NULL);
     memcpy(ram, digits_image, sizeof digits_image);
-    harness = mxu_create(1, &stalls, 4);
+    harness = mxu_create(1, &stalls, 4, &every_cycle, &every_cycle);
     mxu_attach(harness, &all, &all);
 
     CHECK(openmxu_open(&device, NULL, &hooks) == OPENMXU_OK);
