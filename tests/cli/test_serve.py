@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import sys
@@ -109,13 +110,18 @@ def test_what_cannot_be_served(openmxu, options, message):
 def test_serve_until_interrupted():
     command = [sys.executable, "-m", "openmxu.cli", "serve", "--size", "4", "--listen", "127.0.0.1:0"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as server:
-        line = server.stdout.readline()
-        assert line.startswith("interpreter of size 4 at grpc://127.0.0.1:")
-        with library.open_device(line.split()[5].rstrip(";")) as device:
-            assert device.config == CONFIG
-            server.send_signal(signal.SIGINT)
-            rest = server.communicate(timeout=60)
+    # A shell in which the tests run in the background lets them ignore the signal, and what they start inherits that.
+    listens = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, **pipes, preexec_fn=listens) as server:
+        try:
+            line = server.stdout.readline()
+            assert line.startswith("interpreter of size 4 at grpc://127.0.0.1:")
+            with library.open_device(line.split()[5].rstrip(";")) as device:
+                assert device.config == CONFIG
+                server.send_signal(signal.SIGINT)
+                rest = server.communicate(timeout=60)
+        finally:
+            server.kill()
     assert server.returncode == 0
     assert rest[0] == ""
     assert "Traceback" not in rest[1]
