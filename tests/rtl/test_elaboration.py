@@ -132,6 +132,7 @@ def test_components_cover_the_package():
         "element_grid",
         "rtlil_text",
         "shared_modules",
+        "sleeping_units",
         "target",
         "verilog",
         "zeroed_memories",
