@@ -11,7 +11,7 @@ import numpy as np
 
 from openmxu.arch.config import Config
 from openmxu.driver.transport import MemoryKind, Region, Transport
-from openmxu.sim.memory_rate import Rate, beat_time
+from openmxu.sim.memory_rate import Rate, beat_times
 from openmxu.sim.verilator import AXI, BusError, Design, library_path
 from openmxu.sim.verilator.library import BeatTime, Memory, Port, ProtocolError, StallPattern
 from openmxu.sim.verilator.progress import ProgressHook
@@ -147,17 +147,14 @@ class SimulatedAxi(Transport):
             raise ValueError(f"seed must be from 0 to 2**64 - 1, not {seed}")
         if memory_bytes < BASE:
             raise ValueError(f"memory_bytes must be at least {BASE}, not {memory_bytes}")
-        beats = (
-            beat_time("host_rate", host_rate, config.host_data_bytes),
-            beat_time("weight_rate", weight_rate, config.weight_data_bytes),
-        )
+        beats = beat_times(config, host_rate, weight_rate)
         widths = {MemoryKind.HOST: config.host_address_width, MemoryKind.WEIGHT: config.weight_address_width}
         self._regions = {kind: Region(BASE, min(memory_bytes, (1 << width) - BASE)) for kind, width in widths.items()}
         self._troubles = {kind: _Trouble(0, 0, Reply.OKAY) for kind in self._regions}
         self._memories = {kind: np.zeros(region.size, np.uint8) for kind, region in self._regions.items()}
         self._load(library_path(config, design=design, progress=build_progress))
         stalls = StallPattern(round(stall_probability * (1 << 32)), 1, sum(1 << port for port in Port))
-        host, weights = (byref(BeatTime(time.numerator, time.denominator)) for time in beats)
+        host, weights = (byref(BeatTime.of(time)) for time in beats)
         self._handle = self._functions["create"](seed, byref(stalls), memory_latency, host, weights)
         arrays = (Memory(array.ctypes.data, array.size, BASE) for array in self._memories.values())
         self._call("attach", *map(byref, arrays))

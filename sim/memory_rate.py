@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from numbers import Rational
 
-__all__ = ["Rate", "beat_time"]
+from openmxu.arch.config import Config
+
+__all__ = ["Rate", "beat_time", "beat_times"]
 
 Rate = Fraction | int | None
 """Bytes per cycle that a memory transfers at most in each direction; ``None`` for a beat in every cycle."""
@@ -43,3 +45,11 @@ def beat_time(name: str, rate: Rate, beat_bytes: int) -> Fraction:
     if max(time.numerator, time.denominator) >= _PRECISION:
         raise ValueError(f"{name} must be a fraction of smaller numbers, not {rate}")
     return time
+
+
+def beat_times(config: Config, host_rate: Rate, weight_rate: Rate) -> tuple[Fraction, Fraction]:
+    """:func:`beat_time` of the ports of host memory and of weight memory."""
+    return (
+        beat_time("host_rate", host_rate, config.host_data_bytes),
+        beat_time("weight_rate", weight_rate, config.weight_data_bytes),
+    )

@@ -21,7 +21,7 @@ from openmxu.arch.watchdog_limit import WatchdogLimit
 from openmxu.device import Device, DeviceError, DeviceFault, DeviceHang, Snapshot, in_one_thread
 from openmxu.disassembler import format_instruction
 from openmxu.sim.interpreter import check_memory, check_program
-from openmxu.sim.memory_rate import Rate, beat_time
+from openmxu.sim.memory_rate import Rate, beat_times
 from openmxu.sim.verilator import CORE, BusError, Design, library_path
 from openmxu.sim.verilator.build import COVERAGE, TRACES
 from openmxu.sim.verilator.library import Model, Port, ProtocolError, Result, StallPattern, Status
@@ -165,10 +165,7 @@ class VerilatedDevice(Device):
                 raise ValueError(f"waveform_cycles must be the first and the last cycle, not {waveform_cycles}")
         if not 0 <= fault < 1 << 32 or (fault and design.selector is None):
             raise ValueError(f"fault must be 0, or one of those planted in the design, not {fault}")
-        beats = (
-            beat_time("host_rate", host_rate, config.host_data_bytes),
-            beat_time("weight_rate", weight_rate, config.weight_data_bytes),
-        )
+        beats = beat_times(config, host_rate, weight_rate)
         self.config = config
         self._slowness = ceil(max(beats))
         self._watchdog_limit = WatchdogLimit(config) if watchdog is None else None

@@ -41,8 +41,7 @@ __all__ = [
 ]
 
 _SERIAL_OPTIONS = ("port", "baud")
-_RATES = ("host_rate", "weight_rate")
-_MEMORIES = ("memory_latency", *_RATES)
+_MEMORIES = ("memory_latency", "host_rate", "weight_rate")
 
 _PARAMETERS = {"waves": "waveform", "waves_cycles": "waveform_cycles"}
 """Parameters of devices that have another name than the option."""

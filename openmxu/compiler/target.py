@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from openmxu.arch.config import Config
-from openmxu.sim.memory_rate import Rate, beat_time
+from openmxu.sim.memory_rate import Rate, beat_times
 
 __all__ = ["Target"]
 
@@ -39,8 +39,7 @@ class Target(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        beat_time("host_rate", self.host_rate, self.host_data_bytes)
-        beat_time("weight_rate", self.weight_rate, self.weight_data_bytes)
+        beat_times(self, self.host_rate, self.weight_rate)
 
     @classmethod
     def of(cls, config: Config, host_rate: Rate = None, weight_rate: Rate = None) -> Target:
@@ -57,13 +56,14 @@ class Target(Config):
     @cached_property
     def row_cycles(self) -> int:
         """Cycles in which a row goes to or from host memory, rounded up."""
-        return _cycles(self.size, self.host_data_bytes, beat_time("host_rate", self.host_rate, self.host_data_bytes))
+        host, _ = beat_times(self, self.host_rate, self.weight_rate)
+        return _cycles(self.size, self.host_data_bytes, host)
 
     @cached_property
     def fetch_cycles(self) -> int:
         """Cycles in which weight memory delivers a tile, rounded up."""
-        beat = beat_time("weight_rate", self.weight_rate, self.weight_data_bytes)
-        return _cycles(self.tile_bytes, self.weight_data_bytes, beat)
+        _, weights = beat_times(self, self.host_rate, self.weight_rate)
+        return _cycles(self.tile_bytes, self.weight_data_bytes, weights)
 
 
 def _cycles(length: int, beat_bytes: int, beat: Fraction) -> int:

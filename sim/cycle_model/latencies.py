@@ -13,7 +13,7 @@ from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.matrix.accumulators import Accumulators
 from openmxu.rtl.matrix.systolic_array import SystolicArray
 from openmxu.rtl.matrix.systolic_data_setup import SystolicDataSetup
-from openmxu.sim.memory_rate import Rate, beat_time
+from openmxu.sim.memory_rate import Rate, beat_times
 
 __all__ = ["DISPATCH", "PLANE", "Latencies", "Memories"]
 
@@ -51,11 +51,7 @@ class Memories:
         """
         if latency < 1:
             raise ValueError(f"memory_latency must be at least 1 cycle, not {latency}")
-        return cls(
-            latency=latency,
-            host_beat=beat_time("host_rate", host_rate, config.host_data_bytes),
-            weight_beat=beat_time("weight_rate", weight_rate, config.weight_data_bytes),
-        )
+        return cls(latency, *beat_times(config, host_rate, weight_rate))
 
 
 @dataclass(frozen=True)

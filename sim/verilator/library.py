@@ -66,6 +66,11 @@ class BeatTime(ctypes.Structure):
 
     _fields_ = [("numerator", c_uint64), ("denominator", c_uint64)]
 
+    @classmethod
+    def of(cls, time: Fraction) -> BeatTime:
+        """The structure for a number of cycles."""
+        return cls(time.numerator, time.denominator)
+
 
 class Window(ctypes.Structure):
     """Cycles that a waveform has; ``Window`` of ``harness.h``."""
@@ -158,7 +163,7 @@ class Model:
             function.argtypes = arguments
             self._functions[name] = function
         trace = None if trace_file is None else str(trace_file).encode()
-        host, weights = (byref(BeatTime(time.numerator, time.denominator)) for time in beats)
+        host, weights = (byref(BeatTime.of(time)) for time in beats)
         self._handle = self._functions["create"](
             *(seed, byref(stalls), latency, host, weights, trace, fault),
             byref(Window(*(window or (0, 0)), window is not None)),

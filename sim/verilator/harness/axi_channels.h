@@ -209,8 +209,8 @@ private:
     uint64_t m_beats = 0;
 };
 
-// Write channels: addresses and data in any order, beats at most one each beat time; replies in order, at the earliest `latency` cycles after a burst's
-// last beat. Bytes are visible with the reply, not before.
+// Write channels: addresses and data in any order, beats at most one each beat time; replies in order, at the earliest
+// `latency` cycles after a burst's last beat. Bytes are visible with the reply, not before.
 template <unsigned BYTES, typename Address, typename Data, typename Strobe>
 class AxiWrites {
 public:
