@@ -23,6 +23,9 @@ __all__ = ["Link", "Source", "grid_of_loops"]
 
 _OPERATORS = {"$add": "+", "$sub": "-", "$mul": "*", "$and": "&", "$or": "|", "$xor": "^"}
 
+_VECTOR = 64
+"""Elements that a processor may compute at once: for those that remain it would take one after the other."""
+
 _SCRIPT = """\
 read_rtlil <<rtlil
 {rtlil}
@@ -69,24 +72,20 @@ def grid_of_loops(
         The element has logic that cannot be written as a loop: a cell of an unknown kind, an output that is no
         register, or a reset.
     """
-    netlist = _Netlist(element, platform)
-    count = size * size
-    steps = {Source.LEFT: 1, Source.ABOVE: size, Source.LEFT_OR_ABOVE: 1}
+    layout = _Layout(size)
+    netlist = _Netlist(element, platform, {link.input: layout.neighbour(link) for link in links})
     edges = {Source.LEFT: size, Source.ABOVE: size, Source.LEFT_OR_ABOVE: 1}
     width_of = {link.input: netlist.width(link.input) for link in links}
     outer = [f"  input [{edges[link.source] * width_of[link.input] - 1}:0] {link.input};" for link in links]
-    result_width = netlist.width(result)
-    last_row = range(count - 1, count - size - 1, -1)
     lines = [
         f"module {name} (clk, {', '.join(link.input for link in links)}, {result});",
         "  input clk;",
         *outer,
-        f"  output reg [{size * result_width - 1}:0] {result};",
-        *(f"  reg [{width_of[link.input] - 1}:0] from_{link.input} [0:{count - 1}];" for link in links),
-        *(f"  reg [{width - 1}:0] {register} [0:{count - 1}];" for register, width in netlist.registers.items()),
+        f"  output reg [{size * netlist.width(result) - 1}:0] {result};",
+        *(f"  reg [{width - 1}:0] {register} [0:{layout.words - 1}];" for register, width in netlist.registers.items()),
         *(f"  reg [{width - 1}:0] {variable};" for variable, width in netlist.variables.items()),
         "  int unsigned i;",
-        f"  initial for (int unsigned first = 0; first < {count}; first = first + 1) begin",
+        f"  initial for (int unsigned first = 0; first < {layout.words}; first = first + 1) begin",
         *(f"    {register}[first] = 0;" for register in netlist.registers),
         "  end",
         "  always @(posedge clk) begin",
@@ -94,35 +93,60 @@ def grid_of_loops(
         "    i = 0;",
         *(f"    {variable} = 0;" for variable in netlist.variables),
     ]
+    # No loops: a place in a wide word that is known when it is compiled takes a tenth of the time.
     for link in links:
-        step, width, target = steps[link.source], width_of[link.input], f"from_{link.input}"
-        neighbour = netlist.output(link.output, f"i - {step}")
-        lines.append(f"    for (i = {step}; i < {count}; i = i + 1) {target}[i] = {neighbour};")
+        register, width = netlist.output(link.output), width_of[link.input]
         edge = [f"{link.input}[{number * width} +: {width}]" for number in range(edges[link.source])]
-        # No loops: a place in a wide word that is known when it is compiled takes a tenth of the time.
         if link.source is Source.ABOVE:
-            lines += [f"    {target}[{number}] = {place};" for number, place in enumerate(edge)]
-        elif link.source is Source.LEFT:
-            lines += [f"    {target}[{number * size}] = {place};" for number, place in enumerate(edge)]
+            places = [layout.place(-1, column) for column in range(size)]
         else:
-            above = netlist.output(link.output, f"i*{size} - {size}")
-            lines.append(f"    for (i = 1; i < {size}; i = i + 1) {target}[i*{size}] = {above};")
-            lines.append(f"    {target}[0] = {link.input};")
+            places = [layout.place(row, -1) for row in range(size)]
+        if link.source is Source.LEFT_OR_ABOVE:
+            edge += [f"{register}[{layout.place(row, 0)}]" for row in range(size - 1)]
+        lines += [f"    {register}[{place}] = {value};" for place, value in zip(places, edge, strict=True)]
+    last_row = [f"{netlist.output(result)}[{layout.place(size - 1, column)}]" for column in reversed(range(size))]
     lines += [
-        f"    for (i = 0; i < {count}; i = i + 1) begin",
+        f"    for (i = 0; i < {layout.computed}; i = i + 1) begin",
         *(f"      {statement}" for statement in netlist.statements),
         "    end",
-        f"    {result} <= {{{', '.join(netlist.output(result, str(number)) for number in last_row)}}};",
+        f"    {result} <= {{{', '.join(last_row)}}};",
         "  end",
         "endmodule",
     ]
     return "\n".join(lines) + "\n"
 
 
+class _Layout:
+    """Where the arrays have a register of each element.
+
+    Rows and columns are in reverse order, so that a loop upwards meets an element before those that drive it, and can
+    write over their registers. Every row has a place more, behind its first column, and there is a row more, behind the
+    first one: they hold the inputs of the grid. So one loop computes all elements, and does not ask where they are.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._pitch = size + 1
+        self.computed = -(-size * self._pitch // _VECTOR) * _VECTOR
+        """The loop's end. What it computes for the inputs' places is written over before it is read."""
+        self.words = 1 << (self.computed + self._pitch).bit_length()
+        """A power of two, because Verilator compares an index with the end of any other array."""
+
+    def place(self, row: int, column: int) -> int:
+        """The index of an element; row or column -1 is an input of the grid."""
+        return (self._size - 1 - row) * self._pitch + self._size - 1 - column
+
+    def neighbour(self, link: Link) -> tuple[str, int]:
+        """The output that drives an element's input, and how far behind the element's own its index is."""
+        return link.output, self._pitch if link.source is Source.ABOVE else 1
+
+
 class _Netlist:
     """One element: its registers, and the statements that compute them."""
 
-    def __init__(self, element: wiring.Component, platform: object) -> None:
+    def __init__(
+        self, element: wiring.Component, platform: object, neighbours: Mapping[str, tuple[str, int]]
+    ) -> None:
         rtlil = to_rtlil(element, "element", platform, ports_of(element))
         yosys = find_yosys(lambda version: version >= (0, 40))
         text = yosys.run(["-q", "-"], _SCRIPT.format(rtlil=rtlil), ignore_warnings=True)
@@ -131,14 +155,13 @@ class _Netlist:
         self.variables: dict[str, int] = {}
         self._bits: dict[int, tuple[str, int, int]] = {}
         """For each bit of the netlist the value that holds it, its place there, and the value's width."""
-        for port, description in self._module["ports"].items():
-            if description["direction"] == "input" and port not in ("clk", "rst"):
-                self._hold(f"from_{port}[i]", description["bits"])
         cells = list(self._module["cells"].values())
         for number, cell in enumerate(cell for cell in cells if cell["type"] == "$dff"):
             name = self._name_of(cell["connections"]["Q"], number)
             self.registers[name] = len(cell["connections"]["Q"])
             self._hold(f"{name}[i]", cell["connections"]["Q"])
+        for port, (output, distance) in neighbours.items():
+            self._hold(f"{self.output(output)}[i + {distance}]", self._module["ports"][port]["bits"])
         self.statements = list(self._statements(cells))
         """What the registers of element ``i`` hold a cycle later."""
 
@@ -155,13 +178,14 @@ class _Netlist:
         """Bits of a port."""
         return len(self._module["ports"][port]["bits"])
 
-    def output(self, port: str, index: str) -> str:
-        """An output of the element with an index, which is one of its registers."""
-        value = self._value(self._module["ports"][port]["bits"])
+    def output(self, port: str) -> str:
+        """The array with an output of the elements, which is one of their registers."""
+        bits = self._module["ports"][port]["bits"]
+        value = self._value(bits) if bits[0] in self._bits else "logic"
         register = value.removesuffix("[i]")
         if register not in self.registers:
             raise ValueError(f"output {port} of the element must be a register, not {value}")
-        return f"{register}[{index}]"
+        return register
 
     def _statements(self, cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         waiting = [cell for cell in cells if cell["type"] not in ("$dff", "$scopeinfo")]
