@@ -146,6 +146,11 @@ class Dispatcher(wiring.Component):
         """Sizes of the core."""
         return self._config
 
+    @property
+    def heeded(self) -> list[tuple[Value, Value]]:
+        """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+        return [(signal, self._dispatches) for signal in (self.writing, self.weights_settled, self.weights_empty)]
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.check = self._check = InstructionCheck(self.config)
@@ -209,7 +214,7 @@ class Dispatcher(wiring.Component):
         accept = Signal()
         take = Signal()
         # Set from the arrival of a word to its end, in one register; words that end with an event execute nothing.
-        dispatches = Signal()
+        dispatches = self._dispatches = Signal()
         ends_program = Signal()
         # A cycle old, like `may` below: while an instruction waits, units can only become free.
         drained = Signal()

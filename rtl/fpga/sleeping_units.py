@@ -1,8 +1,8 @@
 """Units whose clock stands still while nothing in them can change, for simulators that compile a design to a program.
 
 Such a program computes all logic behind a clock edge, idle or not. With this, a unit sleeps in a cycle if another edge
-would leave all of its registers and memories as they are: at the last two edges none of them changed, and its inputs
-are what they were then. Only inputs that the unit does not heed are another matter: the payload of a stream that is not
+would leave all of its registers and memories as they are: at the last edge none of them changed, and its inputs are what
+they were then. Only inputs that the unit does not heed are another matter: the payload of a stream that is not
 valid, for example. A sleeping unit, and one that is awake, has the old value instead.
 """
 
@@ -12,7 +12,7 @@ import functools
 import operator
 from collections.abc import Iterator
 
-from amaranth.hdl import ClockDomain, ClockSignal, Fragment, Instance, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import ClockDomain, ClockSignal, Const, Fragment, Instance, Mux, ResetSignal, Signal, Value
 from amaranth.hdl._ast import SignalDict, SignalSet
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.hdl._xfrm import DomainRenamer, FragmentTransformer, StatementTransformer, ValueTransformer
@@ -65,8 +65,11 @@ def _sleeping(unit: Fragment, name: str) -> Fragment:
     falling = ClockDomain(f"{name}_falling", clk_edge="neg", local=True, reset_less=True)
     unit = DomainRenamer({domain: awake.name})(_Replacement(held)(unit))
     runs = Signal(name="sleep_runs", reset_less=True)
-    changed = Signal(2, name="sleep_changed", init=3, reset_less=True)
-    inputs_differ, state_differs = Signal(name="sleep_inputs_differ"), Signal(name="sleep_state_differs")
+    changed = Signal(name="sleep_changed", init=1, reset_less=True)
+    written = Signal(name="sleep_written", init=1, reset_less=True)
+    inputs_differ, registers_differ, writes_differ = (
+        Signal(name=f"sleep_{name}_differ") for name in ("inputs", "registers", "writes")
+    )
 
     def differences(values: list[Value], kind: str) -> Iterator[Value]:
         for number, value in enumerate(values):
@@ -81,15 +84,22 @@ def _sleeping(unit: Fragment, name: str) -> Fragment:
     unit.add_statements(
         "comb",
         inputs_differ.eq(_any(list(differences([*inputs, ResetSignal(domain)], "input")))),
-        state_differs.eq(_any(list(differences(_state(unit, awake.name), "state")))),
+        registers_differ.eq(_any(list(differences(_registers(unit, awake.name), "register")))),
+        writes_differ.eq(_any(list(differences(_writes(unit), "write")))),
         falling.clk.eq(ClockSignal(domain)),
         # `runs` is stable while the clock is high.
         awake.clk.eq(ClockSignal(domain) & runs),
         awake.rst.eq(ResetSignal(domain)),
     )
-    unit.add_statements(falling.name, runs.eq(inputs_differ | changed.any()))
-    # Compared at edges that the unit is awake for, because all that happens in other cycles costs time.
-    unit.add_statements(awake.name, changed.eq((changed << 1) | inputs_differ | state_differs))
+    unit.add_statements(falling.name, runs.eq(inputs_differ | changed))
+    # Compared at edges that the unit is awake for, because all that happens in other cycles costs time. So at an edge it
+    # is known what the one before has changed: registers since then, memories if it wrote something else than its own
+    # predecessor.
+    unit.add_statements(
+        awake.name,
+        changed.eq(inputs_differ | registers_differ | written),
+        written.eq(writes_differ),
+    )
     return unit
 
 
@@ -148,16 +158,21 @@ def _inputs(unit: Fragment) -> list[Signal]:
     return [signal for signal in used if signal not in driven]
 
 
-def _state(unit: Fragment, domain: str) -> list[Value]:
-    """All registers, and what is written to memories: the same once more changes nothing."""
-    registers, ports = SignalSet(), []
+def _registers(unit: Fragment, domain: str) -> list[Value]:
+    """All registers, those of synchronous read ports among them."""
+    registers = SignalSet()
     for fragment in _tree(unit):
-        if isinstance(fragment, MemoryInstance):
-            ports += [port._data for port in fragment._read_ports if port._domain == domain]
-            ports += [value for port in fragment._write_ports for value in (port._en, port._addr, port._data)]
         if domain in fragment.statements:
             registers |= fragment.statements[domain]._lhs_signals()
-    return [*registers, *ports]
+    memories = (fragment for fragment in _tree(unit) if isinstance(fragment, MemoryInstance))
+    return [*registers, *(port._data for memory in memories for port in memory._read_ports if port._domain == domain)]
+
+
+def _writes(unit: Fragment) -> list[Value]:
+    """What is written to memories: the same once more changes nothing."""
+    memories = (fragment for fragment in _tree(unit) if isinstance(fragment, MemoryInstance))
+    ports = (port for memory in memories for port in memory._write_ports)
+    return [value for port in ports for value in (port._en, port._addr, port._data)]
 
 
 def _tree(fragment: Fragment) -> Iterator[Fragment]:
@@ -168,6 +183,7 @@ def _tree(fragment: Fragment) -> Iterator[Fragment]:
 
 def _any(conditions: list[Value]) -> Value:
     """The conditions' disjunction as a balanced tree, because tools do not like deep expressions."""
+    conditions = conditions or [Const(0)]
     while len(conditions) > 1:
         conditions = [functools.reduce(operator.or_, conditions[i : i + 8]) for i in range(0, len(conditions), 8)]
     return conditions[0]
