@@ -1,7 +1,7 @@
 """Registers whose next value is computed at the clock edge, for simulators that compile a design to a program.
 
-Yosys writes a register as two processes: one computes its next value whenever that may change, the other takes it at the
-clock edge. Such a program runs the first one in each cycle, also where the clock stands still, and its result goes
+Yosys writes a register as two processes: one computes its next value whenever that may change, the other takes it at
+the clock edge. Such a program runs the first one in every cycle, also where the clock stands still, and its result goes
 through memory.
 """
 
@@ -19,7 +19,8 @@ _UPDATE = re.compile(
     r"^  always @\(posedge (?P<clock>\S+)\)\n    (?P<register>\S+) +<= (?P<next>\\\$\d+ );\n", re.MULTILINE
 )
 _COMPUTATION = re.compile(
-    r"^  always @\* begin\n(?:    if \(\\\$auto\$\S+ \) begin end\n)?(?P<statements>.*?)^  end\n", re.MULTILINE | re.DOTALL
+    r"^  always @\* begin\n(?:    if \(\\\$auto\$\S+ \) begin end\n)?(?P<statements>.*?)^  end\n",
+    re.MULTILINE | re.DOTALL,
 )
 _TARGET = re.compile(r"^(?P<indent> +)(?P<name>\\\$\d+ )(?P<part> *(?:\[[\d:]+\] )?)= ", re.MULTILINE)
 

@@ -144,9 +144,7 @@ class _Layout:
 class _Netlist:
     """One element: its registers, and the statements that compute them."""
 
-    def __init__(
-        self, element: wiring.Component, platform: object, neighbours: Mapping[str, tuple[str, int]]
-    ) -> None:
+    def __init__(self, element: wiring.Component, platform: object, neighbours: Mapping[str, tuple[str, int]]) -> None:
         rtlil = to_rtlil(element, "element", platform, ports_of(element))
         yosys = find_yosys(lambda version: version >= (0, 40))
         text = yosys.run(["-q", "-"], _SCRIPT.format(rtlil=rtlil), ignore_warnings=True)

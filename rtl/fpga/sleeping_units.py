@@ -1,8 +1,8 @@
 """Units whose clock stands still while nothing in them can change, for simulators that compile a design to a program.
 
 Such a program computes all logic behind a clock edge, idle or not. With this, a unit sleeps in a cycle if another edge
-would leave all of its registers and memories as they are: at the last edge none of them changed, and its inputs are what
-they were then. Only inputs that the unit does not heed are another matter: the payload of a stream that is not
+would leave all of its registers and memories as they are: at the last edge none of them changed, and its inputs are
+what they were then. Only inputs that the unit does not heed are another matter: the payload of a stream that is not
 valid, for example. A sleeping unit, and one that is awake, has the old value instead.
 """
 
@@ -92,9 +92,9 @@ def _sleeping(unit: Fragment, name: str) -> Fragment:
         awake.rst.eq(ResetSignal(domain)),
     )
     unit.add_statements(falling.name, runs.eq(inputs_differ | changed))
-    # Compared at edges that the unit is awake for, because all that happens in other cycles costs time. So at an edge it
-    # is known what the one before has changed: registers since then, memories if it wrote something else than its own
-    # predecessor.
+    # Compared at edges that the unit is awake for, because all that happens in other cycles costs time. So an edge
+    # tells what the one before it has changed: registers have other values since then; memories have if it wrote
+    # something else than the edge before it.
     unit.add_statements(
         awake.name,
         changed.eq(inputs_differ | registers_differ | written),

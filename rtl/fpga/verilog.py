@@ -14,7 +14,9 @@ from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 
 from openmxu.arch.collection import paused_collection
+from openmxu.rtl.fpga.clocked_memories import with_clocked_memories
 from openmxu.rtl.fpga.clocked_registers import with_clocked_registers
+from openmxu.rtl.fpga.replications import with_replications
 from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
 from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.sleeping_units import let_sleep, register_reset
@@ -58,7 +60,7 @@ def to_verilog(component: wiring.Component, name: str, target: Target | None = N
         text = to_rtlil(fragment, name, target, ports_of(component))
         text = rtlil_to_verilog(text + modules.rtlil)
     if loops:
-        text = with_clocked_registers(text)
+        text = with_clocked_memories(with_clocked_registers(with_replications(text)))
     # Yosys's abc9 uses Amaranth's name, words[0], for the first bit of words as well, and fails if both exist.
     return _INDEXED.sub(lambda name: name[0].translate(_ANGLES), text) + modules.verilog
 

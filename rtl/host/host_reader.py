@@ -44,6 +44,9 @@ class HostReader(wiring.Component):
     runs_ahead = 4
     """Bursts that may be requested before their data has arrived."""
 
+    sleeps = True
+    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+
     def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
         self._is_small = is_small

@@ -54,6 +54,9 @@ class HostWriter(wiring.Component):
     transfers_ahead = 4
     """Transfers started before they are acknowledged."""
 
+    sleeps = True
+    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+
     def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config
         self._is_small = is_small
