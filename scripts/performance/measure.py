@@ -10,8 +10,9 @@ from openmxu.cli.cases import Case, example_case, layer_case
 from openmxu.cli.networks import load_network
 from openmxu.cli.programs import measured_run
 from openmxu.compiler import gemm_input, gemm_network
+from openmxu.sim.cycle_model import predict
 
-__all__ = ["Measured", "cases", "measure"]
+__all__ = ["Measured", "cases", "measure", "predicted_cycles"]
 
 GEMMS = {
     8: ("31 31 31", "8 784 128", "17 100 33", "256 32 256", "1000 16 16", "64 64 64", "128 128 128", "256 256 256"),
@@ -84,6 +85,13 @@ def measure(name: str, size: int, latency: int, **changes: int) -> Measured:
         utilization=measurement.utilization,
         mismatches=case.mismatches(results),
     )
+
+
+def predicted_cycles(batch: int, task: tuple[str, openmxu.Config]) -> int:
+    """The cycles of a network of ``examples/`` on a core, by the cycle model."""
+    name, config = task
+    program = openmxu.compile(load_network(name).model(), config, batch=batch)
+    return predict(program.instructions, config).cycles
 
 
 def cases() -> Iterator[tuple[str, int, int]]:
