@@ -29,6 +29,9 @@ _READ_ROWS = 32
 _WAYS = 8
 """Lengths of the array, of whose edges a row passes two on its way; fewer sums than that are short beside the way."""
 
+_OUTPUTS = {1: OutputFormat.BYTE, 2: OutputFormat.WORD, 4: OutputFormat.INT32}
+"""By the bytes of an element."""
+
 _WRITE_ROWS = 16
 """Rows that one Write_Host_Memory should have, where planes with fewer rows lie next to each other."""
 
@@ -227,7 +230,7 @@ class Strip:
         """
         if self._waiting is not None and self._waiting[0] != operation.target:
             self.flush()
-        result = operation.result
+        result, buffer = operation.result, self.buffers[operation.target]
         given = dict(registers or {})
         if result is not None:
             given[Register.OUTPUT_FORMAT] = {
@@ -240,13 +243,13 @@ class Strip:
         self.machine.tasks.activate(
             source=source,
             from_unified_buffer=from_unified_buffer,
-            target=self.buffers[operation.target].rows(start, results),
+            target=buffer.rows(start, results),
             results=results,
             positions=positions,
             operand_rows=operand_rows,
             registers=given,
             parameters=number,
-            output=OutputFormat.INT32 if result is None else OutputFormat.BYTE,
+            output=_OUTPUTS[buffer.tensor.item],
             table=table,
             **fields,
         )

@@ -63,7 +63,20 @@ def unary(here: Visit) -> Value:
         raise here.unsupported("supported on int8 and uint8 through DequantizeLinear, up to QuantizeLinear")
     if any(not isinstance(value, Constant) or value.array.size != 1 for value in here.inputs[1:] if value is not None):
         raise here.unsupported("its other inputs must be constants of one value")
+    _check_table(here, source)
     return _applied(here, source, here.node, 0)
+
+
+def _check_table(here: Visit, source: Real | Moved) -> None:
+    """Refuse a function of int16."""
+    if _is_wide(source):
+        raise here.unsupported("tables have 256 entries, for bytes: quantize int16 to int8 or uint8 in front of it")
+
+
+def _is_wide(source: Real | Moved) -> bool:
+    """Whether real numbers are those of an int16 tensor."""
+    parts = (source,) if isinstance(source, Real) else source.parts
+    return any(part.integers.is_wide for part in parts)
 
 
 def is_real(value: Value | None) -> bool:
@@ -111,6 +124,7 @@ def _limited(here: Visit, low: float, high: float) -> Value:
         return unary(here)
     match source:
         case Integers() | Moved():
+            here.bytes_of(source)
             values = np.arange(256, dtype=np.uint8).view(source.dtype)
             limits = np.iinfo(source.dtype)
             bounds = [int(min(max(limit, limits.min), limits.max)) for limit in (low, high)]
@@ -126,9 +140,16 @@ def _limited(here: Visit, low: float, high: float) -> Value:
 
 
 def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: int, dtype: str) -> Integers | Moved:
-    """QuantizeLinear of a function of one tensor: a table, or nothing where bytes stay what they are."""
+    """QuantizeLinear of a function of one tensor: a table, or nothing where bytes stay what they are. To int16 and from
+    there the scale changes, and nothing else."""
     parts = []
     for number, part in enumerate((source,) if isinstance(source, Real) else source.parts):
+        if part.nodes and dtype == "int16":
+            raise here.unsupported("tables have entries of one byte: quantize the function to int8 or uint8 first")
+        if part.integers.is_wide or dtype == "int16":
+            target = _part_name(here, number)
+            parts.append(here.builder.add_rescaling(here.name, part, target, scale, zero_point, dtype))
+            continue
         if part.nodes:
             source_bytes = Quantization(part.scale, part.zero_point, part.integers.dtype)
             table = tabulated(part.nodes, source_bytes, Quantization(scale, zero_point, dtype), here.builder)
@@ -144,8 +165,11 @@ def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: i
 
 def _looked_up(here: Visit, part: Integers, table: NDArray[np.integer], number: int) -> Integers:
     """Part ``number`` of the node's output."""
-    target = here.output if number == 0 else f"{here.output} part {number}"
-    return here.builder.add_lookup(here.name, part, target, table)
+    return here.builder.add_lookup(here.name, part, _part_name(here, number), table)
+
+
+def _part_name(here: Visit, number: int) -> str:
+    return here.output if number == 0 else f"{here.output} part {number}"
 
 
 def qlinear_function(here: Visit) -> Value:
@@ -190,8 +214,12 @@ def subtract(here: Visit) -> Value:
         return function
     first, second = (_operand(here, value) for value in here.inputs)
     if not any(is_real(value) for value in here.inputs):
-        raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
-    sums = _combination(here, [first, _negated(here, second)], multiplies=False)
+        raise here.unsupported("supported on int8, uint8 and int16 tensors through DequantizeLinear")
+    if "int16" in (first.value.dtype, second.value.dtype):
+        second = dataclasses.replace(second, scale=-second.scale)
+    else:
+        second = _negated(here, second)
+    sums = _combination(here, [first, second], multiplies=False)
     return dataclasses.replace(sums, is_difference=True)
 
 
@@ -249,7 +277,7 @@ def _binary(here: Visit, multiplies: bool) -> Value:
     operands = [_operand(here, value) for value in values]
     if any(is_real(value) for value in values):
         return _combination(here, operands, multiplies)
-    raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
+    raise here.unsupported("supported on int8, uint8 and int16 tensors through DequantizeLinear")
 
 
 def arithmetic(here: Visit) -> Value:
@@ -261,10 +289,12 @@ def arithmetic(here: Visit) -> Value:
 
 
 def _function_of_one(here: Visit, values: list[Value | None]) -> Real | Moved | None:
-    """The function of a real number that a node is: its inputs are functions of one tensor, and numbers."""
+    """The function of a real number that a node is: its inputs are functions of one tensor of bytes, and numbers."""
     reals = [(index, value) for index, value in enumerate(values) if is_real(value)]
     others = [value for value in values if not is_real(value)]
-    if not reals or any(not isinstance(value, (Constant, RealConstant)) or value.array.size != 1 for value in others):
+    if not reals or any(_is_wide(value) for _, value in reals):
+        return None
+    if any(not isinstance(value, (Constant, RealConstant)) or value.array.size != 1 for value in others):
         return None
     if len(reals) == 1:
         return _applied(here, reals[0][1], here.node, reals[0][0])
@@ -293,7 +323,7 @@ def _operand(here: Visit, value: Value | None) -> _Operand:
         case RealConstant() if value.scale.size == 1 and value.zero_point.size == 1:
             if value.integers.dtype != np.int32:
                 return _Operand(value.integers, np.float32(value.scale.reshape(())), int(value.zero_point.reshape(())))
-    raise here.unsupported("its inputs must be int8 or uint8, with one scale each, through DequantizeLinear")
+    raise here.unsupported("its inputs must be int8, uint8 or int16, with one scale each, through DequantizeLinear")
 
 
 def _negated(here: Visit, operand: _Operand) -> _Operand:
@@ -343,11 +373,11 @@ def _combination(here: Visit, operands: list[_Operand], multiplies: bool) -> Sum
     first, second = operands
     if isinstance(second.value, np.ndarray):
         (value,), channels_first = as_elements(here, [first.value])
-        name, source, signed = value.tensor, f"{here.output} constant", second.value.dtype == np.int8
+        name, source, signed = value.tensor, f"{here.output} constant", second.value.dtype != np.uint8
         builder.constant(source, _broadcast(here, second.value, value.shape), name, channels_first)
     else:
         (value, other), channels_first = as_elements(here, _alike(here, [first.value, second.value]))
-        name, source, signed = value.tensor, other.tensor, other.dtype == "int8"
+        name, source, signed = value.tensor, other.tensor, other.is_signed
     if multiplies:
         scales = (here.product_of_scales("the product of scales", first.scale, second.scale),)
     else:
@@ -358,11 +388,10 @@ def _combination(here: Visit, operands: list[_Operand], multiplies: bool) -> Sum
         target="",
         result=None,
         multiplies=multiplies,
-        input_signed=(value.dtype == "int8", signed),
+        input_signed=(value.is_signed, signed),
         zero_points=(first.zero_point, second.zero_point),
     )
-    tensor = dataclasses.replace(builder.tensors[name], item=1)
-    return Sums(value.shape, operation, tensor, channels_first, scales)
+    return Sums(value.shape, operation, builder.tensors[name], channels_first, scales)
 
 
 def _alike(here: Visit, values: list[Integers | Moved]) -> list[Integers | Moved]:
