@@ -169,6 +169,8 @@ class Strip:
             for other in range(first % buffer.period, buffer.elements, buffer.period):
                 loaded[other : other + count] = other == first
             rows = buffer.rows(first, count)
+            if self._waits_in(rows):
+                self.flush()
             self.machine.tasks.read(rows.first, address, rows.count)
 
     def made(self, name: str, start: int, stop: int) -> None:
@@ -188,6 +190,13 @@ class Strip:
         is_end = left == 0 or (left < _WRITE_ROWS // 4 and waiting_rows * row_cycles(self.config) >= _WRITE_ROWS // 2)
         if not short or buffer.ring or count < buffer.plane_elements or is_end:
             self.flush()
+
+    def _waits_in(self, rows: Rows) -> bool:
+        """Whether something in these rows waits to be written."""
+        if self._waiting is None:
+            return False
+        name, start, stop = self._waiting
+        return rows.meets(self.buffers[name].rows(start, stop - start))
 
     def flush(self) -> None:
         """Write what waits."""
