@@ -167,7 +167,7 @@ def _pool_alike(index: int, operation: Pooling, strip: Strip, place: tuple[int, 
         from_unified_buffer=True,
         positions=operation.window.height * operation.window.width,
         registers={
-            Register.SOURCE_FORMAT: _format(operation.input_signed, operation.zero_point),
+            Register.SOURCE_FORMAT: _format(operation.input_signed, operation.zero_point, source.tensor.is_wide),
             **pooling_registers(operation.window, needed, columns, rows, target.region.columns),
         },
         pooling=PoolingMode.MAX if operation.maximum else PoolingMode.AVERAGE,

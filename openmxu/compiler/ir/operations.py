@@ -194,11 +194,11 @@ class Pooling(Operation):
     Attributes
     ----------
     maximum
-        The maximum, of bytes as they are, rather than the average.
+        The maximum, of elements as they are, rather than the average of bytes.
     counts_padding
         An average counts positions outside the plane, as zeros.
     input_signed, zero_point
-        How input bytes are read.
+        How input elements are read.
     input_scale, output_scale
         Of an average, whose ``result.scale`` does not count; a maximum keeps its scale.
     """

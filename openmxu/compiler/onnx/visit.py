@@ -58,8 +58,8 @@ class Visit:
         """The integers themselves, if they are bytes."""
         if value.is_wide:
             raise self.unsupported(
-                "int16 tensors are for MatMul and Gemm with constant weights, sums and products of tensors, and "
-                "operators that move elements; quantize to int8 or uint8 in front of it"
+                "int16 tensors are supported by Conv, Gemm and MatMul with constant weights, maxima, Relu, Clip, sums "
+                "and products of two tensors, and operators that move elements; quantize to int8 or uint8 before it"
             )
         return value
 

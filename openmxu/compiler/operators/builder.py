@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 
 from openmxu.compiler.errors import ModelError
 from openmxu.compiler.ir.network import Port, Tensor
-from openmxu.compiler.ir.operations import (
-    Combination,
-    Convolution,
-    Operation,
-    Pooling,
-    Rescaling,
-    Result,
-    byte_table,
-    lookup,
-)
+from openmxu.compiler.ir.operations import Combination, Convolution, Operation, Pooling, Result, byte_table, lookup
 from openmxu.compiler.ir.sum_scales import QuantizedSum, sum_scales
 from openmxu.compiler.ir.window import Window
-from openmxu.compiler.operators.values import Integers, Real, Sums, Value
+from openmxu.compiler.operators.values import Integers, Sums, Value
 from openmxu.segments.host_tensor import HostTensor, quantize
 
 if TYPE_CHECKING:
@@ -140,7 +131,7 @@ class Builder:
         """Say what a tensor of the network is."""
         self.tensors[name], self.channels_first[name] = tensor, channels_first
 
-    def _place_open(self, value: Integers) -> None:
+    def place_open(self, value: Integers) -> None:
         """Make an open input an image where it has an image's dimensions, and otherwise a matrix."""
         if self.is_open(value):
             (self.as_image if len(value.shape) == 3 else self.as_matrix)(value)
@@ -191,38 +182,9 @@ class Builder:
         dtype = table.dtype.name
         if dtype == value.dtype and (byte_table(table) == np.arange(256)).all():
             return value
-        self._place_open(value)
+        self.place_open(value)
         tensor = self.tensors[value.tensor].of_type(dtype)
         self.add(lookup(node, value.tensor, target, byte_table(table)), tensor, self.channels_first[value.tensor])
-        return Integers(target, value.shape, dtype)
-
-    def add_rescaling(
-        self, node: str, source: Real, target: str, scale: np.float32, zero_point: int, dtype: str
-    ) -> Integers:
-        """Real numbers quantized anew, where one of the two types is int16.
-
-        Raises
-        ------
-        ModelError
-            The ratio of the scales is no normal number.
-        """
-        value = source.integers
-        if (value.dtype, source.scale, source.zero_point) == (dtype, scale, zero_point):
-            return value
-        with np.errstate(over="ignore", under="ignore"):
-            factor = normal(np.asarray(source.scale / scale, np.float32))
-        check_scale(node, "input scale ÷ output scale", factor)
-        limits = np.iinfo(dtype)
-        self._place_open(value)
-        operation = Rescaling(
-            name=node,
-            sources=(value.tensor,),
-            target=target,
-            result=Result(factor, zero_point, limits.min, limits.max),
-            input_signed=value.is_signed,
-            zero_point=source.zero_point,
-        )
-        self.add(operation, self.tensors[value.tensor].of_type(dtype), self.channels_first[value.tensor])
         return Integers(target, value.shape, dtype)
 
     def close_sums(self, sums: Sums, target: str) -> None:
@@ -273,10 +235,10 @@ class Builder:
         return dtype == "int16" or any(self.tensors[name].is_wide for name in operation.sources)
 
     def add_maximum(self, node: str, source: str, target: str, window: Window) -> None:
-        """Append a maximum over windows of bytes of an image."""
+        """Append a maximum over windows of an image."""
         tensor = self.tensors[source]
         height, width = window.outputs(tensor.height, tensor.width)
-        limits = byte_limits(tensor.signed)
+        limits = (-(1 << 15), (1 << 15) - 1) if tensor.is_wide else byte_limits(tensor.signed)
         operation = Pooling(
             name=node,
             sources=(source,),

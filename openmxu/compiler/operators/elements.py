@@ -9,12 +9,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from openmxu.compiler.ir.operations import Combination
+from openmxu.compiler.ir.operations import Combination, Rescaling
 from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.affine import scaled_by_constant
 from openmxu.compiler.operators.builder import per_column
 from openmxu.compiler.operators.functions import Quantization, evaluate_function, tabulated
-from openmxu.compiler.operators.lanes import as_elements, parts_of
+from openmxu.compiler.operators.lanes import as_elements, parts_of, settled
 from openmxu.compiler.operators.matrix import add_bias, is_per_channel
 from openmxu.compiler.operators.values import (
     Constant,
@@ -120,6 +120,8 @@ def clip(here: Visit) -> Value:
 
 def _limited(here: Visit, low: float, high: float) -> Value:
     source = here.input(0)
+    if is_real(source) and _is_wide(source):
+        source = _as_sums(here, settled(here, source) if isinstance(source, Moved) else source)
     if is_real(source):
         return unary(here)
     match source:
@@ -147,8 +149,7 @@ def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: i
         if part.nodes and dtype == "int16":
             raise here.unsupported("tables have entries of one byte: quantize the function to int8 or uint8 first")
         if part.integers.is_wide or dtype == "int16":
-            target = _part_name(here, number)
-            parts.append(here.builder.add_rescaling(here.name, part, target, scale, zero_point, dtype))
+            parts.append(_rescaled(here, part, number, Quantization(scale, zero_point, dtype)))
             continue
         if part.nodes:
             source_bytes = Quantization(part.scale, part.zero_point, part.integers.dtype)
@@ -161,6 +162,32 @@ def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: i
         return parts[0]
     fill = int(quantize(np.asarray(source.fill, np.float32), scale, zero_point, dtype))
     return dataclasses.replace(source, parts=tuple(parts), fill=fill)
+
+
+def _rescaled(here: Visit, part: Real, number: int, target: Quantization) -> Integers:
+    """Part ``number`` of the node's output, where it or its source is int16."""
+    if Quantization(part.scale, part.zero_point, part.integers.dtype) == target:
+        return part.integers
+    sums, name = _as_sums(here, part), _part_name(here, number)
+    return here.builder.close(sums, name, target.scale, target.zero_point, target.dtype)
+
+
+def _as_sums(here: Visit, source: Value) -> Sums:
+    """A tensor as sums that wait for another scale."""
+    if not isinstance(source, Real):
+        raise here.unsupported("the parts of its input must have one type and one scale")
+    value, builder = source.integers, here.builder
+    builder.place_open(value)
+    operation = Rescaling(
+        name=here.name,
+        sources=(value.tensor,),
+        target="",
+        result=None,
+        input_signed=value.is_signed,
+        zero_point=source.zero_point,
+    )
+    tensor, channels_first = builder.tensors[value.tensor], builder.channels_first[value.tensor]
+    return Sums(value.shape, operation, tensor, channels_first, (np.asarray(source.scale, np.float32),))
 
 
 def _looked_up(here: Visit, part: Integers, table: NDArray[np.integer], number: int) -> Integers:

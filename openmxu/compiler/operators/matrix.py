@@ -64,7 +64,7 @@ def gemm(here: Visit) -> Value:
 
 def conv(here: Visit) -> Value:
     """Conv between DequantizeLinear and QuantizeLinear."""
-    source = here.quantized(0)
+    source = here.quantized(0, wide=True)
     weights = _real_weights(here)
     if weights.scale.size > 1 and weights.axis != 0:
         raise here.unsupported("scales of the weights must be per tensor or per output channel")

@@ -76,7 +76,7 @@ def reduce_mean(here: Visit) -> Value:
 def reduce_max(here: Visit) -> Value:
     """ReduceMax over all dimensions but one, of integers or of real numbers just dequantized."""
     quantized = Quantized.of(here.input(0))
-    image, shape = _planes(here, here.integers(0) if quantized is None else here.bytes_of(quantized.value))
+    image, shape = _planes(here, here.integers(0) if quantized is None else quantized.value)
     maximum = dataclasses.replace(_maximum(here, image, whole=True), shape=shape)
     return maximum if quantized is None else dataclasses.replace(quantized, value=maximum).real()
 
@@ -144,7 +144,6 @@ def _real_maximum(here: Visit, whole: bool = False) -> Value | None:
     quantized = Quantized.of(source)
     if quantized is None:
         return None
-    here.bytes_of(quantized.value)
     return dataclasses.replace(quantized, value=_maximum(here, quantized.value, whole)).real()
 
 
@@ -161,14 +160,14 @@ def _dilated_maximum(here: Visit) -> Value:
     quantized = Quantized.of(here.input(0))
     if quantized is None and isinstance(here.input(0), Sums):
         raise here.unsupported("pooling with dilations is supported on int8 and uint8, not behind Conv")
-    value = here.integers(0) if quantized is None else here.bytes_of(quantized.value)
+    value = here.integers(0) if quantized is None else quantized.value
     if isinstance(value, Moved) and (value.index == FILL).any():
         value = settled(here, value)
     dtype = value.dtype
     channels, *plane = value.shape
     height, width = (1, *plane) if len(plane) == 1 else plane
     kernel = [*[1] * (2 - len(plane)), *here.attributes.get("kernel_shape", ())]
-    window = read_window(here, kernel, Tensor(height, width, channels, dtype == "int8"), len(plane))
+    window = read_window(here, kernel, Tensor(height, width, channels, True), len(plane))
     moved = _as_moved(here, value)
     index = moved.index.reshape(channels, height, width)
     for axis, outputs, size, stride, dilation, before, length in (

@@ -92,10 +92,9 @@ def _quantize_linear(here: Visit) -> Value:
         case FloatInput():
             return _quantized_input(here, source, float(scale), zero_point, dtype)
         case Sums() if source.scales:
-            if dtype == "int16" and (source.pooling or source.is_rounded):
+            if dtype == "int16" and source.is_rounded:
                 raise here.unsupported(
-                    "int16 is supported behind layers, sums and products: not behind pooling, or "
-                    "factors of a tensor's channels"
+                    "behind factors and offsets of a tensor's channels, supported are int8 and uint8"
                 )
             return here.builder.close(source, here.output, scale, zero_point, dtype)
         case Real() | Moved() if element_operators.is_real(source):
