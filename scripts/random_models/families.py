@@ -18,6 +18,7 @@ from scripts.random_models.graph import OPSETS, Case, Graph, Tensor
 from scripts.random_models.movement import MOVEMENTS, move, moves
 from scripts.random_models.pooling import average_pool, global_average_pool, global_max_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import log_uniform, random_shape
+from scripts.random_models.words import WORD_OPERATORS, word_case
 
 __all__ = ["FAMILIES", "Family"]
 
@@ -50,6 +51,13 @@ def _dense(operator: str) -> Family:
         return dense_case(random, operator, (m, k, n), int(random.choice(OPSETS)) if varies else 21)
 
     return Family(operator, 0, make)
+
+
+def _words(operator: str) -> Family:
+    def make(random: np.random.Generator, number: int, varies: bool) -> Case:
+        return word_case(random, operator)
+
+    return Family(f"{operator} of int16", 1, make)
 
 
 def _layers(
@@ -106,6 +114,7 @@ _APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
 
 def _families() -> list[Family]:
     families = [_dense(operator) for operator in OPERATORS]
+    families += [_words(operator) for operator in WORD_OPERATORS]
     families += [_layers(form, 0, lambda graph, form=form: convolve(graph, graph.input, form)) for form in FORMS]
     families.append(_layers("ConvInteger", 0, sum_products))
     families.append(_layers("MaxPool", 0, lambda graph: max_pool(graph, _source(graph))))
