@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from scripts.random_models.affine import affine, normalize
-from scripts.random_models.chain import chain
 from scripts.random_models.convolution import FORMS, convolve, sum_products
 from scripts.random_models.dense import LARGEST, OPERATORS, dense_case
 from scripts.random_models.elementwise import combine
 from scripts.random_models.functions import FUNCTIONS, OTHER_FUNCTIONS, apply_function, clip, relu
 from scripts.random_models.graph import OPSETS, Case, Graph, Tensor
 from scripts.random_models.movement import MOVEMENTS, move, moves
+from scripts.random_models.network import chain
 from scripts.random_models.pooling import average_pool, global_average_pool, global_max_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import log_uniform, random_shape
 from scripts.random_models.words import WORD_OPERATORS, word_case
@@ -114,7 +114,6 @@ _APPROXIMATE: dict[str, tuple[Callable[[Graph], Tensor], int]] = {
 
 def _families() -> list[Family]:
     families = [_dense(operator) for operator in OPERATORS]
-    families += [_words(operator) for operator in WORD_OPERATORS]
     families += [_layers(form, 0, lambda graph, form=form: convolve(graph, graph.input, form)) for form in FORMS]
     families.append(_layers("ConvInteger", 0, sum_products))
     families.append(_layers("MaxPool", 0, lambda graph: max_pool(graph, _source(graph))))
@@ -139,6 +138,7 @@ def _families() -> list[Family]:
             _layers(f"{name}{suffix}", 1, build, powers_of_two, _OLDEST.get(name, 13), batch=batch)
             for name, (build, batch) in _APPROXIMATE.items()
         ]
+    families += [_words(operator) for operator in WORD_OPERATORS]
     return families
 
 
