@@ -63,13 +63,13 @@ def unary(here: Visit) -> Value:
         raise here.unsupported("supported on int8 and uint8 through DequantizeLinear, up to QuantizeLinear")
     if any(not isinstance(value, Constant) or value.array.size != 1 for value in here.inputs[1:] if value is not None):
         raise here.unsupported("its other inputs must be constants of one value")
-    _check_table(here, source)
+    _check_bytes(here, source)
     return _applied(here, source, here.node, 0)
 
 
-def _check_table(here: Visit, source: Real | Moved) -> None:
+def _check_bytes(here: Visit, *arguments: Value | None) -> None:
     """Refuse a function of int16."""
-    if _is_wide(source):
+    if any(is_real(argument) and _is_wide(argument) for argument in arguments):
         raise here.unsupported("tables have 256 entries, for bytes: quantize int16 to int8 or uint8 in front of it")
 
 
@@ -309,6 +309,7 @@ def _binary(here: Visit, multiplies: bool) -> Value:
 
 def arithmetic(here: Visit) -> Value:
     """Max, Min and others of a tensor and a number, or of one tensor and a function of it."""
+    _check_bytes(here, *here.inputs)
     function = _function_of_one(here, list(here.inputs))
     if function is None:
         raise here.unsupported("one of its inputs must be a number, or a function of the same tensor as the other")

@@ -113,6 +113,12 @@ REFUSED: Mapping[str, tuple[list[onnx.NodeProto], str, str, dict[str, NDArray[np
         r"node 's' \(Sigmoid\): tables have 256 entries, for bytes: quantize int16 to int8 or uint8",
         {},
     ),
+    "maximum with a number": (
+        [dequantize("x"), node("Max", "x_real limit", "s"), quantize("s", "y", "y")],
+        "int16",
+        r"node 's' \(Max\): tables have 256 entries, for bytes",
+        {},
+    ),
     "function to int16": (
         [dequantize("b"), node("Sigmoid", "b_real", "s"), quantize("s", "y", "y")],
         "int16",
