@@ -30,7 +30,7 @@ BUILDS = (
     *("cli/test_bench.py", "cli/test_demo.py", "cli/test_models.py", "cli/test_serial.py", "cli/test_verilog.py"),
     "cli/test_waves.py",
     *("compiler/test_exactness.py", "compiler/test_network_campaign.py", "compiler/test_program.py"),
-    "compiler/recurrent/test_rtl.py",
+    *("compiler/test_int16_rtl.py", "compiler/recurrent/test_rtl.py"),
     *("compiler/emit/test_schedule.py", "driver/test_serial.py", "embedded/test_verilated.py"),
     "docs/test_board_commands.py",
     *("docs/test_notebooks.py", "docs/test_site.py", "docs/test_tutorials.py"),

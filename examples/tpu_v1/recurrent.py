@@ -3,6 +3,8 @@
 A gate is a dense layer of the cell's input and its last output side by side. What remains of a cell are five vector
 layers: the cell state f · c + i · g, its hyperbolic tangent, and the product of that with o. States are inputs and
 outputs, because the weights of a step are read anew in each step, however long the sequence is.
+
+Weights are int8, states and everything that layers read int16, gates int8.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _DENSE = 6
 def lstm0() -> Workload:
     """Six cells of 1,024 units, as in the decoder of a translator: the first one reads an embedding of 512 features and
     a context of 1,024, and from the third one on a cell's input is added to its output."""
-    graph = Graph(seed=2)
+    graph = Graph(seed=2, dtype="int16")
     # The first cell's input has its last output behind it: the host writes both.
     both = graph.input("features_and_cell0_h", _FEATURES + _UNITS)
     source = _cell(graph, "cell0", both, _UNITS)
@@ -37,7 +39,7 @@ def lstm0() -> Workload:
 def lstm1() -> Workload:
     """Three cells of 1,600 units with a projection to 600, and 22 dense layers of 600 × 600: six in front of each cell
     and four at the end. Cells and the last layer have their input added to their output."""
-    graph = Graph(seed=3)
+    graph = Graph(seed=3, dtype="int16")
     source = graph.input("features", _WIDTH)
     for number in range(3):
         for _ in range(_DENSE):
@@ -58,11 +60,14 @@ def _with_state(graph: Graph, name: str, source: Tensor, features: int) -> Tenso
 
 
 def _cell(graph: Graph, name: str, both: Tensor, units: int) -> Tensor:
-    """A cell of so many units, (units,), behind input and last output; its cell state is an output."""
+    """A cell of so many units, (units,), behind input and last output; its cell state is an output.
+
+    The output gate comes last: the array works on it while the activation unit makes the cell state of the others.
+    """
     state = graph.input(f"{name}_c", units)
-    i, f, o = (graph.dense(both, units, "Sigmoid") for _ in range(3))
-    g = graph.dense(both, units, "Tanh")
-    state = graph.add(graph.multiply(f, state), graph.multiply(i, g))
-    result = graph.multiply(o, graph.tanh(state))
+    kept = graph.multiply(graph.dense(both, units, "Sigmoid"), state)
+    i, g = graph.dense(both, units, "Sigmoid"), graph.dense(both, units, "Tanh")
+    state = graph.add(kept, graph.multiply(i, g))
+    squashed = graph.tanh(state)
     graph.output(state)
-    return result
+    return graph.multiply(graph.dense(both, units, "Sigmoid"), squashed)

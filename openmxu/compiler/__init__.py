@@ -61,15 +61,15 @@ def compile(
     Operators: QLinearConv, ConvInteger, QLinearMatMul, MatMulInteger, MaxPool; ONNX Runtime's QGemm, QLinearAdd,
     QLinearMul, QLinearAveragePool, QLinearGlobalAveragePool, QLinearSigmoid and QLinearLeakyRelu; and between
     DequantizeLinear and QuantizeLinear Conv, Gemm, MatMul, MaxPool, AveragePool, GlobalMaxPool, GlobalAveragePool, Add,
-    Mul, Relu, Clip and every function of one real number. int8 and uint8 activations and weights, any zero points,
-    scales of weights per tensor or per output channel; convolutions with groups, strides, dilations and any padding.
-    ``docs/compiler.md`` has the details.
+    Mul, Relu, Clip and every function of one real number. int8 and uint8 activations and weights, any zero points;
+    int16 activations, zero point 0, of layers, maxima, sums and products; scales of weights per tensor or per output
+    channel; convolutions with groups, strides, dilations and any padding. ``docs/compiler.md`` has the details.
 
     The host does QuantizeLinear of float32 inputs, DequantizeLinear of outputs, and the scaling of int32 sums that end
     the model (Gemm without QuantizeLinear; MatMulInteger, Cast, Mul). What else the device cannot do, the host does
     with ONNX Runtime, anywhere in the model; :attr:`Program.device_share` tells how much of the work remains the
-    device's. Every integer is that of ONNX Runtime's integer kernels, but sums, products and averages may differ by 1.
-    A real-valued bias is rounded to a multiple of input scale × weight scale.
+    device's. Every integer is that of ONNX Runtime's integer kernels, but sums, products, averages and what is made of
+    or to int16 may differ by 1. A real-valued bias is rounded to a multiple of input scale × weight scale.
 
     Parameters
     ----------

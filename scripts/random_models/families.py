@@ -9,15 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from scripts.random_models.affine import affine, normalize
-from scripts.random_models.chain import chain
 from scripts.random_models.convolution import FORMS, convolve, sum_products
 from scripts.random_models.dense import LARGEST, OPERATORS, dense_case
 from scripts.random_models.elementwise import combine
 from scripts.random_models.functions import FUNCTIONS, OTHER_FUNCTIONS, apply_function, clip, relu
 from scripts.random_models.graph import OPSETS, Case, Graph, Tensor
 from scripts.random_models.movement import MOVEMENTS, move, moves
+from scripts.random_models.network import chain
 from scripts.random_models.pooling import average_pool, global_average_pool, global_max_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import log_uniform, random_shape
+from scripts.random_models.words import WORD_OPERATORS, word_case
 
 __all__ = ["FAMILIES", "Family"]
 
@@ -50,6 +51,13 @@ def _dense(operator: str) -> Family:
         return dense_case(random, operator, (m, k, n), int(random.choice(OPSETS)) if varies else 21)
 
     return Family(operator, 0, make)
+
+
+def _words(operator: str) -> Family:
+    def make(random: np.random.Generator, number: int, varies: bool) -> Case:
+        return word_case(random, operator)
+
+    return Family(f"{operator} of int16", 1, make)
 
 
 def _layers(
@@ -130,6 +138,7 @@ def _families() -> list[Family]:
             _layers(f"{name}{suffix}", 1, build, powers_of_two, _OLDEST.get(name, 13), batch=batch)
             for name, (build, batch) in _APPROXIMATE.items()
         ]
+    families += [_words(operator) for operator in WORD_OPERATORS]
     return families
 
 

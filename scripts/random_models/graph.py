@@ -66,12 +66,16 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Case:
-    """A model, values for its inputs, the only output as ONNX Runtime computes it, and one line about the model."""
+    """A model, values for its inputs, the only output as ONNX Runtime computes it, and one line about the model.
+
+    ``is_optimized`` tells whether ONNX Runtime does so with its optimizer.
+    """
 
     model: onnx.ModelProto
     inputs: dict[str, NDArray[np.integer]]
     expected: NDArray[np.generic]
     text: str
+    is_optimized: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Networks of several layers of every kind, with branches."""
+"""Networks of several layers: of every kind and with branches, or chains of exact ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scripts.random_models.movement import MOVEMENTS, move
 from scripts.random_models.pooling import average_pool, global_average_pool, global_max_pool, max_pool, reduce_mean
 from scripts.random_models.shapes import LARGEST_TENSOR, random_shape
 
-__all__ = ["random_network"]
+__all__ = ["chain", "random_network"]
 
 _OLDEST = 18
 """The first opset in which all operators have the meaning that is used here."""
@@ -48,6 +48,23 @@ def random_network(seed: int, number: int) -> Network:
     if ending < 0.6:
         tensor = multiply_rows(graph, graph.flat(tensor))
     return graph.network(tensor)
+
+
+def chain(graph: Graph) -> Tensor:
+    """A convolution and one to three more, functions or poolings; half of the chains end in a matrix product."""
+    tensor = graph.input
+    for layer in range(graph.between(2, 4)):
+        # The compiler recognizes the channel dimension of a one-dimensional input by a convolution.
+        choice = 0.0 if layer == 0 else graph.random.random()
+        if choice < 0.4:
+            limit = ("", "", "Relu", "Clip")[graph.between(0, 3)]
+            form = "Conv" if limit else FORMS[graph.between(0, 1)]
+            tensor = convolve(graph, tensor, form, limit)
+        elif choice < 0.7:
+            tensor = max_pool(graph, tensor)
+        else:
+            tensor = apply_function(graph, tensor, FUNCTIONS[graph.between(0, len(FUNCTIONS) - 1)])
+    return multiply_rows(graph, graph.flat(tensor)) if graph.chance(0.5) else tensor
 
 
 def _layer(graph: Graph, source: Tensor, made: list[Tensor]) -> Tensor:

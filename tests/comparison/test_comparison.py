@@ -11,7 +11,8 @@ import pytest
 import openmxu
 from openmxu.comparison import Comparison, compare, compare_layers
 from openmxu.compiler.ir.operations import Convolution
-from scripts.random_models import reference
+from scripts.random_models import make_model, reference
+from tests.compiler.models.graphs import dequantize, node, quantize
 from tests.quantizer.float_models import FloatModel
 
 CONFIG = openmxu.Config.for_size(4)
@@ -98,3 +99,24 @@ def test_batch_within_other_dimensions() -> None:
     model = FloatModel((4, 6), batch=1)
     model.add("Reshape", model.constant(np.array([-1, 6]))).dense(6, 5)
     assert compared(model, 1).layers is None
+
+
+def test_layers_of_int16_are_one_apart_where_float32_rounds() -> None:
+    random = np.random.default_rng(0)
+    constants = {
+        "w": random.integers(-127, 128, (64, 48)).astype(np.int8),
+        "w_scale": np.float32(0.011),
+        "w_zero_point": np.int8(0),
+        "x_scale": np.float32(0.00013),
+        "x_zero_point": np.int16(0),
+        "y_scale": np.float32(0.0011),
+        "y_zero_point": np.int16(0),
+        "bias": np.ones(48, np.float32),
+    }
+    nodes = [dequantize("x"), dequantize("w"), node("Gemm", "x_real w_real bias", "s"), quantize("s", "y", "y")]
+    model = make_model(nodes, constants, [("x", "int16", (64,))], ("y", "int16", (48,)))
+    inputs = random.integers(-32768, 32768, (400, 64)).astype(np.int16)
+    (layer,) = compare_layers(model, {"x": inputs})
+    assert 0 < layer.differing < layer.outputs // 100
+    assert layer.reason.startswith("ONNX Runtime computes layers of int16 in float32")
+    assert "defect" in dataclasses.replace(layer, is_rounded=False).reason

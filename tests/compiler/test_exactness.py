@@ -82,7 +82,7 @@ def test_exact_families_run_in_integers(name: str, tmp_path: Path) -> None:
 
 def test_expected_outputs_are_those_of_onnxruntime(family: Family) -> None:
     case = family.case(SEED, 4)
-    assert (reference(case.model, case.inputs) == case.expected).all()
+    assert (reference(case.model, case.inputs, case.is_optimized) == case.expected).all()
 
 
 def test_a_wrong_device_is_found(family: Family, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

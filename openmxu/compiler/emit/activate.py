@@ -15,7 +15,7 @@ from openmxu.compiler.emit.deferred_activations import Chunk
 from openmxu.compiler.emit.strip import Strip
 from openmxu.compiler.emit.tasks import Rows
 from openmxu.compiler.ir.network import Tensor
-from openmxu.compiler.ir.operations import Combination, Lookup, Pooling
+from openmxu.compiler.ir.operations import Combination, Lookup, Pooling, Rescaling
 from openmxu.compiler.plan.buffers import Buffer
 
 __all__ = ["element_chunks", "pooling_chunks", "pooling_scales"]
@@ -25,8 +25,8 @@ _CHUNK_ROWS = 64
 """Results of one Activate: a part of an image's plane, so that it begins before all is there, but not too few."""
 
 
-def element_chunks(index: int, operation: Lookup | Combination, strip: Strip) -> Iterator[Chunk]:
-    """A table, a sum or a product, over all elements of a strip in the order in which they lie."""
+def element_chunks(index: int, operation: Lookup | Rescaling | Combination, strip: Strip) -> Iterator[Chunk]:
+    """A table, another scale, a sum or a product, over all elements of a strip in the order in which they lie."""
     target = strip.buffers[operation.target]
     shared = any(strip.buffers[name].shared for name in operation.sources)
     image = target.plane_elements // len(target.region.images)
@@ -38,7 +38,9 @@ def element_chunks(index: int, operation: Lookup | Combination, strip: Strip) ->
             yield _combination(index, operation, strip, start, min(chunk, first + run - start))
 
 
-def _combination(index: int, operation: Lookup | Combination, strip: Strip, start: int, count: int) -> Chunk:
+def _combination(
+    index: int, operation: Lookup | Rescaling | Combination, strip: Strip, start: int, count: int
+) -> Chunk:
     target = strip.buffers[operation.target]
     places = {}
     for name in operation.sources:
@@ -49,7 +51,12 @@ def _combination(index: int, operation: Lookup | Combination, strip: Strip, star
 
 
 def _combine(
-    index: int, operation: Lookup | Combination, strip: Strip, places: Mapping[str, int], start: int, count: int
+    index: int,
+    operation: Lookup | Rescaling | Combination,
+    strip: Strip,
+    places: Mapping[str, int],
+    start: int,
+    count: int,
 ) -> None:
     """Tasks for ``count`` elements from ``start`` on; ``places`` are the first elements of the sources."""
     strip.machine.tasks.layer = index
@@ -58,10 +65,13 @@ def _combine(
         strip.need(name, places[name], places[name] + count)
         sources.append(strip.buffers[name].rows(places[name], count))
     registers = {Register.SOURCE_FORMAT: _format(False, 0)}
+    wide = [strip.buffers[name].tensor.is_wide for name in operation.sources]
     operand, mode = None, Operand.NONE
+    if isinstance(operation, Rescaling):
+        registers = {Register.SOURCE_FORMAT: _format(operation.input_signed, operation.zero_point, wide[0])}
     if isinstance(operation, Combination):
         operand, mode = sources[1], Operand.MULTIPLY if operation.multiplies else Operand.ADD
-        formats = [_format(*item) for item in zip(operation.input_signed, operation.zero_points, strict=True)]
+        formats = [_format(*item) for item in zip(operation.input_signed, operation.zero_points, wide, strict=True)]
         registers = {
             Register.SOURCE_FORMAT: formats[0],
             Register.OPERAND_FORMAT: formats[1],
@@ -88,8 +98,8 @@ def _shared_element(buffer: Buffer, target: Buffer, start: int) -> int:
     return plane * buffer.plane_elements + rest % buffer.plane_elements
 
 
-def _format(signed: bool, zero_point: int) -> Mapping[str, int]:
-    return {"signed": signed, "zero_point": zero_point, "wide": 0}
+def _format(signed: bool, zero_point: int, wide: bool = False) -> Mapping[str, int]:
+    return {"signed": signed, "zero_point": zero_point, "wide": wide}
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,7 @@ def _pool_alike(index: int, operation: Pooling, strip: Strip, place: tuple[int, 
         from_unified_buffer=True,
         positions=operation.window.height * operation.window.width,
         registers={
-            Register.SOURCE_FORMAT: _format(operation.input_signed, operation.zero_point),
+            Register.SOURCE_FORMAT: _format(operation.input_signed, operation.zero_point, source.tensor.is_wide),
             **pooling_registers(operation.window, needed, columns, rows, target.region.columns),
         },
         pooling=PoolingMode.MAX if operation.maximum else PoolingMode.AVERAGE,

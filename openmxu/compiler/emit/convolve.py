@@ -117,8 +117,11 @@ class ConvolutionTasks:
         return self.strip.buffers[self.operation.target]
 
     @property
-    def _input_format(self) -> Mapping[str, int]:
-        return {"signed": self.operation.input_signed, "zero_point": self.operation.zero_point}
+    def _input_registers(self) -> Mapping[Register, Mapping[str, int]]:
+        """How input bytes are read; instructions themselves say so of int16."""
+        if self._source.tensor.is_wide:
+            return {}
+        return {Register.INPUT_FORMAT: {"signed": self.operation.input_signed, "zero_point": self.operation.zero_point}}
 
     def section(self, section: Section) -> None:
         """Sum up some output tiles of some pieces side by side, then activate and write them."""
@@ -247,7 +250,8 @@ class ConvolutionTasks:
                 accumulators=Rows(sums + row, count),
                 accumulate=accumulate,
                 tile=next_tile,
-                registers={Register.INPUT_FORMAT: self._input_format},
+                registers=self._input_registers,
+                wide=self._source.tensor.is_wide,
             )
             next_tile = None
         for view in self._views(places, step):
@@ -257,6 +261,7 @@ class ConvolutionTasks:
                 accumulate=accumulate,
                 tile=next_tile,
                 registers=view.registers,
+                wide=self._source.tensor.is_wide,
                 **view.geometry,
             )
             sums += view.sums
@@ -309,7 +314,7 @@ class ConvolutionTasks:
 
     def _plane(self, height: int, width: int, stride_y: int) -> Mapping[Register, Mapping[str, int]]:
         return {
-            Register.INPUT_FORMAT: self._input_format,
+            **self._input_registers,
             Register.CONVOLUTION_PLANE: {
                 "height": height,
                 "width": width,

@@ -74,9 +74,7 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
     configured: object = None
     deferred: deque[int] = deque()
     # Cycles that the array works in front of each task, at least.
-    worked = list(
-        itertools.accumulate((task.accumulators.count if task.unit is Unit.MATRIX else 0 for task in tasks), initial=0)
-    )
+    worked = list(itertools.accumulate((task.passed for task in tasks), initial=0))
     if reads and reads[0] == 0:
         # The first input, then its weights, then the rest of the input.
         emit(tasks[reads.popleft()])
@@ -222,7 +220,7 @@ class _Machine:
         if isinstance(task.tile, WeightTile) and self._is_slow:
             start = max(*waits, self._fetch())
             self._taken.append(start)
-            end = int(start) + max(task.accumulators.count, self.config.size)
+            end = int(start) + max(task.passed, self.config.size)
         else:
             end = int(max(waits)) + task.cycles
         self._busy[unit] = end

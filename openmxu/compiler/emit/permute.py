@@ -91,7 +91,11 @@ def _copy(index: int, operation: Permutation, block: _Block, strip: Strip) -> No
             source=strip.buffers[name].rows(first, part.width),
             from_unified_buffer=True,
             registers={
-                Register.SOURCE_FORMAT: {"signed": operation.input_signed, "zero_point": operation.fill, "wide": 0}
+                Register.SOURCE_FORMAT: {
+                    "signed": operation.input_signed,
+                    "zero_point": operation.fill,
+                    "wide": strip.buffers[name].tensor.is_wide,
+                }
             },
         )
 
@@ -130,11 +134,19 @@ def _multiply(
     height = block.height
     strip.need(name, slot.first, slot.first + (height - 1) * slot.pitch + width)
     buffer = strip.buffers[name]
-    registers = {Register.INPUT_FORMAT: {"signed": operation.input_signed, "zero_point": operation.fill}}
+    wide, registers = buffer.tensor.is_wide, {}
+    if not wide:
+        registers[Register.INPUT_FORMAT] = {"signed": operation.input_signed, "zero_point": operation.fill}
     accumulators = Rows(sums, block.count)
     if height == 1 and slot.stride == 1:
-        source = buffer.rows(slot.first, block.width)
-        tasks.multiply(source=source, accumulators=accumulators, accumulate=accumulate, tile=tile, registers=registers)
+        tasks.multiply(
+            source=buffer.rows(slot.first, block.width),
+            accumulators=accumulators,
+            accumulate=accumulate,
+            tile=tile,
+            registers=registers,
+            wide=wide,
+        )
         return
     if height > 1:
         width = slot.pitch
@@ -145,6 +157,7 @@ def _multiply(
         accumulate=accumulate,
         tile=tile,
         registers={**registers, Register.CONVOLUTION_PLANE: plane},
+        wide=wide,
         height=height,
         width=block.width,
         dy=0,

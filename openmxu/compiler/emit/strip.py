@@ -29,6 +29,9 @@ _READ_ROWS = 32
 _WAYS = 8
 """Lengths of the array, of whose edges a row passes two on its way; fewer sums than that are short beside the way."""
 
+_OUTPUTS = {1: OutputFormat.BYTE, 2: OutputFormat.WORD, 4: OutputFormat.INT32}
+"""By the bytes of an element."""
+
 _WRITE_ROWS = 16
 """Rows that one Write_Host_Memory should have, where planes with fewer rows lie next to each other."""
 
@@ -166,6 +169,8 @@ class Strip:
             for other in range(first % buffer.period, buffer.elements, buffer.period):
                 loaded[other : other + count] = other == first
             rows = buffer.rows(first, count)
+            if self._waits_in(rows):
+                self.flush()
             self.machine.tasks.read(rows.first, address, rows.count)
 
     def made(self, name: str, start: int, stop: int) -> None:
@@ -185,6 +190,13 @@ class Strip:
         is_end = left == 0 or (left < _WRITE_ROWS // 4 and waiting_rows * row_cycles(self.config) >= _WRITE_ROWS // 2)
         if not short or buffer.ring or count < buffer.plane_elements or is_end:
             self.flush()
+
+    def _waits_in(self, rows: Rows) -> bool:
+        """Whether something in these rows waits to be written."""
+        if self._waiting is None:
+            return False
+        name, start, stop = self._waiting
+        return rows.meets(self.buffers[name].rows(start, stop - start))
 
     def flush(self) -> None:
         """Write what waits."""
@@ -227,7 +239,7 @@ class Strip:
         """
         if self._waiting is not None and self._waiting[0] != operation.target:
             self.flush()
-        result = operation.result
+        result, buffer = operation.result, self.buffers[operation.target]
         given = dict(registers or {})
         if result is not None:
             given[Register.OUTPUT_FORMAT] = {
@@ -240,13 +252,13 @@ class Strip:
         self.machine.tasks.activate(
             source=source,
             from_unified_buffer=from_unified_buffer,
-            target=self.buffers[operation.target].rows(start, results),
+            target=buffer.rows(start, results),
             results=results,
             positions=positions,
             operand_rows=operand_rows,
             registers=given,
             parameters=number,
-            output=OutputFormat.INT32 if result is None else OutputFormat.BYTE,
+            output=_OUTPUTS[buffer.tensor.item],
             table=table,
             **fields,
         )

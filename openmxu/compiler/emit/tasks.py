@@ -77,6 +77,8 @@ class Task:
         The weight tile that it takes, if any.
     layer
         Number of the operation that it is part of.
+    passed
+        Rows that the array takes in all passes.
     """
 
     unit: Unit
@@ -89,6 +91,7 @@ class Task:
     host: Rows | None = None
     tile: WeightTile | LoadedTile | None = None
     layer: int = 0
+    passed: int = 0
 
 
 class TaskList:
@@ -141,16 +144,21 @@ class TaskList:
         accumulate: bool,
         tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
+        wide: bool = False,
     ) -> None:
-        """MatrixMultiply of ``source`` by the next tile, or by the one in the array where ``tile`` is ``None``."""
+        """MatrixMultiply of ``source`` by the next tile, or by the one in the array where ``tile`` is ``None``.
+
+        ``wide`` inputs are int16: as many rows of low and of high bytes, which pass the array one after the other.
+        """
         instruction = _MULTIPLY(
             unified_buffer=source.first,
             accumulator=accumulators.first,
-            rows=source.count,
+            rows=accumulators.count,
             accumulate=accumulate,
             next_tile=tile is not None,
+            wide_input=wide,
         )
-        self._matrix(instruction, source, accumulators, tile, registers)
+        self._matrix(instruction, source, accumulators, tile, registers, wide)
 
     def convolve(
         self,
@@ -160,17 +168,20 @@ class TaskList:
         accumulate: bool,
         tile: WeightTile | None,
         registers: Mapping[Register, Mapping[str, int]],
+        wide: bool = False,
         **geometry: int,
     ) -> None:
-        """Convolve the plane in ``source``; ``geometry``: ``height`` and ``width`` of the output, ``dy``, ``dx``."""
+        """Convolve the plane in ``source``; ``geometry``: ``height`` and ``width`` of the output, ``dy``, ``dx``.
+        ``wide`` as in :meth:`multiply`."""
         instruction = _CONVOLVE(
             unified_buffer=source.first,
             accumulator=accumulators.first,
             accumulate=accumulate,
             next_tile=tile is not None,
+            wide_input=wide,
             **geometry,
         )
-        self._matrix(instruction, source, accumulators, tile, registers)
+        self._matrix(instruction, source, accumulators, tile, registers, wide)
 
     def _matrix(
         self,
@@ -179,15 +190,18 @@ class TaskList:
         accumulators: Rows,
         tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
+        wide: bool,
     ) -> None:
+        passed = accumulators.count * (1 + wide)
         self._add(
             Unit.MATRIX,
             instruction,
-            max(accumulators.count, self._tile_cycles(tile)),
+            max(passed, self._tile_cycles(tile)),
             registers=registers,
             reads=(source, tile.rows) if isinstance(tile, LoadedTile) else (source,),
             accumulators=accumulators,
             tile=tile,
+            passed=passed,
         )
 
     def _tile_cycles(self, tile: WeightTile | LoadedTile | None) -> int:
@@ -199,7 +213,7 @@ class TaskList:
 
     def add_loaded(self, task: Task, tile: LoadedTile) -> None:
         """A multiplication that has been made for a tile of weight memory, with a tile of the unified buffer."""
-        cycles = max(task.accumulators.count, self._tile_cycles(tile))
+        cycles = max(task.passed, self._tile_cycles(tile))
         self.tasks.append(dataclasses.replace(task, tile=tile, reads=(*task.reads, tile.rows), cycles=cycles))
 
     def activate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,7 +20,8 @@ __all__ = ["Network", "Port", "Tensor", "evaluate"]
 class Tensor:
     """Integers of one batch element: a plane of ``height`` × ``width`` positions for each channel.
 
-    A matrix has a width of 1 and its columns as channels. Elements are bytes, or int32 where ``item`` is 4.
+    A matrix has a width of 1 and its columns as channels. Elements are bytes; where ``item`` is 2 they are int16, which
+    take two unified buffer rows a position, and where it is 4 int32.
     """
 
     height: int
@@ -32,6 +34,15 @@ class Tensor:
     def positions(self) -> int:
         """Of each plane."""
         return self.height * self.width
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether elements are int16."""
+        return self.item == 2
+
+    def of_type(self, dtype: str) -> Tensor:
+        """The same plane of elements of another type, given by numpy's name: uint8, int8 or int16."""
+        return dataclasses.replace(self, signed=dtype != "uint8", item=np.dtype(dtype).itemsize)
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,10 @@ class Network:
         source = self.tensors[operation.sources[0]]
         height, width = operation.window.outputs(source.height, source.width)
         return height * width
+
+    def passes(self, operation: Convolution) -> int:
+        """How often the rows of a convolution pass the array for each tile: int16 ones as low and as high bytes."""
+        return 1 + self.tensors[operation.sources[0]].is_wide
 
     @property
     def multiply_adds(self) -> int:

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from openmxu.arch.numerics import add_scaled, requantize
 from openmxu.compiler.ir.window import Window
 
-__all__ = ["Combination", "Convolution", "Lookup", "Operation", "Pooling", "Result", "byte_table", "lookup"]
+__all__ = [
+    "Combination",
+    "Convolution",
+    "Lookup",
+    "Operation",
+    "Pooling",
+    "Rescaling",
+    "Result",
+    "byte_table",
+    "lookup",
+]
 
 
 _POINT = Window()
@@ -32,7 +42,7 @@ class Result:
     scale : float32 array
         Scalar or one for each channel; normal.
     zero_point, minimum, maximum
-        In the range of int8 or uint8.
+        In the range of int8, uint8 or int16.
     table : uint8 array, (256,), or None
         Bytes, whatever their sign, by byte.
     """
@@ -44,7 +54,7 @@ class Result:
     table: NDArray[np.uint8] | None = None
 
     def apply(self, sums: NDArray[np.int32], signed: bool) -> NDArray[np.int32]:
-        """Bytes of int32 sums, as integers; ``signed`` tells how the bytes are read in the end."""
+        """Results of int32 sums, as integers; ``signed`` tells how bytes of a table are read in the end."""
         return self.finish(requantize(sums, self.scale, self.zero_point, self.minimum, self.maximum), signed)
 
     def finish(self, values: NDArray[np.int32], signed: bool) -> NDArray[np.int32]:
@@ -121,7 +131,7 @@ class Convolution(Operation):
     groups
         Output o reads the inputs of group ⌊o · groups ÷ outputs⌋.
     input_signed, zero_point
-        How input bytes are read.
+        How input bytes are read; int16 inputs have the zero point 0.
     pooling
         A window of which the maximum is taken, before the result; ``None`` for none.
     """
@@ -157,7 +167,7 @@ class Convolution(Operation):
         batch, height, width, _ = x.shape
         window = self.window
         out_height, out_width = window.outputs(height, width)
-        # float64 is exact: far fewer than 2**36 products of at most 255 · 255.
+        # float64 is exact: far fewer than 2**29 products of at most 255 · 2**15.
         operands = (x - self.zero_point).astype(np.float64)
         padded = _padded(operands, window, 0.0)
         groups, per_group = self.groups, self.weights.shape[1]
@@ -184,11 +194,11 @@ class Pooling(Operation):
     Attributes
     ----------
     maximum
-        The maximum, of bytes as they are, rather than the average.
+        The maximum, of elements as they are, rather than the average of bytes.
     counts_padding
         An average counts positions outside the plane, as zeros.
     input_signed, zero_point
-        How input bytes are read.
+        How input elements are read.
     input_scale, output_scale
         Of an average, whose ``result.scale`` does not count; a maximum keeps its scale.
     """
@@ -253,7 +263,7 @@ class Combination(Operation):
     multiplies
         The product rather than the sum.
     input_signed, zero_points
-        How the bytes of the two sources are read.
+        How the elements of the two sources are read.
     second_scale
         Factor of the second source in a sum; the first one's, or that of a product, is the result's.
     """
@@ -280,6 +290,21 @@ class Lookup(Operation):
     def compute(self, inputs: list[NDArray[np.int32]], signed: bool) -> NDArray[np.int32]:
         (x,) = inputs
         return self.result.finish(x, signed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rescaling(Operation):
+    """Each element with another scale, where one of the two types is int16: bytes have tables.
+
+    ``input_signed`` and ``zero_point`` tell how elements are read.
+    """
+
+    input_signed: bool
+    zero_point: int
+
+    def compute(self, inputs: list[NDArray[np.int32]], signed: bool) -> NDArray[np.int32]:
+        (x,) = inputs
+        return self.result.apply(x - np.int32(self.zero_point), signed)
 
 
 def lookup(name: str, source: str, target: str, table: NDArray[np.uint8]) -> Lookup:

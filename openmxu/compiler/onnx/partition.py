@@ -33,7 +33,7 @@ from openmxu.segments.host_segment import HostSegment
 
 __all__ = ["Partition"]
 
-_DEVICE_TYPES = ("float32", "int8", "uint8")
+_DEVICE_TYPES = ("float32", "int8", "uint8", "int16")
 """Of arrays that the device is given."""
 _NAMED = 5
 """Nodes that an error names."""

@@ -41,15 +41,27 @@ class Visit:
         """An input that is an int8 or uint8 tensor of the network."""
         value = self.input(index)
         if isinstance(value, Integers) or (isinstance(value, Moved) and isinstance(value.parts[0], Integers)):
-            return value
+            return self.bytes_of(value)
         raise self.unsupported(f"input {index} must be an int8 or uint8 tensor that is no constant")
 
-    def quantized(self, index: int) -> Quantized:
-        """An input that is real, and the integers that it stands for."""
+    def quantized(self, index: int, *, wide: bool = False) -> Quantized:
+        """An input that is real, and the integers that it stands for: bytes, or also int16 if they may be ``wide``."""
         quantized = Quantized.of(self.input(index))
         if quantized is None:
-            raise self.unsupported(f"input {index} must be int8 or uint8 through DequantizeLinear")
+            types = "int8, uint8 or int16" if wide else "int8 or uint8"
+            raise self.unsupported(f"input {index} must be {types} through DequantizeLinear")
+        if not wide:
+            self.bytes_of(quantized.value)
         return quantized
+
+    def bytes_of(self, value: Integers | Moved) -> Integers | Moved:
+        """The integers themselves, if they are bytes."""
+        if value.is_wide:
+            raise self.unsupported(
+                "int16 tensors are supported by Conv, Gemm and MatMul with constant weights, maxima, Relu, Clip, sums "
+                "and products of two tensors, and operators that move elements; quantize to int8 or uint8 before it"
+            )
+        return value
 
     def constant(self, index: int, what: str) -> NDArray[Any]:
         """The array of a constant input."""

@@ -140,7 +140,7 @@ class Walk:
             )
 
     def _given(self, spec: ArraySpec) -> Value:
-        if spec.is_whole or not spec.shape or spec.dtype not in ("float32", "int8", "uint8"):
+        if spec.is_whole or not spec.shape or spec.dtype not in ("float32", "int8", "uint8", "int16"):
             return HostArray(spec)
         order = list(range(1, len(spec.shape) + 1))
         order.insert(spec.batch_axis, 0)

@@ -18,6 +18,7 @@ from openmxu.compiler.ir.operations import Convolution
 from openmxu.compiler.ir.window import Window
 from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.lanes import as_image, as_rows
+from openmxu.compiler.operators.matrix import check_wide_sums
 from openmxu.compiler.operators.values import Constant, Quantized, RealConstant, Sums, Value
 
 __all__ = ["batch_normalization", "scaled_by_constant"]
@@ -55,6 +56,7 @@ def scaled_by_constant(here: Visit) -> Value | None:
     values, is_image = found
     if not isinstance(other, Sums):
         quantized = Quantized.of(other)
+        here.bytes_of(quantized.value)
         other = _diagonal(here, quantized, is_image=len(quantized.value.shape) > 1 if is_image is None else is_image)
     one = np.ones(1)
     match here.node.op_type:
@@ -117,7 +119,7 @@ def _diagonal(here: Visit, quantized: Quantized, is_image: bool) -> Sums:
         zero_point=quantized.zero_point,
     )
     scale = here.product_of_scales("the scale ÷ 127", quantized.scale, np.float32(1 / _GAIN))
-    return Sums(source.shape, operation, dataclasses.replace(tensor, item=1), is_image, (scale,), is_rounded=True)
+    return Sums(source.shape, operation, tensor, is_image, (scale,), is_rounded=True)
 
 
 def _scaled(here: Visit, sums: Sums, factor: NDArray[np.float64], offset: NDArray[np.float64]) -> Sums:
@@ -140,4 +142,5 @@ def _scaled(here: Visit, sums: Sums, factor: NDArray[np.float64], offset: NDArra
     if not np.all(np.abs(bias) < 2**31):
         raise ModelError(f"node {here.name!r}: its offset does not fit int32 in units of input scale × factor")
     operation = dataclasses.replace(operation, weights=weights, bias=bias.astype(np.int32))
+    check_wide_sums(here, operation)
     return dataclasses.replace(sums, operation=operation, scales=(scale,))

@@ -119,17 +119,22 @@ class Builder:
     def as_matrix(self, value: Integers) -> None:
         """Make the last dimension of an open input its columns."""
         rows = math.prod(value.shape[:-1])
-        self.place(value.tensor, Tensor(rows, 1, value.shape[-1], value.dtype == "int8"), channels_first=False)
+        self.place(value.tensor, Tensor(rows, 1, value.shape[-1], True).of_type(value.dtype), channels_first=False)
 
     def as_image(self, value: Integers) -> None:
         """Make the first of an open input's two or three dimensions its channels."""
         channels, *plane = value.shape
         height, width = (1, *plane) if len(plane) == 1 else plane
-        self.place(value.tensor, Tensor(height, width, channels, value.dtype == "int8"), channels_first=True)
+        self.place(value.tensor, Tensor(height, width, channels, True).of_type(value.dtype), channels_first=True)
 
     def place(self, name: str, tensor: Tensor, channels_first: bool) -> None:
         """Say what a tensor of the network is."""
         self.tensors[name], self.channels_first[name] = tensor, channels_first
+
+    def place_open(self, value: Integers) -> None:
+        """Make an open input an image where it has an image's dimensions, and otherwise a matrix."""
+        if self.is_open(value):
+            (self.as_image if len(value.shape) == 3 else self.as_matrix)(value)
 
     def image_shape(self, name: str) -> tuple[int, ...] | None:
         """Channels, height and width of an image; ``None`` where the tensor is a matrix."""
@@ -143,7 +148,7 @@ class Builder:
         if channels_first:
             rows = rows.reshape(other.channels, other.positions).T
         self.constants[name] = np.ascontiguousarray(rows).reshape(other.height, other.width, other.channels)
-        self.place(name, dataclasses.replace(other, signed=array.dtype == np.int8, item=1), channels_first)
+        self.place(name, other.of_type(array.dtype.name), channels_first)
 
     def input_ports(self) -> tuple[Port, ...]:
         """What the host gives of what operations use."""
@@ -177,9 +182,8 @@ class Builder:
         dtype = table.dtype.name
         if dtype == value.dtype and (byte_table(table) == np.arange(256)).all():
             return value
-        if self.is_open(value):
-            (self.as_image if len(value.shape) == 3 else self.as_matrix)(value)
-        tensor = dataclasses.replace(self.tensors[value.tensor], signed=dtype == "int8")
+        self.place_open(value)
+        tensor = self.tensors[value.tensor].of_type(dtype)
         self.add(lookup(node, value.tensor, target, byte_table(table)), tensor, self.channels_first[value.tensor])
         return Integers(target, value.shape, dtype)
 
@@ -199,7 +203,7 @@ class Builder:
         operation, name = sums.operation, sums.operation.name
         low, high = quantized_limits(sums.low, sums.high, scale, zero_point, dtype)
         with np.errstate(over="ignore", under="ignore"):
-            factors = [normal(np.asarray(item / np.float32(scale), np.float32)) for item in sums.scales]
+            factors = [normal(np.asarray(np.abs(item) / np.float32(scale), np.float32)) for item in sums.scales]
         for factor in factors:
             check_scale(name, "input scale × weight scale ÷ output scale", factor)
         result = Result(factors[0], zero_point, low, high)
@@ -209,11 +213,16 @@ class Builder:
                 result = dataclasses.replace(result, scale=np.broadcast_to(factors[0], operation.bias.shape).copy())
             case Pooling():
                 changes = {"input_scale": np.float32(sums.scales[0]), "output_scale": np.float32(scale)}
+            case Combination(multiplies=False) if self._has_words(operation, dtype):
+                # Two int16 tensors have too many pairs to look at, and what is subtracted has a negative scale.
+                first, second = (np.copysign(*pair) for pair in zip(factors, sums.scales, strict=True))
+                result = dataclasses.replace(result, scale=first)
+                changes = {"second_scale": np.float32(second)}
             case Combination(multiplies=False):
                 first, second = sum_scales(_quantized_sum(sums, operation, np.float32(scale), zero_point, dtype))
                 result = dataclasses.replace(result, scale=np.asarray(first))
                 changes = {"second_scale": second}
-        tensor = dataclasses.replace(sums.tensor, signed=dtype == "int8")
+        tensor = sums.tensor.of_type(dtype)
         names = [f"{target} before pooling {index}" for index in range(len(sums.pooling))] + [target]
         operation = dataclasses.replace(operation, target=names[0], result=result, **changes)
         self.add(operation, tensor, sums.channels_first)
@@ -221,11 +230,15 @@ class Builder:
             self.add_maximum(name, source, pooled, window)
         return Integers(target, sums.shape, dtype)
 
+    def _has_words(self, operation: Operation, dtype: str) -> bool:
+        """Whether a source of an operation or its result is int16."""
+        return dtype == "int16" or any(self.tensors[name].is_wide for name in operation.sources)
+
     def add_maximum(self, node: str, source: str, target: str, window: Window) -> None:
-        """Append a maximum over windows of bytes of an image."""
+        """Append a maximum over windows of an image."""
         tensor = self.tensors[source]
         height, width = window.outputs(tensor.height, tensor.width)
-        limits = byte_limits(tensor.signed)
+        limits = (-(1 << 15), (1 << 15) - 1) if tensor.is_wide else byte_limits(tensor.signed)
         operation = Pooling(
             name=node,
             sources=(source,),

@@ -9,12 +9,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from openmxu.compiler.ir.operations import Combination
+from openmxu.compiler.ir.operations import Combination, Rescaling
 from openmxu.compiler.onnx.visit import Visit
 from openmxu.compiler.operators.affine import scaled_by_constant
 from openmxu.compiler.operators.builder import per_column
 from openmxu.compiler.operators.functions import Quantization, evaluate_function, tabulated
-from openmxu.compiler.operators.lanes import as_elements, parts_of
+from openmxu.compiler.operators.lanes import as_elements, parts_of, settled
 from openmxu.compiler.operators.matrix import add_bias, is_per_channel
 from openmxu.compiler.operators.values import (
     Constant,
@@ -63,7 +63,20 @@ def unary(here: Visit) -> Value:
         raise here.unsupported("supported on int8 and uint8 through DequantizeLinear, up to QuantizeLinear")
     if any(not isinstance(value, Constant) or value.array.size != 1 for value in here.inputs[1:] if value is not None):
         raise here.unsupported("its other inputs must be constants of one value")
+    _check_bytes(here, source)
     return _applied(here, source, here.node, 0)
+
+
+def _check_bytes(here: Visit, *arguments: Value | None) -> None:
+    """Refuse a function of int16."""
+    if any(is_real(argument) and _is_wide(argument) for argument in arguments):
+        raise here.unsupported("tables have 256 entries, for bytes: quantize int16 to int8 or uint8 in front of it")
+
+
+def _is_wide(source: Real | Moved) -> bool:
+    """Whether real numbers are those of an int16 tensor."""
+    parts = (source,) if isinstance(source, Real) else source.parts
+    return any(part.integers.is_wide for part in parts)
 
 
 def is_real(value: Value | None) -> bool:
@@ -107,10 +120,13 @@ def clip(here: Visit) -> Value:
 
 def _limited(here: Visit, low: float, high: float) -> Value:
     source = here.input(0)
+    if is_real(source) and _is_wide(source):
+        source = _as_sums(here, settled(here, source) if isinstance(source, Moved) else source)
     if is_real(source):
         return unary(here)
     match source:
         case Integers() | Moved():
+            here.bytes_of(source)
             values = np.arange(256, dtype=np.uint8).view(source.dtype)
             limits = np.iinfo(source.dtype)
             bounds = [int(min(max(limit, limits.min), limits.max)) for limit in (low, high)]
@@ -126,9 +142,15 @@ def _limited(here: Visit, low: float, high: float) -> Value:
 
 
 def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: int, dtype: str) -> Integers | Moved:
-    """QuantizeLinear of a function of one tensor: a table, or nothing where bytes stay what they are."""
+    """QuantizeLinear of a function of one tensor: a table, or nothing where bytes stay what they are. To int16 and from
+    there the scale changes, and nothing else."""
     parts = []
     for number, part in enumerate((source,) if isinstance(source, Real) else source.parts):
+        if part.nodes and dtype == "int16":
+            raise here.unsupported("tables have entries of one byte: quantize the function to int8 or uint8 first")
+        if part.integers.is_wide or dtype == "int16":
+            parts.append(_rescaled(here, part, number, Quantization(scale, zero_point, dtype)))
+            continue
         if part.nodes:
             source_bytes = Quantization(part.scale, part.zero_point, part.integers.dtype)
             table = tabulated(part.nodes, source_bytes, Quantization(scale, zero_point, dtype), here.builder)
@@ -142,10 +164,39 @@ def tabulate(here: Visit, source: Real | Moved, scale: np.float32, zero_point: i
     return dataclasses.replace(source, parts=tuple(parts), fill=fill)
 
 
+def _rescaled(here: Visit, part: Real, number: int, target: Quantization) -> Integers:
+    """Part ``number`` of the node's output, where it or its source is int16."""
+    if Quantization(part.scale, part.zero_point, part.integers.dtype) == target:
+        return part.integers
+    sums, name = _as_sums(here, part), _part_name(here, number)
+    return here.builder.close(sums, name, target.scale, target.zero_point, target.dtype)
+
+
+def _as_sums(here: Visit, source: Value) -> Sums:
+    """A tensor as sums that wait for another scale."""
+    if not isinstance(source, Real):
+        raise here.unsupported("the parts of its input must have one type and one scale")
+    value, builder = source.integers, here.builder
+    builder.place_open(value)
+    operation = Rescaling(
+        name=here.name,
+        sources=(value.tensor,),
+        target="",
+        result=None,
+        input_signed=value.is_signed,
+        zero_point=source.zero_point,
+    )
+    tensor, channels_first = builder.tensors[value.tensor], builder.channels_first[value.tensor]
+    return Sums(value.shape, operation, tensor, channels_first, (np.asarray(source.scale, np.float32),))
+
+
 def _looked_up(here: Visit, part: Integers, table: NDArray[np.integer], number: int) -> Integers:
     """Part ``number`` of the node's output."""
-    target = here.output if number == 0 else f"{here.output} part {number}"
-    return here.builder.add_lookup(here.name, part, target, table)
+    return here.builder.add_lookup(here.name, part, _part_name(here, number), table)
+
+
+def _part_name(here: Visit, number: int) -> str:
+    return here.output if number == 0 else f"{here.output} part {number}"
 
 
 def qlinear_function(here: Visit) -> Value:
@@ -190,8 +241,12 @@ def subtract(here: Visit) -> Value:
         return function
     first, second = (_operand(here, value) for value in here.inputs)
     if not any(is_real(value) for value in here.inputs):
-        raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
-    sums = _combination(here, [first, _negated(here, second)], multiplies=False)
+        raise here.unsupported("supported on int8, uint8 and int16 tensors through DequantizeLinear")
+    if "int16" in (first.value.dtype, second.value.dtype):
+        second = dataclasses.replace(second, scale=-second.scale)
+    else:
+        second = _negated(here, second)
+    sums = _combination(here, [first, second], multiplies=False)
     return dataclasses.replace(sums, is_difference=True)
 
 
@@ -249,11 +304,12 @@ def _binary(here: Visit, multiplies: bool) -> Value:
     operands = [_operand(here, value) for value in values]
     if any(is_real(value) for value in values):
         return _combination(here, operands, multiplies)
-    raise here.unsupported("supported on int8 and uint8 tensors through DequantizeLinear")
+    raise here.unsupported("supported on int8, uint8 and int16 tensors through DequantizeLinear")
 
 
 def arithmetic(here: Visit) -> Value:
     """Max, Min and others of a tensor and a number, or of one tensor and a function of it."""
+    _check_bytes(here, *here.inputs)
     function = _function_of_one(here, list(here.inputs))
     if function is None:
         raise here.unsupported("one of its inputs must be a number, or a function of the same tensor as the other")
@@ -261,10 +317,12 @@ def arithmetic(here: Visit) -> Value:
 
 
 def _function_of_one(here: Visit, values: list[Value | None]) -> Real | Moved | None:
-    """The function of a real number that a node is: its inputs are functions of one tensor, and numbers."""
+    """The function of a real number that a node is: its inputs are functions of one tensor of bytes, and numbers."""
     reals = [(index, value) for index, value in enumerate(values) if is_real(value)]
     others = [value for value in values if not is_real(value)]
-    if not reals or any(not isinstance(value, (Constant, RealConstant)) or value.array.size != 1 for value in others):
+    if not reals or any(_is_wide(value) for _, value in reals):
+        return None
+    if any(not isinstance(value, (Constant, RealConstant)) or value.array.size != 1 for value in others):
         return None
     if len(reals) == 1:
         return _applied(here, reals[0][1], here.node, reals[0][0])
@@ -293,7 +351,7 @@ def _operand(here: Visit, value: Value | None) -> _Operand:
         case RealConstant() if value.scale.size == 1 and value.zero_point.size == 1:
             if value.integers.dtype != np.int32:
                 return _Operand(value.integers, np.float32(value.scale.reshape(())), int(value.zero_point.reshape(())))
-    raise here.unsupported("its inputs must be int8 or uint8, with one scale each, through DequantizeLinear")
+    raise here.unsupported("its inputs must be int8, uint8 or int16, with one scale each, through DequantizeLinear")
 
 
 def _negated(here: Visit, operand: _Operand) -> _Operand:
@@ -343,11 +401,11 @@ def _combination(here: Visit, operands: list[_Operand], multiplies: bool) -> Sum
     first, second = operands
     if isinstance(second.value, np.ndarray):
         (value,), channels_first = as_elements(here, [first.value])
-        name, source, signed = value.tensor, f"{here.output} constant", second.value.dtype == np.int8
+        name, source, signed = value.tensor, f"{here.output} constant", second.value.dtype != np.uint8
         builder.constant(source, _broadcast(here, second.value, value.shape), name, channels_first)
     else:
         (value, other), channels_first = as_elements(here, _alike(here, [first.value, second.value]))
-        name, source, signed = value.tensor, other.tensor, other.dtype == "int8"
+        name, source, signed = value.tensor, other.tensor, other.is_signed
     if multiplies:
         scales = (here.product_of_scales("the product of scales", first.scale, second.scale),)
     else:
@@ -358,11 +416,10 @@ def _combination(here: Visit, operands: list[_Operand], multiplies: bool) -> Sum
         target="",
         result=None,
         multiplies=multiplies,
-        input_signed=(value.dtype == "int8", signed),
+        input_signed=(value.is_signed, signed),
         zero_points=(first.zero_point, second.zero_point),
     )
-    tensor = dataclasses.replace(builder.tensors[name], item=1)
-    return Sums(value.shape, operation, tensor, channels_first, scales)
+    return Sums(value.shape, operation, builder.tensors[name], channels_first, scales)
 
 
 def _alike(here: Visit, values: list[Integers | Moved]) -> list[Integers | Moved]:

@@ -90,7 +90,7 @@ def tabulated(
         converted("DequantizeLinear", "bytes", name, source)
     for name in constants:
         value = builder.values[name]
-        if isinstance(value, RealConstant) and value.integers.dtype != np.int32:
+        if isinstance(value, RealConstant) and value.integers.dtype in (np.int8, np.uint8):
             arrays.append(numpy_helper.from_array(value.integers.reshape(()), f"{name} integers"))
             converted("DequantizeLinear", f"{name} integers", name, _of_constant(value))
         else:

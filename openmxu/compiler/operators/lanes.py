@@ -11,7 +11,7 @@ from openmxu.compiler.ir.network import Tensor
 from openmxu.compiler.ir.operations import Result
 from openmxu.compiler.ir.permutation import FILL, Permutation
 from openmxu.compiler.onnx.visit import Visit
-from openmxu.compiler.operators.builder import Builder, byte_limits
+from openmxu.compiler.operators.builder import Builder
 from openmxu.compiler.operators.values import Integers, Moved, Quantized, Real
 
 __all__ = [
@@ -161,10 +161,11 @@ def _arranged(here: Visit, value: Integers | Moved, index: NDArray[np.int64], ch
     """The tensor of ``value`` in the order ``index``, (height, width, channels); made once."""
     builder, parts = here.builder, parts_of(value)
     height, width, channels = index.shape
-    signed = value.dtype == "int8"
-    tensor = Tensor(height, width, channels, signed)
+    tensor = Tensor(height, width, channels, True).of_type(value.dtype)
     names = tuple(part.tensor for part in parts)
     fill = 0 if isinstance(value, Integers) else int(value.fill)
+    if value.is_wide and fill != 0 and (index == FILL).any():
+        raise here.unsupported(f"int16 tensors can be filled up with 0, not with {fill}")
     is_in_order = len(parts) == 1 and np.array_equal(index.reshape(-1), np.arange(index.size))
     if is_in_order and builder.tensors[names[0]] == tensor:
         return Integers(names[0], value.shape, value.dtype)
@@ -172,15 +173,15 @@ def _arranged(here: Visit, value: Integers | Moved, index: NDArray[np.int64], ch
     if key not in builder.arranged:
         name = here.name if isinstance(value, Integers) else value.name
         target = f"{name} arranged {len(builder.arranged)}"
-        low, high = byte_limits(signed)
+        limits = np.iinfo(value.dtype)
         sources, index = _distinct(builder, names, index)
         operation = Permutation(
             name=name,
             sources=sources,
             target=target,
-            result=Result(np.ones((), np.float32), fill, low, high),
+            result=Result(np.ones((), np.float32), fill, limits.min, limits.max),
             index=index,
-            input_signed=signed,
+            input_signed=tensor.signed,
             fill=fill,
         )
         builder.add(operation, tensor, channels_first)

@@ -23,6 +23,7 @@ from openmxu.compiler.tensor_products.operators import tensor_product
 
 __all__ = [
     "add_bias",
+    "check_wide_sums",
     "conv",
     "conv_integer",
     "gemm",
@@ -35,6 +36,9 @@ __all__ = [
 ]
 
 _ONE = np.float32(1)
+
+_LARGEST_WORD = 1 << 15
+"""The largest magnitude of an int16 input."""
 
 
 def matmul(here: Visit) -> Value:
@@ -60,7 +64,7 @@ def gemm(here: Visit) -> Value:
 
 def conv(here: Visit) -> Value:
     """Conv between DequantizeLinear and QuantizeLinear."""
-    source = here.quantized(0)
+    source = here.quantized(0, wide=True)
     weights = _real_weights(here)
     if weights.scale.size > 1 and weights.axis != 0:
         raise here.unsupported("scales of the weights must be per tensor or per output channel")
@@ -172,7 +176,30 @@ def _with_integer_bias(here: Visit, sums: Sums, bias: NDArray[Any]) -> Sums:
     total = operation.bias + np.broadcast_to(bias.reshape(-1), operation.bias.shape)
     if not np.all(np.abs(total) < 2**31):
         raise ModelError(f"node {here.name!r}: the bias does not fit int32 in units of input scale × weight scale")
-    return dataclasses.replace(sums, operation=dataclasses.replace(operation, bias=total.astype(np.int32)))
+    operation = dataclasses.replace(operation, bias=total.astype(np.int32))
+    check_wide_sums(here, operation)
+    return dataclasses.replace(sums, operation=operation)
+
+
+def check_wide_sums(here: Visit, operation: Convolution) -> None:
+    """Check that no sum of int16 inputs, bias included, leaves the 32 bits of the accumulators, where it would wrap.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        One may.
+    """
+    if not here.builder.tensors[operation.sources[0]].is_wide:
+        return
+    magnitudes = np.abs(operation.weights.astype(np.int64)).sum(axis=(1, 2, 3))
+    largest = magnitudes * _LARGEST_WORD + np.abs(operation.bias.astype(np.int64))
+    if largest.max() >= 2**31:
+        column = int(largest.argmax())
+        raise here.unsupported(
+            f"sums of int16 inputs must stay below 2**31, but those of column {column} may reach {largest[column]:,}, "
+            f"which is {_LARGEST_WORD:,} times its weights' magnitudes and its bias; smaller integers as weights or "
+            "fewer inputs are supported"
+        )
 
 
 def _is_bias_scale(bias: RealConstant, scale: NDArray[np.float32]) -> bool:
@@ -187,7 +214,7 @@ def _is_bias_scale(bias: RealConstant, scale: NDArray[np.float32]) -> bool:
 
 def _real_weights(here: Visit) -> RealConstant:
     value = here.input(1)
-    if not isinstance(value, RealConstant) or value.integers.dtype == np.int32:
+    if not isinstance(value, RealConstant) or value.integers.dtype not in (np.int8, np.uint8):
         raise here.unsupported("the weights must be an int8 or uint8 constant through DequantizeLinear")
     return value
 
@@ -221,11 +248,11 @@ def _check_gemm(here: Visit, sums: Sums) -> None:
 
 
 def _real_product(here: Visit, transposed: bool, alpha: np.float32 = _ONE) -> Sums:
-    source = here.quantized(0)
     if _computed(here, 1) and not transposed:
-        other = here.quantized(1)
+        source, other = here.quantized(0), here.quantized(1)
         scale = here.product_of_scales("the product of both scales", alpha * source.scale, other.scale)
         return tensor_product(here, source.value, other.value, (source.zero_point, other.zero_point), scale)
+    source = here.quantized(0, wide=True)
     weights = _real_weights(here)
     if transposed:
         weights = shapes.transposed(weights)
@@ -369,8 +396,9 @@ def _sums(
         bias=np.zeros(outputs, np.int32),
         window=window,
         groups=groups,
-        input_signed=source.dtype == "int8",
+        input_signed=source.is_signed,
         zero_point=zero_point,
     )
+    check_wide_sums(here, operation)
     scales = () if scale is None else (per_column(here.name, "the weight scale", scale, outputs),)
     return Sums(shape, operation, tensor, channels_first, scales)

@@ -167,7 +167,7 @@ def _dilated_maximum(here: Visit) -> Value:
     channels, *plane = value.shape
     height, width = (1, *plane) if len(plane) == 1 else plane
     kernel = [*[1] * (2 - len(plane)), *here.attributes.get("kernel_shape", ())]
-    window = read_window(here, kernel, Tensor(height, width, channels, dtype == "int8"), len(plane))
+    window = read_window(here, kernel, Tensor(height, width, channels, True), len(plane))
     moved = _as_moved(here, value)
     index = moved.index.reshape(channels, height, width)
     for axis, outputs, size, stride, dilation, before, length in (

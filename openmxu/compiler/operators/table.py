@@ -83,15 +83,19 @@ def _quantize_linear(here: Visit) -> Value:
     dtype = helper.tensor_dtype_to_np_dtype(chosen).name if chosen else "uint8"
     if zero_point_input is not None:
         dtype = here.scalar(2, "the zero point").dtype.name
-    if dtype not in ("uint8", "int8"):
-        raise here.unsupported(f"the output must be uint8 or int8, not {dtype}")
+    if dtype not in ("uint8", "int8", "int16"):
+        raise here.unsupported(f"the output must be uint8, int8 or int16, not {dtype}")
     if here.attributes.get("precision", 0) not in (0, TensorProto.FLOAT):
         raise here.unsupported("it must divide in float32, as it does without the attribute precision")
-    zero_point = here.zero_point(2, "the zero point", dtype)
+    zero_point = _zero_point(here, dtype)
     match source:
         case FloatInput():
             return _quantized_input(here, source, float(scale), zero_point, dtype)
         case Sums() if source.scales:
+            if dtype == "int16" and source.is_rounded:
+                raise here.unsupported(
+                    "behind factors and offsets of a tensor's channels, supported are int8 and uint8"
+                )
             return here.builder.close(source, here.output, scale, zero_point, dtype)
         case Real() | Moved() if element_operators.is_real(source):
             return element_operators.tabulate(here, source, scale, zero_point, dtype)
@@ -121,23 +125,37 @@ def _dequantize_linear(here: Visit) -> Value:
             return _dequantized_constant(here, source.array)
         case Integers() | Moved() if not element_operators.is_real(source):
             scale = np.float32(here.scale(1, "the scale"))
-            return Quantized(source, scale, here.zero_point(2, "the zero point", source.dtype)).real()
+            return Quantized(source, scale, _zero_point(here, source.dtype)).real()
         case Sums(scales=()):
             if here.zero_point(2, "the zero point", "int32") != 0:
                 raise here.unsupported("the zero point of int32 sums must be 0")
             channels = source.tensor.channels
             scale = per_column(here.name, "the scale", here.scale(1, "the scale", scalar=False), channels)
             return RealSums(source, scale)
-    raise here.unsupported("supported on constants, int8, uint8 and the int32 sums of MatMulInteger and ConvInteger")
+    raise here.unsupported(
+        "supported on constants, int8, uint8, int16 and the int32 sums of MatMulInteger and ConvInteger"
+    )
+
+
+def _zero_point(here: Visit, dtype: str) -> int:
+    """The zero point of QuantizeLinear or DequantizeLinear."""
+    zero_point = here.zero_point(2, "the zero point", dtype)
+    if dtype == "int16" and zero_point != 0:
+        raise here.unsupported(
+            f"the zero point of int16 must be 0, not {zero_point}: the array subtracts none from words"
+        )
+    return zero_point
 
 
 def _dequantized_constant(here: Visit, integers: NDArray[Any]) -> RealConstant:
-    if integers.dtype not in (np.int8, np.uint8, np.int32):
-        raise here.unsupported(f"constants must be int8, uint8 or int32, not {integers.dtype}")
+    if integers.dtype not in (np.int8, np.uint8, np.int16, np.int32):
+        raise here.unsupported(f"constants must be int8, uint8, int16 or int32, not {integers.dtype}")
     scale = here.scale(1, "the scale", scalar=False)
     zero_point = np.zeros((), np.int32)
     if here.input(2) is not None:
         zero_point = here.constant(2, "the zero point").astype(np.int32)
+        if integers.dtype == np.int16 and zero_point.any():
+            raise here.unsupported("the zero point of int16 must be 0")
     axis = int(here.attributes.get("axis", 1))
     if here.attributes.get("block_size") or scale.ndim > 1:
         raise here.unsupported("block-wise scales are not supported; per tensor and per channel are")
@@ -227,6 +245,7 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "Resize": moves.resize,
     "Sub": element_operators.subtract,
     "Sum": element_operators.sum_of_two,
+    "com.microsoft.DequantizeLinear": _dequantize_linear,
     "com.microsoft.QGemm": matrix_operators.qgemm,
     "com.microsoft.QLinearAdd": element_operators.qlinear_add,
     "com.microsoft.QLinearAveragePool": plane_operators.qlinear_average_pool,
@@ -235,5 +254,6 @@ OPERATORS: dict[str, Callable[[Visit], Value | tuple[Value | None, ...]]] = {
     "com.microsoft.QLinearLeakyRelu": element_operators.qlinear_function,
     "com.microsoft.QLinearMul": element_operators.qlinear_multiply,
     "com.microsoft.QLinearSigmoid": element_operators.qlinear_function,
+    "com.microsoft.QuantizeLinear": _quantize_linear,
 }
 """Operators by name. Of ONNX's own, each is folded when the model is compiled where all its inputs are constants."""

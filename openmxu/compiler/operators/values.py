@@ -93,11 +93,21 @@ class Refused:
 
 @dataclass(frozen=True)
 class Integers:
-    """int8 or uint8 values of the network's tensor ``tensor``, in the shape in which the graph sees them here."""
+    """int8, uint8 or int16 values of the network's ``tensor``, in the shape in which the graph sees them here."""
 
     tensor: str
     shape: tuple[int, ...]
     dtype: str
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the type is not uint8."""
+        return self.dtype != "uint8"
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the type is int16."""
+        return self.dtype == "int16"
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,11 @@ class Moved:
         part = self.parts[0]
         return part.dtype if isinstance(part, Integers) else "float32"
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether the integers are int16."""
+        return self.dtype == "int16"
+
 
 @dataclass(frozen=True)
 class Quantized:
@@ -184,7 +199,7 @@ class Quantized:
                 return cls(value.integers, value.scale, value.zero_point)
             case Moved() if all(isinstance(part, Real) and not part.nodes for part in value.parts):
                 first = value.parts[0]
-                if len({(part.scale, part.zero_point) for part in value.parts}) > 1:
+                if len({(part.integers.dtype, part.scale, part.zero_point) for part in value.parts}) > 1:
                     return None
                 integers = tuple(part.integers for part in value.parts)
                 limits = np.iinfo(first.integers.dtype)

@@ -114,7 +114,8 @@ class Costs:
             return 0
         rows = planes * self.network.sums(operation)
         bands = -(-rows // (self.config.accumulator_rows // 2))
-        return self.tiles[index] * max(rows, bands * max(self.config.size, fetch_cycles(self.config)))
+        passed = rows * self.network.passes(operation)
+        return self.tiles[index] * max(passed, bands * max(self.config.size, fetch_cycles(self.config)))
 
     def _activation(self, index: int, planes: float) -> float:
         operation = self.network.operations[index]

@@ -377,12 +377,14 @@ class _Planner:
         (source,), target = operation.sources, operation.target
         planes = -(-self.network.tensors[source].channels // self.config.size)
         item, ahead = self.network.tensors[target].item, self.config.command_queue_depth + 2
+        # Input planes of int16 take two rows an image, and pass the array twice.
+        input_item = self.network.tensors[source].item
         size, accumulators = self.config.size, self.config.accumulator_rows
         tiles = -(-operation.outputs // size)
         # Slots, planes of input and output, output tiles side by side, and the images for which they have room.
-        ways = [(2, planes, _OUTPUTS, 1, self.available // (2 * (planes + _OUTPUTS * item)))]
+        ways = [(2, planes, _OUTPUTS, 1, self.available // (2 * (planes * input_item + _OUTPUTS * item)))]
         for inputs, outputs in ((ahead, 2), (2, 2), (1, 1)):
-            room = self.available // (inputs + outputs * item)
+            room = self.available // (inputs * input_item + outputs * item)
             if room:
                 ways += [
                     (1, inputs, outputs, together, min(room, accumulators // (2 * together)))
@@ -396,8 +398,8 @@ class _Planner:
             strips = -(-self.batch // room)
             images = -(-self.batch // strips)
             bands = strips * -(-images // (accumulators // 2))
-            reading = self.batch * row_cycles(self.config)
-            tile = max(self.batch, bands * max(size, fetch_cycles(self.config)))
+            reading = self.batch * input_item * row_cycles(self.config)
+            tile = max(self.batch * input_item, bands * max(size, fetch_cycles(self.config)))
             if inputs == planes:
                 return planes * max(reading, tiles * tile)
             groups = [len(part) for part in _parts(tiles, together)]
@@ -409,7 +411,8 @@ class _Planner:
         slots, inputs, outputs, together, room = min(ways, key=cycles)
         images = -(-self.batch // -(-self.batch // room))
         strips = tuple(Region(part, range(1), range(1)) for part in _parts(self.batch, images))
-        slot = Slot(images * (inputs + outputs * item), {target: 0, source: images * outputs * item})
+        rows = images * (inputs * input_item + outputs * item)
+        slot = Slot(rows, {target: 0, source: images * outputs * item})
         group = self._group(range(index, index + 1), strips, slot, slots)
         return dataclasses.replace(group, rings={source: inputs, target: outputs}, together=together)
 

@@ -81,7 +81,9 @@ def _rows(network: Network, operation: Operation, batch: int) -> int | None:
     """Rows that the array multiplies by each tile, at most; ``None`` for operations without weights."""
     if isinstance(operation, Recurrent):
         return batch
-    return batch * network.sums(operation) if isinstance(operation, Convolution) else None
+    if isinstance(operation, Convolution):
+        return batch * network.sums(operation) * network.passes(operation)
+    return None
 
 
 def _least_tiles(operation: Operation, size: int) -> int:

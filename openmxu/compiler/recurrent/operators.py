@@ -155,7 +155,7 @@ def _read(here: Visit) -> _Node:
 def _sequence(here: Visit, layout: int) -> Real:
     """The input as (steps, channels), its rows a matrix of the network."""
     value, order = unarranged(here.input(0))
-    if not isinstance(value, Real) or value.nodes:
+    if not isinstance(value, Real) or value.nodes or value.integers.is_wide:
         raise here.unsupported("its input must be int8 or uint8 through DequantizeLinear")
     wanted = (0, 1, 2) if layout else (1, 0, 2)
     if order != wanted:
@@ -237,7 +237,7 @@ def _initial(node: _Node, index: int, scale: float, dtype: str) -> str | None:
     match value:
         case FloatInput():
             return _quantized_state(here, value, scale, dtype)
-        case Real(nodes=()) if dtype == "int8":
+        case Real(nodes=()) if dtype == "int8" and not value.integers.is_wide:
             return _rescaled_state(here, value, scale, f"{here.name} {what}")
     raise here.unsupported(f"{what} must be a constant or a float32 input of the model")
 

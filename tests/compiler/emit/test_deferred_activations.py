@@ -7,11 +7,15 @@ import functools
 import numpy as np
 import pytest
 
+import openmxu
 from openmxu.arch import Config
 from openmxu.arch.isa import Opcode
-from openmxu.compiler import compile_network
+from openmxu.compiler import compile_network, evaluate
 from openmxu.compiler.emit.deferred_activations import Chunk, DeferredActivations, Touch
 from openmxu.compiler.emit.tasks import Rows
+from openmxu.compiler.ir.network import Network, Port, Tensor
+from openmxu.compiler.ir.operations import Combination, Convolution, Result
+from openmxu.segments.host_tensor import HostTensor
 from tests.compiler.models.plane_networks import differing_planes
 from tests.compiler.models.small_networks import residual_block
 
@@ -88,3 +92,50 @@ def test_parameters_are_loaded_once() -> None:
     """Without room for the parameters of two operations, these do not alternate."""
     order = layers_of_activations(CONFIG.replace(parameter_sets=1), batch=3)
     assert order == sorted(order)
+
+
+def factor_behind_an_output() -> Network:
+    """x → s → t, and y = s · z; t is an output and read by nothing, so that z and y may take its rows."""
+    shapes = {"x": 8, "z": 8, "s": 8, "t": 20, "y": 8}
+    weights = np.random.default_rng(0).integers(-100, 101, (20, 8, 1, 1)).astype(np.int16)
+
+    def product(source: str, target: str) -> Convolution:
+        outputs = shapes[target]
+        return Convolution(
+            name=target,
+            sources=(source,),
+            target=target,
+            result=Result(np.full(outputs, 0.01, np.float32), 0, -128, 127),
+            weights=weights[:outputs],
+            bias=np.zeros(outputs, np.int32),
+            input_signed=True,
+            zero_point=0,
+        )
+
+    factor = Combination(
+        name="y",
+        sources=("s", "z"),
+        target="y",
+        result=Result(np.asarray(0.01, np.float32), 0, -128, 127),
+        multiplies=True,
+        input_signed=(True, True),
+        zero_points=(0, 0),
+    )
+    ports = {name: Port(HostTensor(name, "int8", (shapes[name],), shapes[name], "int8"), name) for name in "xzty"}
+    tensors = {name: Tensor(1, 1, channels, True) for name, channels in shapes.items()}
+    operations = (product("x", "s"), product("s", "t"), factor)
+    return Network((ports["x"], ports["z"]), (ports["t"], ports["y"]), tensors, operations)
+
+
+def test_what_waits_to_be_written_is_not_overwritten_by_a_read() -> None:
+    """Short planes wait for their neighbours; a chunk that may come before these reads its source meanwhile."""
+    network, random = factor_behind_an_output(), np.random.default_rng(1)
+    for size in (4, 8):
+        config = Config.for_size(size)
+        inputs = {name: random.integers(-128, 128, (1, 8)).astype(np.int8) for name in "xz"}
+        program = compile_network(network, config, batch=1, effort=0)
+        expected = evaluate(network, inputs)
+        with openmxu.open_device("interpreter", config) as device:
+            results = program.run(device, inputs)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(results[name], array)

@@ -78,7 +78,7 @@ UNSUPPORTED = {
     ),
     "constants of rows": (
         between(node("Add", "f_real rows", "n")),
-        r"node 'n' \(Add\): its inputs must be int8 or uint8, with one scale each",
+        r"node 'n' \(Add\): its inputs must be int8, uint8 or int16, with one scale each",
     ),
     "quotient of constants": (
         between(node("Div", "planes f_real", "n")),
@@ -97,8 +97,8 @@ UNSUPPORTED = {
         r"node 'n' \(Dropout\): training is not supported",
     ),
     "16-bit integers": (
-        between(node("QuantizeLinear", "f_real h_scale", "z", output_dtype=TensorProto.INT16), last="z"),
-        r"node 'z' \(QuantizeLinear\): the output must be uint8 or int8, not int16",
+        between(node("QuantizeLinear", "f_real h_scale", "z", output_dtype=TensorProto.UINT16), last="z"),
+        r"node 'z' \(QuantizeLinear\): the output must be uint8, int8 or int16, not uint16",
     ),
     "mean of rows": (
         between(node("ReduceMean", "f_real last", "n")),

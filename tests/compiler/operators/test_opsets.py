@@ -82,7 +82,7 @@ def test_attributes_that_change_nothing() -> None:
     [
         ({"output_dtype": TensorProto.FLOAT16}, {}, r"node 'x_real' \(DequantizeLinear\): the output must be float32"),
         ({}, {"precision": TensorProto.FLOAT16}, r"node 'y' \(QuantizeLinear\): it must divide in float32"),
-        ({}, {"output_dtype": TensorProto.INT16}, r"node 'y' \(QuantizeLinear\): .* uint8 or int8, not int16"),
+        ({}, {"output_dtype": TensorProto.UINT16}, r"node 'y' \(QuantizeLinear\): .* int8 or int16, not uint16"),
     ],
 )
 def test_attributes_that_would_change_numbers(

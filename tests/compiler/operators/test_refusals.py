@@ -205,7 +205,7 @@ UNSUPPORTED = {
     ),
     "real input": (
         model([dequantize("w"), node("MatMul", "x w_real", "y")], VALUES, ("float32", "float32")),
-        r"node 'y' \(MatMul\): input 0 must be int8 or uint8 through DequantizeLinear",
+        r"node 'y' \(MatMul\): input 0 must be int8, uint8 or int16 through DequantizeLinear",
     ),
     "matrix added": (
         in_the_middle(node("Add", "sums m", "t"), last="t", m=np.ones((3, OUTPUTS), np.float32)),
@@ -240,7 +240,7 @@ UNSUPPORTED = {
     ),
     "16-bit tensor": (
         in_the_middle(h_zero_point=np.uint16(3)),
-        r"node 'z' \(QuantizeLinear\): the output must be uint8 or int8",
+        r"node 'z' \(QuantizeLinear\): the output must be uint8, int8 or int16",
     ),
     "requantized by hand": (
         model(
