@@ -27,8 +27,8 @@ from amaranth.hdl import Fragment
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
-from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
-from openmxu.rtl.fpga.verilog import rtlil_to_verilog
+from openmxu.rtl.verilog.convert import rtlil_to_verilog
+from openmxu.rtl.verilog.rtlil_text import ports_of, to_rtlil
 from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.initial_values import fold_initial_values
 from openmxu.sim.verilator.layout import TOP

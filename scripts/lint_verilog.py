@@ -21,7 +21,7 @@ from amaranth.lib import wiring
 
 from openmxu.arch.config import PRESETS, Config
 from openmxu.rtl.core import Core
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from openmxu.sim.verilator.errors import MissingToolError
 from openmxu.sim.verilator.toolchain import find_toolchain
 

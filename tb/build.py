@@ -56,7 +56,7 @@ def built_rack(kind: str, config: Config) -> Path:
 
     def write(directory: Path) -> None:
         # Imported here because using an existing build needs no Amaranth.
-        from openmxu.rtl.fpga.verilog import to_verilog
+        from openmxu.rtl.verilog.convert import to_verilog
         from tb.rack import Rack
 
         (directory / _DESIGN).write_text(to_verilog(Rack(kind, config), TOP))

@@ -16,7 +16,7 @@ from openmxu.arch.config import Config
 from openmxu.arch.registers import ADDRESS_WIDTH
 from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 
 __all__ = ["OpenMXU"]
 

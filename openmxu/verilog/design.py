@@ -82,10 +82,10 @@ def generate(
     from amaranth.hdl import Fragment
 
     from openmxu.arch.collection import paused_collection
-    from openmxu.rtl.fpga.rtlil_text import classes_of, ports_of, to_rtlil
-    from openmxu.rtl.fpga.shared_modules import SharedModules
     from openmxu.rtl.fpga.target import Target
-    from openmxu.rtl.fpga.verilog import named_verilog
+    from openmxu.rtl.verilog.convert import named_verilog
+    from openmxu.rtl.verilog.rtlil_text import classes_of, ports_of, to_rtlil
+    from openmxu.rtl.verilog.shared_modules import SharedModules
     from openmxu.verilog.readable_names import with_readable_names
 
     shared = SharedModules(top, sources=sources)

@@ -59,7 +59,7 @@ class ActivationUnit(wiring.Component):
     """
 
     sleeps = True
-    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+    """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
 
     done_lead = ResultWriter.latency + ActivationDatapath.ending_lead
     """As many cycles pass at least until a unit that is told of the end requests a row of the unified buffer."""
@@ -87,7 +87,7 @@ class ActivationUnit(wiring.Component):
 
     @property
     def heeded(self) -> list[tuple[Value, Value]]:
-        """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+        """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
         return [(Value.cast(self.values), self._datapath.takes_values)]
 
     def elaborate(self, platform: object) -> Module:

@@ -104,7 +104,7 @@ class Dispatcher(wiring.Component):
     """
 
     sleeps = True
-    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+    """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -148,7 +148,7 @@ class Dispatcher(wiring.Component):
 
     @property
     def heeded(self) -> list[tuple[Value, Value]]:
-        """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+        """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
         return [(signal, self._dispatches) for signal in (self.writing, self.weights_settled, self.weights_empty)]
 
     def elaborate(self, platform: object) -> Module:

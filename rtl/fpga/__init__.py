@@ -1,1 +1,1 @@
-"""Parts that depend on the FPGA: blocks instantiated by name, multipliers in blocks or in logic, Verilog by target."""
+"""Parts that depend on the FPGA: blocks instantiated by name, multipliers in blocks or in logic."""

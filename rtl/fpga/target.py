@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 
-from openmxu.rtl.fpga.shared_modules import SharedModules
+from openmxu.rtl.verilog.shared_modules import SharedModules
 
 __all__ = ["Family", "Target"]
 
@@ -55,7 +55,7 @@ class Target:
         """What to add as a submodule for one of several equal components.
 
         With ``sleeps`` they are part of a unit that sleeps in compiled simulations
-        (:mod:`openmxu.rtl.fpga.sleeping_units`), where they must not be instances.
+        (:mod:`openmxu.rtl.simulation.sleeping_units`), where they must not be instances.
         """
         if self.modules is None or (sleeps and self.modules.loops):
             return component

@@ -45,7 +45,7 @@ class HostReader(wiring.Component):
     """Bursts that may be requested before their data has arrived."""
 
     sleeps = True
-    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+    """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
 
     def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config

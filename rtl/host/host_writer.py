@@ -55,7 +55,7 @@ class HostWriter(wiring.Component):
     """Transfers started before they are acknowledged."""
 
     sleeps = True
-    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+    """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
 
     def __init__(self, config: Config, *, is_small: bool = False) -> None:
         self._config = config

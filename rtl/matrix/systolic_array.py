@@ -9,13 +9,13 @@ from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.rtl.fpga.element_grid import Link, Source, grid_of_loops
 from openmxu.rtl.fpga.ice40_block import sign_and_magnitude
 from openmxu.rtl.fpga.ice40_elements import Ice40Elements
-from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
 from openmxu.rtl.matrix.systolic_row import SystolicRow
+from openmxu.rtl.simulation.element_grid import Link, Source, grid_of_loops
+from openmxu.rtl.verilog.shared_modules import SharedModules
 
 __all__ = ["SystolicArray"]
 

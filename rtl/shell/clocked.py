@@ -48,7 +48,7 @@ class Clocked(wiring.Component):
         reset = self.rst
         modules = Target.of(platform).modules
         if modules is not None and modules.loops:
-            # See register_reset in openmxu.rtl.fpga.sleeping_units.
+            # See register_reset in openmxu.rtl.simulation.sleeping_units.
             reset = Signal(name="registered_reset", reset_less=True)
             m.d.sync += reset.eq(self.rst)
         m.d.comb += [sync.clk.eq(self.clk), sync.rst.eq(reset)]

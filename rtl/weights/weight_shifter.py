@@ -46,7 +46,7 @@ class WeightShifter(wiring.Component):
     swaps, which must not arrive later, see :class:`~openmxu.rtl.matrix.systolic_array.SystolicArray`."""
 
     sleeps = True
-    """See :mod:`openmxu.rtl.fpga.sleeping_units`."""
+    """See :mod:`openmxu.rtl.simulation.sleeping_units`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

@@ -12,7 +12,7 @@ from typing import Any
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.fpga.ecp5.block_places import scarce_sites
 from scripts.fpga.ecp5.small_memories import in_distributed_ram, smallest_memories
 from scripts.fpga.errors import DoesNotFitError, FlowError

@@ -8,7 +8,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.boards import Board, BoardTop
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.fpga.boards import prepare
 from scripts.fpga.errors import FlowError
 

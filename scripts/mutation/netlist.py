@@ -19,7 +19,7 @@ from amaranth.lib import wiring
 
 from openmxu.arch.config import Config
 from openmxu.rtl.core import Core
-from openmxu.rtl.fpga.rtlil_text import ports_of
+from openmxu.rtl.verilog.rtlil_text import ports_of
 from openmxu.sim.verilator import CORE, Design
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.tools import find_tool

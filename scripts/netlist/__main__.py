@@ -23,7 +23,7 @@ from openmxu.arch.config import PRESETS
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from openmxu.sim.verilator import AXI, BuildError, MissingToolError
 from openmxu.sim.verilator.layout import TOP
 from scripts.fpga.errors import FlowError

@@ -142,7 +142,7 @@ def build_runtime(trace: str | None, tools: Toolchain, directory: Path, progress
 
 def _write_sources(design: Design, config: Config, trace: str | None, directory: Path) -> None:
     # Imported here because a build that is in the cache needs no Amaranth.
-    from openmxu.rtl.fpga.verilog import to_verilog
+    from openmxu.rtl.verilog.convert import to_verilog
     from openmxu.sim.verilator.layout import TOP, layout_header, memories_configuration
 
     memories, probes = design.memories(config), design.recorded(config)

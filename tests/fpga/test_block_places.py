@@ -10,7 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.rtl.fpga.target import Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.fpga.ecp5.block_places import match_blocks, scarce_sites
 from scripts.fpga.nextpnr import place, with_matched_blocks
 from scripts.fpga.parts import find_part

@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.fpga.yosys import synthesize
 
 

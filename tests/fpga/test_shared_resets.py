@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.fpga.implementation import Source, make_netlist
 from scripts.fpga.parts import find_part
 

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from openmxu.arch.config import Config
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.fpga.target import Family, Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.fpga.errors import DoesNotFitError, MissingToolError, ToolError
 from scripts.fpga.implementation import Source, implement
 from scripts.fpga.nextpnr import place

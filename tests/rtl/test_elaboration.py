@@ -117,6 +117,7 @@ def test_components_cover_the_package():
         "board",
         "channels",
         "commands",
+        "convert",
         "carry_chain",
         "comparison",
         "cores",
@@ -137,7 +138,6 @@ def test_components_cover_the_package():
         "shared_modules",
         "sleeping_units",
         "target",
-        "verilog",
         "zeroed_memories",
     }
 

@@ -14,9 +14,9 @@ from amaranth.lib.wiring import Out, connect, flipped
 from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.core import Core
-from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.rtl.serial.uart_shell import UartShell
 from openmxu.rtl.shell.clocked import Clocked
+from openmxu.rtl.verilog.convert import to_verilog
 from scripts.lint_verilog import TOP, WAIVERS, lint, lint_component
 from tests.rtl.components import ADDRESSES, ON_BLOCKS, SMALL, SYSTEMS, component_classes, make
 

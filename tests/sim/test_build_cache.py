@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from openmxu.device import DeviceError
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from openmxu.sim.verilator import (
     AXI,
     CORE,
@@ -164,7 +164,7 @@ def test_a_failed_build_has_the_first_error_and_the_log(folder, monkeypatch):
     def broken(component, name, **options):
         return to_verilog(component, name).replace("endmodule", "nonsense", 1)
 
-    monkeypatch.setattr("openmxu.rtl.fpga.verilog.to_verilog", broken)
+    monkeypatch.setattr("openmxu.rtl.verilog.convert.to_verilog", broken)
     with pytest.raises(BuildError, match=r"^Verilator failed: %Error: core\.v:\d+:\d+: syntax error") as caught:
         library_path(CONFIG, design=DESIGN)
     assert isinstance(caught.value, DeviceError)

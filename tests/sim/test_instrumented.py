@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from openmxu.arch.isa import Instruction, format_named
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
 from openmxu.sim.verilated import VerilatedDevice
 from openmxu.sim.verilator import Design
 from openmxu.sim.verilator.cache import CACHE_VARIABLE

@@ -17,7 +17,7 @@ from typing import Any
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.lib import wiring
 
-from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
+from openmxu.rtl.verilog.rtlil_text import ports_of, to_rtlil
 
 __all__ = ["Link", "Source", "grid_of_loops"]
 

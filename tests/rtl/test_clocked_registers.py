@@ -6,10 +6,10 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.fpga.clocked_memories import with_clocked_memories
-from openmxu.rtl.fpga.clocked_registers import with_clocked_registers
-from openmxu.rtl.fpga.replications import with_replications
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.simulation.clocked_memories import with_clocked_memories
+from openmxu.rtl.simulation.clocked_registers import with_clocked_registers
+from openmxu.rtl.simulation.replications import with_replications
+from openmxu.rtl.verilog.convert import to_verilog
 
 
 class Unit(wiring.Component):

@@ -14,7 +14,7 @@ from typing import Any
 from amaranth.hdl import ClockSignal, Elaboratable, Fragment, Instance, ResetSignal, Value
 from amaranth.lib import wiring
 
-from openmxu.rtl.fpga.rtlil_text import classes_of, ports_of, to_rtlil
+from openmxu.rtl.verilog.rtlil_text import classes_of, ports_of, to_rtlil
 
 __all__ = ["SharedModules"]
 

@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from openmxu.rtl.fpga.sleeping_units import let_sleep
+from openmxu.rtl.simulation.sleeping_units import let_sleep
 
 
 class Unit(wiring.Component):

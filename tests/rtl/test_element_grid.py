@@ -6,9 +6,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
-from openmxu.rtl.fpga.element_grid import Link, Source, grid_of_loops
-from openmxu.rtl.fpga.verilog import to_verilog
 from openmxu.rtl.matrix.systolic_array import SystolicArray
+from openmxu.rtl.simulation.element_grid import Link, Source, grid_of_loops
+from openmxu.rtl.verilog.convert import to_verilog
 
 LINKS = (Link("a", "b", Source.LEFT),)
 

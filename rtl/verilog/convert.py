@@ -14,14 +14,14 @@ from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 
 from openmxu.arch.collection import paused_collection
-from openmxu.rtl.fpga.clocked_memories import with_clocked_memories
-from openmxu.rtl.fpga.clocked_registers import with_clocked_registers
-from openmxu.rtl.fpga.replications import with_replications
-from openmxu.rtl.fpga.rtlil_text import ports_of, to_rtlil
-from openmxu.rtl.fpga.shared_modules import SharedModules
-from openmxu.rtl.fpga.sleeping_units import let_sleep, register_reset
 from openmxu.rtl.fpga.target import Target
-from openmxu.rtl.fpga.zeroed_memories import with_zeroed_memories
+from openmxu.rtl.simulation.clocked_memories import with_clocked_memories
+from openmxu.rtl.simulation.clocked_registers import with_clocked_registers
+from openmxu.rtl.simulation.replications import with_replications
+from openmxu.rtl.simulation.sleeping_units import let_sleep, register_reset
+from openmxu.rtl.verilog.rtlil_text import ports_of, to_rtlil
+from openmxu.rtl.verilog.shared_modules import SharedModules
+from openmxu.rtl.verilog.zeroed_memories import with_zeroed_memories
 
 __all__ = ["named_verilog", "rtlil_to_verilog", "to_verilog"]
 
@@ -46,9 +46,9 @@ def to_verilog(component: wiring.Component, name: str, target: Target | None = N
     always ready, are no ports. Modules of submodules are named ``<name>.<submodule>``; those that several equal
     components share are named after their class, ``<name>_<class>``. A word of an array has a separate wire, named
     ``words<0>``. With ``loops``, for simulators that compile it, the array is one module of loops over all its
-    elements, units sleep while nothing in them can change (:mod:`openmxu.rtl.fpga.sleeping_units`), and a reset has its
-    effect a cycle later. The Yosys that comes with Amaranth writes the text, unless ``AMARANTH_USE_YOSYS`` says
-    otherwise.
+    elements, units sleep while nothing in them can change, registers and memories are computed at the clock edge
+    (:mod:`openmxu.rtl.simulation`), and a reset has its effect a cycle later. The Yosys that comes with Amaranth writes
+    the text, unless ``AMARANTH_USE_YOSYS`` says otherwise.
     """
     modules = SharedModules(name, loops=loops)
     target = dataclasses.replace(target or Target(), modules=modules)

@@ -8,9 +8,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.fpga.shared_modules import SharedModules
 from openmxu.rtl.fpga.target import Target
-from openmxu.rtl.fpga.verilog import to_verilog
+from openmxu.rtl.verilog.convert import to_verilog
+from openmxu.rtl.verilog.shared_modules import SharedModules
 
 
 class Words(wiring.Component):

@@ -1,0 +1,1 @@
+"""Verilog of components: modules that equal components share, memories, names."""
