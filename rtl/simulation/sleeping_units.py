@@ -64,6 +64,8 @@ def _sleeping(unit: Fragment, name: str) -> Fragment:
     awake = ClockDomain(f"{name}_awake", local=True)
     falling = ClockDomain(f"{name}_falling", clk_edge="neg", local=True, reset_less=True)
     unit = DomainRenamer({domain: awake.name})(_Replacement(held)(unit))
+    # Of the unit itself: what is added below has its own comparisons.
+    registers, writes = _registers(unit, awake.name), _writes(unit)
     runs = Signal(name="sleep_runs", reset_less=True)
     changed = Signal(name="sleep_changed", init=1, reset_less=True)
     written = Signal(name="sleep_written", init=1, reset_less=True)
@@ -84,8 +86,8 @@ def _sleeping(unit: Fragment, name: str) -> Fragment:
     unit.add_statements(
         "comb",
         inputs_differ.eq(_any(list(differences([*inputs, ResetSignal(domain)], "input")))),
-        registers_differ.eq(_any(list(differences(_registers(unit, awake.name), "register")))),
-        writes_differ.eq(_any(list(differences(_writes(unit), "write")))),
+        registers_differ.eq(_any(list(differences(registers, "register")))),
+        writes_differ.eq(_any(list(differences(writes, "write")))),
         falling.clk.eq(ClockSignal(domain)),
         # `runs` is stable while the clock is high.
         awake.clk.eq(ClockSignal(domain) & runs),
