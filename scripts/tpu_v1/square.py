@@ -5,8 +5,9 @@
 
 The machine has the memories of the TPU paper, and its time is from the first instruction to the last byte written.
 numpy multiplies int8 by int8, which wraps around, and float32 by float32, which its BLAS does on all cores; of several
-runs the fastest counts. A product of int8 that is expected to take more than a minute is left out. ``--write``
-puts the table into docs/tpu_v1.md and draws tpu_v1_square.svg beside it.
+runs the fastest counts. Of a product of int8 that is expected to take more than a minute, numpy computes a part of the
+rows, each of which takes as long as any other, and the time of all is in proportion. ``--write`` puts the table into
+docs/tpu_v1.md and draws tpu_v1_square.svg beside it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ PICTURE = DOCUMENT.with_name("tpu_v1_square.svg")
 
 @dataclass(frozen=True)
 class Product:
-    """Seconds of a length × length × length product; of what was left out there are none.
+    """Seconds of a length × length × length product.
 
     Attributes
     ----------
@@ -47,18 +48,21 @@ class Product:
         Of the preset, by the cycle model.
     int8, float32
         Of numpy.
+    int8_rows
+        The rows that numpy computed of int8; ``int8`` are the seconds of all.
     """
 
     length: int
     machine: float
-    int8: float | None
+    int8: float
+    int8_rows: int
     float32: float
 
     @property
     def rates(self) -> Mapping[str, float]:
         """Operations per second, two for each multiply-add."""
         seconds = {"tpu_v1": self.machine, "numpy int8": self.int8, "numpy float32": self.float32}
-        return {name: 2 * self.length**3 / value for name, value in seconds.items() if value is not None}
+        return {name: 2 * self.length**3 / value for name, value in seconds.items()}
 
 
 def machine_seconds(length: int) -> float:
@@ -68,10 +72,10 @@ def machine_seconds(length: int) -> float:
     return predict(program.instructions, config, host_rate=HOST_RATE, weight_rate=WEIGHT_RATE).cycles / CLOCK
 
 
-def numpy_seconds(length: int, dtype: type[np.generic]) -> float:
-    """Seconds that numpy takes for a product: of the fastest run within a second, or of the only one that ends then."""
+def numpy_seconds(length: int, dtype: type[np.generic], rows: int) -> float:
+    """Seconds that numpy takes for so many rows of a product, in the fastest of the runs that a second has time for."""
     random = np.random.default_rng(length)
-    one, other = (random.integers(-128, 128, (length, length)).astype(dtype) for _ in range(2))
+    one, other = (random.integers(-128, 128, (height, length)).astype(dtype) for height in (rows, length))
     runs: list[float] = []
     while sum(runs) < _SECONDS:
         begin = time.perf_counter()
@@ -84,15 +88,17 @@ def products() -> list[Product]:
     """All lengths."""
     found: list[Product] = []
     for length in LENGTHS:
-        before = found[-1] if found else None
-        # Eight times as many multiplications, with operands that fit the caches less.
-        is_short = before is None or (before.int8 is not None and 10 * before.int8 < _MOST_SECONDS)
+        # Eight times as many multiplications as the one before, with operands that fit the caches less.
+        expected, rows = 10 * found[-1].int8 if found else 0.0, length
+        while expected * rows / length > _MOST_SECONDS:
+            rows //= 2
         found.append(
             Product(
                 length=length,
                 machine=machine_seconds(length),
-                int8=numpy_seconds(length, np.int8) if is_short else None,
-                float32=numpy_seconds(length, np.float32),
+                int8=numpy_seconds(length, np.int8, rows) * length / rows,
+                int8_rows=rows,
+                float32=numpy_seconds(length, np.float32, length),
             )
         )
         print(found[-1], flush=True)
@@ -101,14 +107,15 @@ def products() -> list[Product]:
 
 def table(found: Sequence[Product]) -> str:
     """In Markdown: milliseconds, and 10**12 operations per second."""
-    heads = ("N", "tpu_v1, ms", "TeraOps/s", "numpy int8, ms", "TeraOps/s", "numpy float32, ms", "TeraOps/s")
+    heads = ["N", "tpu_v1, ms", "TeraOps/s", "numpy int8, ms", "TeraOps/s", "rows computed"]
+    heads += ["numpy float32, ms", "TeraOps/s"]
     lines = [heads, ["---:"] * len(heads)]
     for item in found:
-        cells = [f"{item.length:,}"]
-        for name, seconds in (("tpu_v1", item.machine), ("numpy int8", item.int8), ("numpy float32", item.float32)):
-            is_known = seconds is not None
-            cells += [f"{1e3 * seconds:,.3f}", f"{item.rates[name] / 1e12:.4f}"] if is_known else ["", ""]
-        lines.append(tuple(cells))
+        machine, int8, float32 = (
+            (f"{1e3 * seconds:,.3f}", f"{item.rates[name] / 1e12:.4f}")
+            for name, seconds in (("tpu_v1", item.machine), ("numpy int8", item.int8), ("numpy float32", item.float32))
+        )
+        lines.append([f"{item.length:,}", *machine, *int8, f"{item.int8_rows:,}", *float32])
     return markdown(lines)
 
 
