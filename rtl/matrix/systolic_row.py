@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.arch.config import Config
 from openmxu.rtl.fpga.target import Target
-from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement, multiplier_for
 
 __all__ = ["SystolicRow"]
 
@@ -20,6 +20,8 @@ class SystolicRow(wiring.Component):
         Sizes of the core.
     multipliers
         Elements that may use a multiplier block, from the left; the others multiply in logic. ``None`` for all.
+    multipliers_above
+        As many in the row above; ``None`` for all, or if there is none.
 
     Members
     -------
@@ -28,12 +30,13 @@ class SystolicRow(wiring.Component):
     swap, swap_out
         For the first element of this row, and of the row below.
     weights, partial_sums, weights_out, partial_sums_out
-        From the row above, and for the row below.
+        From the row above, and for the row below. Weights are encoded as the elements that they come from take them.
     """
 
-    def __init__(self, config: Config, multipliers: int | None = None) -> None:
+    def __init__(self, config: Config, multipliers: int | None = None, *, multipliers_above: int | None = None) -> None:
         self._config = config
         self._multipliers = config.size if multipliers is None else multipliers
+        self._multipliers_above = config.size if multipliers_above is None else multipliers_above
         weights = data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
         sums = data.ArrayLayout(signed(config.partial_sum_width), config.size)
         super().__init__(
@@ -53,14 +56,21 @@ class SystolicRow(wiring.Component):
         m = Module()
         target = Target.of(platform)
         activation, swap, shift = self.activation, self.swap, self.shift
+        in_logic = multiplier_for(target, in_logic=True)
         for column in range(self._config.size):
+            weight = self.weights[column]
+            # On their way operands are encoded once, in front of the first element in logic.
+            if column == self._multipliers:
+                activation = in_logic.operand(m, "activation", activation)
+            if self._multipliers <= column < self._multipliers_above:
+                weight = in_logic.operand(m, f"weight_{column}", weight)
             element = ProcessingElement(self._config.partial_sum_width, in_logic=column >= self._multipliers)
             m.submodules[f"element_{column}"] = target.shared(element)
             m.d.comb += [
                 element.activation_in.eq(activation),
                 element.swap_in.eq(swap),
                 element.shift_in.eq(shift),
-                element.weight_in.eq(self.weights[column]),
+                element.weight_in.eq(weight),
                 element.partial_sum_in.eq(self.partial_sums[column]),
                 self.weights_out[column].eq(element.weight_out),
                 self.partial_sums_out[column].eq(element.partial_sum_out),
