@@ -97,7 +97,7 @@ class SystolicArray(wiring.Component):
         above = size
         for index in range(size):
             own = size if multipliers is None else min(size, max(0, multipliers - index * size))
-            row = SystolicRow(self.config, own, multipliers_above=above)
+            row = SystolicRow(self.config, index, own, multipliers_above=above)
             above = own
             m.submodules[f"row_{index}"] = target.shared(row)
             m.d.comb += [

@@ -4,7 +4,7 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from openmxu.arch.config import Config
+from openmxu.arch.config import Config, sum_width
 from openmxu.rtl.fpga.target import Target
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement, multiplier_for
 
@@ -18,6 +18,8 @@ class SystolicRow(wiring.Component):
     ----------
     config
         Sizes of the core.
+    above
+        Number of rows above this one: partial sums are as wide as sums of so many products.
     multipliers
         Elements that may use a multiplier block, from the left; the others multiply in logic. ``None`` for all.
     multipliers_above
@@ -33,12 +35,16 @@ class SystolicRow(wiring.Component):
         From the row above, and for the row below. Weights are encoded as the elements that they come from take them.
     """
 
-    def __init__(self, config: Config, multipliers: int | None = None, *, multipliers_above: int | None = None) -> None:
+    def __init__(
+        self, config: Config, above: int, multipliers: int | None = None, *, multipliers_above: int | None = None
+    ) -> None:
         self._config = config
+        # Not the number of rows itself: rows with sums of the same width share a module.
+        self._sum_widths = sum_width(above), sum_width(above + 1)
         self._multipliers = config.size if multipliers is None else multipliers
         self._multipliers_above = config.size if multipliers_above is None else multipliers_above
         weights = data.ArrayLayout(signed(OPERAND_WIDTH), config.size)
-        sums = data.ArrayLayout(signed(config.partial_sum_width), config.size)
+        sums, sums_out = (data.ArrayLayout(signed(width), config.size) for width in self._sum_widths)
         super().__init__(
             {
                 "activation": In(signed(OPERAND_WIDTH)),
@@ -48,7 +54,7 @@ class SystolicRow(wiring.Component):
                 "partial_sums": In(sums),
                 "swap_out": Out(1),
                 "weights_out": Out(weights),
-                "partial_sums_out": Out(sums),
+                "partial_sums_out": Out(sums_out),
             }
         )
 
@@ -64,7 +70,7 @@ class SystolicRow(wiring.Component):
                 activation = in_logic.operand(m, "activation", activation)
             if self._multipliers <= column < self._multipliers_above:
                 weight = in_logic.operand(m, f"weight_{column}", weight)
-            element = ProcessingElement(self._config.partial_sum_width, in_logic=column >= self._multipliers)
+            element = ProcessingElement(self._sum_widths[1], in_logic=column >= self._multipliers)
             m.submodules[f"element_{column}"] = target.shared(element)
             m.d.comb += [
                 element.activation_in.eq(activation),
