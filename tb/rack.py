@@ -181,6 +181,11 @@ UART_DIVISORS = (4, 9)
 Unit = wiring.Component | OnTarget
 
 
+def _partly_in_logic(config: Config) -> Target:
+    """An ECP5 with too few multiplier blocks for the last row of an array and the last element above it."""
+    return Target(Family.ECP5, array_multipliers=config.size * (config.size - 1) - 1)
+
+
 def _data_units(config: Config) -> dict[str, Unit]:
     width = config.partial_sum_width
     buffer = partial(UnifiedBuffer, config, readers=READERS, writers=WRITERS)
@@ -191,6 +196,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "processing_element_in_logic_ecp5": OnTarget(ProcessingElement(width, in_logic=True), Target(Family.ECP5)),
         "skew": Skew(signed(OPERAND_WIDTH), config.size),
         "systolic_array": SystolicArray(config),
+        "systolic_array_ecp5": OnTarget(SystolicArray(config), _partly_in_logic(config)),
         "systolic_array_ice40": OnTarget(SystolicArray(config), Target(Family.ICE40)),
         "systolic_data_setup": SystolicDataSetup(config),
         "unified_buffer": buffer(is_small=False),
@@ -198,6 +204,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "unified_buffer_small": buffer(is_small=True),
         "unified_buffer_small_ice40": OnTarget(buffer(is_small=True), Target(Family.ICE40)),
         "lite_array": LiteArray(config),
+        "lite_array_ecp5": OnTarget(LiteArray(config), _partly_in_logic(config)),
         "lite_array_ice40": OnTarget(LiteArray(config), Target(Family.ICE40)),
         "lite_weights": LiteWeights(config),
         "matrix_sequencer": MatrixSequencer(config),

@@ -10,7 +10,7 @@ from typing import Any
 
 from openmxu.arch.profile import Profile, profile_named
 
-__all__ = ["PRESETS", "Config", "ceil_log2"]
+__all__ = ["PRESETS", "Config", "ceil_log2", "sum_width"]
 
 
 def ceil_log2(value: int) -> int:
@@ -18,6 +18,11 @@ def ceil_log2(value: int) -> int:
     if value < 1:
         raise ValueError(f"a count must be at least 1, not {value!r}")
     return (value - 1).bit_length()
+
+
+def sum_width(products: int) -> int:
+    """Bits of a sum of so many products of operands from -255 to 255, sign included."""
+    return (products * 255 * 255).bit_length() + 1
 
 
 def _is_power_of_two(value: int) -> bool:
@@ -215,11 +220,11 @@ class Config:
 
     @property
     def partial_sum_width(self) -> int:
-        """Bits of a partial sum of S products of operands from -255 to 255, sign included.
+        """Bits of a sum of S products, see :func:`sum_width`.
 
         No sum within one column leaves this range, so a partial sum of this width equals one of 32 bits that wraps.
         """
-        return (self.size * 255 * 255).bit_length() + 1
+        return sum_width(self.size)
 
 
 _SMALL_FPGA: dict[str, int | str] = {

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 
-__all__ = ["Half", "add", "add_product", "add_two_products", "chain", "subtract_two_products"]
+__all__ = ["Half", "add", "add_or_subtract", "add_product", "add_two_products", "chain"]
 
 
 def _init(propagate: int, generate: int) -> Const:
@@ -21,7 +21,7 @@ def _init(propagate: int, generate: int) -> Const:
 _ADD = _init(0b0110_0110, 0b1010)
 _ADD_PRODUCT = Const(sum((a ^ (b & c)) << (a | b << 1 | c << 2) for a in (0, 1) for b in (0, 1) for c in (0, 1)), 16)
 _ADD_TWO_PRODUCTS = Const(sum((((i & 1) & (i >> 1 & 1)) ^ ((i >> 2 & 1) & (i >> 3 & 1))) << i for i in range(16)), 16)
-_SUBTRACT_TWO_PRODUCTS = Const(~_ADD_TWO_PRODUCTS.value & 0xFFFF, 16)
+_ADD_OR_SUBTRACT = _init(0b1001_0110, 0b1010)
 
 Half = tuple[Value, Value, Value, Value]
 """Inputs A to D of a bit."""
@@ -39,16 +39,18 @@ def add_product(m: Module, name: str, first: Value, factor: Value, bit: Value, w
     return chain(m, name, _ADD_PRODUCT, [(a, b, bit, Const(0, 1)) for a, b in bits])
 
 
-def add_two_products(m: Module, name: str, factor: Value, low: Value, high: Value, width: int) -> Signal:
-    """``factor * (low + 2 * high)``, for two bits."""
-    bits = zip(_extended(factor, width), _extended(factor << 1, width), strict=True)
+def add_two_products(
+    m: Module, name: str, factor: Value, low: Value, high: Value, width: int, *, start: int = 0
+) -> Signal:
+    """``factor * (low + 2 * high)``, for two bits; from bit ``start`` on, below which there must be no carry."""
+    bits = zip(_extended(factor, width)[start:], _extended(factor << 1, width)[start:], strict=True)
     return chain(m, name, _ADD_TWO_PRODUCTS, [(low, one, high, two) for one, two in bits])
 
 
-def subtract_two_products(m: Module, name: str, factor: Value, low: Value, high: Value, width: int) -> Signal:
-    """``factor * (low - 2 * high)``, for two bits."""
-    bits = zip(_extended(factor, width), _extended(factor << 1, width), strict=True)
-    return chain(m, name, _SUBTRACT_TWO_PRODUCTS, [(high, two, low, one) for one, two in bits], carry=1)
+def add_or_subtract(m: Module, name: str, first: Value, second: Value, subtract: Value, width: int) -> Signal:
+    """``first - second`` if ``subtract`` is set, else ``first + second``."""
+    bits = zip(_extended(first, width), _extended(second, width), strict=True)
+    return chain(m, name, _ADD_OR_SUBTRACT, [(a, b, subtract, Const(1, 1)) for a, b in bits], carry=subtract)
 
 
 def _extended(value: Value, width: int) -> Value:

@@ -1,54 +1,87 @@
 """Multiplier of a processing element in carry chains of an ECP5, for parts with too few multiplier blocks."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.wiring import Out
 
-from openmxu.rtl.fpga.ecp5_carry import add, add_product, add_two_products, subtract_two_products
-from openmxu.rtl.fpga.multiplier import OPERAND_WIDTH, PRODUCT_WIDTH, Multiplier
+from openmxu.rtl.fpga.ecp5_carry import add, add_or_subtract, add_product, add_two_products
+from openmxu.rtl.fpga.multiplier import MAGNITUDE_WIDTH, Multiplier
 
 __all__ = ["Ecp5LogicMultiplier"]
 
-_DIGIT_WIDTH = OPERAND_WIDTH + 2
-"""Bits of the weight times two bits of the activation."""
+_ROWS = MAGNITUDE_WIDTH // 2
+"""Bits of the activation in each half of the product."""
 
 
 class Ecp5LogicMultiplier(Multiplier):
-    """Sums of partial products, the weight times two activation bits each, which carry chains compute as they add.
+    """Multiplies magnitudes in carry chains, each half of the activation's bits by itself.
 
-    No more than two adders follow each other within a cycle, neither here nor where the addends are added up.
+    The first chain of a half computes the partial products of two bits and adds them, and each further one those of one
+    more bit. The two halves are added to each other and to the partial sum a cycle later. Magnitudes need a row less
+    than numbers in two's complement, and every row is shorter; the sign costs nothing where the product is added up.
 
     Members
     -------
     activation, weight, load, addends
         As of a :class:`~openmxu.rtl.fpga.multiplier.Multiplier`.
+    halves, negative
+        The product's magnitude is ``halves[0] + (halves[1] << 4)``; whether it is negative.
     """
 
-    addend_count = 3
+    addend_count = 2
+
+    def __init__(self) -> None:
+        halves = data.ArrayLayout(MAGNITUDE_WIDTH + _ROWS, 2)
+        super().__init__({"halves": Out(halves), "negative": Out(1)})
+
+    @staticmethod
+    def operand(m: Module, name: str, value: Value) -> Value:
+        """The magnitude, with the sign above."""
+        magnitude, negative = value[:MAGNITUDE_WIDTH], value[-1]
+        zero = Const(0, MAGNITUDE_WIDTH)
+        return Cat(add_or_subtract(m, name, zero, magnitude, negative, MAGNITUDE_WIDTH), negative)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        activation = Signal(signed(OPERAND_WIDTH), reset_less=True)
-        weight = Signal(signed(OPERAND_WIDTH), reset_less=True)
-        m.d.sync += activation.eq(self.activation)
+        activation = Signal.like(self.activation, reset_less=True)
+        weight = Signal.like(self.weight, reset_less=True)
+        halves = Signal.like(Value.cast(self.halves), reset_less=True)
+        negative = Signal(reset_less=True)
+        products = [
+            _rows(m, f"half_{index}", weight[:MAGNITUDE_WIDTH], activation[_ROWS * index : _ROWS * (index + 1)])
+            for index in range(2)
+        ]
+        m.d.sync += [
+            activation.eq(self.activation),
+            halves.eq(Cat(products)),
+            negative.eq(activation[-1] ^ weight[-1]),
+        ]
         with m.If(self.load):
             m.d.sync += weight.eq(self.weight)
-
-        digits = {
-            place: add_two_products(m, f"digit_{place}", weight, activation[place], activation[place + 1], _DIGIT_WIDTH)
-            for place in (1, 3, 5)
-        }
-        # The upper bit of the last digit is the sign.
-        last = subtract_two_products(m, "digit_7", weight, activation[7], activation[8], _DIGIT_WIDTH)
-        low = add_product(m, "low", Cat(0, digits[1]), weight, activation[0], OPERAND_WIDTH + 3)
-        middle = Cat(digits[3][:2], add(m, "middle", digits[3][2:], digits[5], _DIGIT_WIDTH))
-        for index, (part, place) in enumerate(((low, 0), (middle, 3), (last, 7))):
-            kept = Signal(signed(len(part)), name=f"part_{index}", reset_less=True)
-            m.d.sync += kept.eq(part)
-            m.d.comb += self.addends[index].eq(kept << place)
+        m.d.comb += [Value.cast(self.halves).eq(halves), self.negative.eq(negative)]
+        for index, addend in enumerate(self.addends):
+            part = self.halves[index]
+            m.d.comb += addend.eq(Mux(negative, -part, part) << index * _ROWS)
         return m
 
     def accumulate(self, m: Module, partial_sum: Value) -> Value:
-        low, middle, high = (Value.cast(addend) for addend in self.addends)
-        width = len(partial_sum)
-        product = Cat(low[:3], add(m, "lower", low[3:], middle[3:], PRODUCT_WIDTH - 3))
-        upper = Cat(partial_sum[:7], add(m, "upper", partial_sum[7:], high[7:], width - 7))
-        return add(m, "total", product, upper, width).as_signed()
+        low, high = self.halves
+        upper = add(m, "upper", high, Cat(low[_ROWS:], 0), len(high))
+        magnitude = Cat(low[:_ROWS], upper, 0)
+        return add_or_subtract(m, "total", partial_sum, magnitude, self.negative, len(partial_sum)).as_signed()
+
+
+def _rows(m: Module, name: str, factor: Value, bits: Value) -> Value:
+    """A number times four bits, all bits of the product.
+
+    The lowest bit of each row is outside of the chains, which leaves them with an odd number of bits: together with the
+    one that begins the chain they fill its cells.
+    """
+    width = len(factor)
+    unsigned = Cat(factor, Const(0, 2))
+    pair = Cat(
+        factor[0] & bits[0],
+        add_two_products(m, f"{name}_pair", unsigned, bits[0], bits[1], width + 2, start=1),
+    )
+    three = Cat(pair[:2], add_product(m, f"{name}_third", Cat(pair[2:], 0), unsigned, bits[2], width + 1))
+    return Cat(three[:3], add_product(m, f"{name}_fourth", Cat(three[3:], 0), unsigned, bits[3], width + 1))

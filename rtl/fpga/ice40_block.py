@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Mux, Signal, Value
 
-from openmxu.rtl.fpga.multiplier import OPERAND_WIDTH
+from openmxu.rtl.fpga.multiplier import MAGNITUDE_WIDTH
 
-__all__ = ["MAGNITUDE_WIDTH", "products_block", "sign_and_magnitude", "signed_product"]
-
-MAGNITUDE_WIDTH = OPERAND_WIDTH - 1
-"""Bits of a factor of the block."""
+__all__ = ["products_block", "sign_and_magnitude", "signed_product"]
 
 
 def sign_and_magnitude(operand: Value) -> Value:

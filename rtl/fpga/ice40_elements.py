@@ -4,7 +4,8 @@ from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from openmxu.rtl.fpga.ice40_block import MAGNITUDE_WIDTH, products_block, signed_product
+from openmxu.rtl.fpga.ice40_block import products_block, signed_product
+from openmxu.rtl.fpga.multiplier import MAGNITUDE_WIDTH
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, element_members
 
 __all__ = ["Ice40Elements"]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["OPERAND_WIDTH", "PRODUCT_WIDTH", "Multiplier"]
+__all__ = ["MAGNITUDE_WIDTH", "OPERAND_WIDTH", "PRODUCT_WIDTH", "Multiplier"]
 
 OPERAND_WIDTH = 9
 """Bits of an operand, signed: every int8 or uint8 minus its zero point."""
 
 PRODUCT_WIDTH = 2 * OPERAND_WIDTH
 """Bits of a product."""
+
+MAGNITUDE_WIDTH = OPERAND_WIDTH - 1
+"""Bits of an operand's magnitude: no operand is -256."""
 
 
 class Multiplier(wiring.Component):
@@ -26,7 +32,8 @@ class Multiplier(wiring.Component):
     activation
         Taken in every cycle.
     weight, load
-        Taken if ``load`` is set: the weight of this cycle's activation and those that follow.
+        Taken if ``load`` is set: the weight of this cycle's activation and those that follow. Like the activation, it
+        is encoded by :meth:`operand`.
     addends
         ``latency`` cycles after an activation; their sum is the product.
     """
@@ -37,15 +44,21 @@ class Multiplier(wiring.Component):
     addend_count = 1
     """Number of addends that the product consists of."""
 
-    def __init__(self) -> None:
+    def __init__(self, members: Mapping[str, wiring.Member] = MappingProxyType({})) -> None:
         super().__init__(
             {
                 "activation": In(signed(OPERAND_WIDTH)),
                 "weight": In(signed(OPERAND_WIDTH)),
                 "load": In(1),
                 "addends": Out(data.ArrayLayout(signed(PRODUCT_WIDTH), self.addend_count)),
+                **members,
             }
         )
+
+    @staticmethod
+    def operand(m: Module, name: str, value: Value) -> Value:
+        """A signed operand as the multiplier takes it; adds the logic that it needs to ``m``, named ``name``."""
+        return value
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

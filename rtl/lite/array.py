@@ -89,11 +89,12 @@ class LiteArray(wiring.Component):
         products = []
         for row in range(size):
             in_logic = multipliers is not None and row * size + column >= multipliers
-            element = multiplier_for(target, in_logic=in_logic)
-            m.submodules[f"element_{row}_{column}"] = element
+            element = multiplier_for(target, in_logic=in_logic)()
+            name = f"{row}_{column}"
+            m.submodules[f"element_{name}"] = element
             m.d.comb += [
-                element.activation.eq(activations[row]),
-                element.weight.eq(self.weights[row % 2][column]),
+                element.activation.eq(element.operand(m, f"activation_{name}", activations[row])),
+                element.weight.eq(element.operand(m, f"weight_{name}", self.weights[row % 2][column])),
                 element.load.eq(self.load[row // 2]),
             ]
             products.append(sum(element.addends[1:], element.addends[0]))

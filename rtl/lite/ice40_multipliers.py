@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from openmxu.rtl.fpga.ice40_block import MAGNITUDE_WIDTH, products_block, signed_product
-from openmxu.rtl.fpga.multiplier import OPERAND_WIDTH
+from openmxu.rtl.fpga.ice40_block import products_block, signed_product
+from openmxu.rtl.fpga.multiplier import MAGNITUDE_WIDTH, OPERAND_WIDTH
 
 __all__ = ["Ice40Multipliers"]
 

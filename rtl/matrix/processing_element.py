@@ -33,15 +33,18 @@ def element_members(partial_sum_width: int) -> dict[str, wiring.Member]:
     }
 
 
-def multiplier_for(target: Target, *, in_logic: bool) -> Multiplier:
-    """The target's multiplier, in a multiplier block or in logic."""
+def multiplier_for(target: Target, *, in_logic: bool) -> type[Multiplier]:
+    """The class of the target's multipliers, in a multiplier block or in logic."""
     if target.family is Family.ECP5:
-        return Ecp5LogicMultiplier() if in_logic else Ecp5Multiplier()
-    return LogicMultiplier() if in_logic else Multiplier()
+        return Ecp5LogicMultiplier if in_logic else Ecp5Multiplier
+    return LogicMultiplier if in_logic else Multiplier
 
 
 class ProcessingElement(wiring.Component):
     """Multiplies each passing activation by its weight and adds the product to the partial sum from above.
+
+    Activations and weights are encoded as the target's multiplier takes them, see
+    :meth:`~openmxu.rtl.fpga.multiplier.Multiplier.operand`.
 
     Parameters
     ----------
@@ -100,7 +103,7 @@ class ProcessingElement(wiring.Component):
         shift = Signal(reset_less=True)
 
         # Activation and weight change together, so that multiplier and adder have only registers as inputs.
-        m.submodules.multiplier = multiplier = multiplier_for(Target.of(platform), in_logic=self.in_logic)
+        m.submodules.multiplier = multiplier = multiplier_for(Target.of(platform), in_logic=self.in_logic)()
         m.d.comb += [
             multiplier.activation.eq(self.activation_in),
             multiplier.weight.eq(next_weight),

@@ -94,9 +94,11 @@ class SystolicArray(wiring.Component):
     def _connect_rows(self, m: Module, target: Target) -> None:
         size, multipliers = self.config.size, target.array_multipliers
         swap, weights, partial_sums = self.swap, self.weights, None
+        above = size
         for index in range(size):
             own = size if multipliers is None else min(size, max(0, multipliers - index * size))
-            row = SystolicRow(self.config, own)
+            row = SystolicRow(self.config, index, own, multipliers_above=above)
+            above = own
             m.submodules[f"row_{index}"] = target.shared(row)
             m.d.comb += [
                 row.activation.eq(self.activations[index]),

@@ -11,6 +11,7 @@ from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import loads_weights, weight_command
+from openmxu.rtl.fpga.carry_chain import chained_sum
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat, operand_value
@@ -168,10 +169,15 @@ class WeightFetcher(wiring.Component):
         waits = queue.output.valid | queued.output.valid
         is_coming = in_flight.output.valid | places.busy
         rows = Signal(weight_row_layout(config))
-        arrived = self._choose_rows(m, places, unpacker)
-        bytes_of_row = data.View(data.ArrayLayout(8, config.size), arrived)
+        self._choose_rows(m, places, unpacker)
         for column in range(config.size):
-            m.d.comb += rows[column].eq(operand_value(bytes_of_row[column], places.context.format))
+            byte = unpacker.rows.payload.word_select(column, 8)
+            if loads_weights(config):
+                own = self.buffer_rows.payload.word_select(column, 8)
+                operand = self._chosen_operand(m, platform, f"operand_{column}", own, byte, places.context)
+            else:
+                operand = operand_value(byte, places.context.format)
+            m.d.comb += rows[column].eq(operand)
         m.d.comb += [
             self.rows.payload.eq(rows),
             self.busy.eq(waits | active | is_coming),
@@ -186,12 +192,28 @@ class WeightFetcher(wiring.Component):
         m.d.sync += loads.eq(up_down(loads, asked, ends))
         return loads != 0
 
-    def _choose_rows(self, m: Module, places: RunWalker, unpacker: RowUnpacker) -> Value:
+    @staticmethod
+    def _chosen_operand(
+        m: Module, platform: object, name: str, of_buffer: Value, of_memory: Value, tile: data.View
+    ) -> Value:
+        """The operand of one of two bytes, which the cells that subtract the zero point select as well."""
+        sign = Mux(tile.from_buffer, of_buffer[7], of_memory[7]) & tile.format.is_signed
+        return chained_sum(
+            m,
+            platform,
+            name,
+            [tile.format.zero_point.as_unsigned(), Cat(of_buffer, sign), Cat(of_memory, sign), tile.from_buffer],
+            first=lambda zero_point, of_buffer, of_memory, selects: (of_buffer & selects) | (of_memory & ~selects),
+            second=lambda zero_point, of_buffer, of_memory, selects: ~zero_point,
+            carry=1,
+        ).as_signed()
+
+    def _choose_rows(self, m: Module, places: RunWalker, unpacker: RowUnpacker) -> None:
         """Take rows of the memory or of the unified buffer, as their tile says."""
         if not loads_weights(self.config):
             connect(m, places.places, unpacker.places)
             m.d.comb += [self.rows.valid.eq(unpacker.rows.valid), unpacker.rows.ready.eq(self.rows.ready)]
-            return unpacker.rows.payload
+            return
         from_buffer = places.context.from_buffer
         m.d.comb += [
             unpacker.places.payload.eq(places.places.payload),
@@ -204,4 +226,3 @@ class WeightFetcher(wiring.Component):
             ),
             self.transposed.eq(places.context.transposed),
         ]
-        return Mux(from_buffer, self.buffer_rows.payload, unpacker.rows.payload)

@@ -8,10 +8,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 
 from openmxu.rtl.fpga.ecp5_logic_multiplier import Ecp5LogicMultiplier
 from openmxu.rtl.fpga.ecp5_multiplier import Ecp5Multiplier
-from openmxu.rtl.fpga.ice40_block import MAGNITUDE_WIDTH, sign_and_magnitude
+from openmxu.rtl.fpga.ice40_block import sign_and_magnitude
 from openmxu.rtl.fpga.ice40_elements import Ice40Elements
 from openmxu.rtl.fpga.logic_multiplier import LogicMultiplier
-from openmxu.rtl.fpga.multiplier import OPERAND_WIDTH, PRODUCT_WIDTH, Multiplier
+from openmxu.rtl.fpga.multiplier import MAGNITUDE_WIDTH, OPERAND_WIDTH, PRODUCT_WIDTH, Multiplier
 from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from tb.formal.proof import Proof
@@ -83,16 +83,6 @@ class LogicProduct(_Product):
         self.lemma(m, self.inside("triple") == 3 * weight)
 
 
-class Ecp5LogicProduct(_Product):
-    """The multiplier in logic that uses the carry chains of an ECP5."""
-
-    target = Target(Family.ECP5)
-    takes_minutes = True
-
-    def __init__(self) -> None:
-        super().__init__(Ecp5LogicMultiplier)
-
-
 class _Magnitudes:
     """Expected output of a multiplier of operands in sign and magnitude, from reference registers of the proof."""
 
@@ -115,6 +105,27 @@ class _Magnitudes:
     def product(self) -> Value:
         """The product with its sign."""
         return Mux(self.is_negative, -self.magnitude, self.magnitude)
+
+
+class Ecp5LogicProduct(Proof):
+    """The multiplier in logic that uses the carry chains of an ECP5."""
+
+    depth = 1
+    target = Target(Family.ECP5)
+    takes_minutes = True
+
+    def __init__(self) -> None:
+        super().__init__(Ecp5LogicMultiplier, "Ecp5LogicMultiplier")
+
+    def state(self, m: Module) -> None:
+        unit = self.unit
+        shall = _Magnitudes(self, m, "shall", unit.activation, unit.weight, unit.load)
+        self.lemma(m, self.inside("activation").as_unsigned() == shall.activation)
+        self.lemma(m, self.inside("weight").as_unsigned() == shall.weight)
+        low, high = unit.halves
+        self.claim(m, "two halves of a magnitude leave two cycles later", low + (high << 4) == shall.magnitude)
+        self.claim(m, "their sign leaves with them", unit.negative == shall.is_negative)
+        self.claim(m, "the product leaves as two addends", sum(unit.addends) == shall.product)
 
 
 class Ice40Products(Proof):

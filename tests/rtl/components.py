@@ -60,6 +60,7 @@ from openmxu.rtl.lite.ice40_multipliers import Ice40Multipliers
 from openmxu.rtl.lite.matrix_sequencer import LiteMatrixSequencer
 from openmxu.rtl.lite.serial_requantizer import SerialRequantizer
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH, ProcessingElement
+from openmxu.rtl.matrix.systolic_row import SystolicRow
 from openmxu.rtl.serial.link.checksum import Checksum
 from openmxu.rtl.serial.link.deframer import Deframer
 from openmxu.rtl.serial.link.framer import Framer
@@ -159,6 +160,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Ice40Multipliers: lambda config: Ice40Multipliers(),
     LogicMultiplier: lambda config: LogicMultiplier(),
     Ecp5LogicMultiplier: lambda config: Ecp5LogicMultiplier(),
+    SystolicRow: lambda config: SystolicRow(config, config.size - 1),
     Transposer: lambda config: Transposer(config, 4),
     Watchdog: lambda config: Watchdog(),
     UnifiedBuffer: lambda config: UnifiedBuffer(config, readers=("first", "second"), writers=("first", "second")),

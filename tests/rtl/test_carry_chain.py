@@ -19,6 +19,7 @@ SUMS = {
     "selected, less one": (3, lambda a, b, c: (a & c) | (b & ~c), lambda a, b, c: -1),
     "inverted and gated": (4, lambda a, b, c, d: a ^ b, lambda a, b, c, d: c & d),
     "one of two added": (4, lambda a, b, c, d: a, lambda a, b, c, d: (b & d) | (c & ~d)),
+    "one of two, less another": (4, lambda a, b, c, d: (b & d) | (c & ~d), lambda a, b, c, d: ~a),
     "plain": (2, lambda a, b: a, lambda a, b: b),
 }
 

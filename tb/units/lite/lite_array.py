@@ -14,13 +14,13 @@ ROWS = 12
 
 def as_stored(operands: np.ndarray, unit: str) -> np.ndarray:
     """Operands in the encoding of the elements: sign and magnitude on iCE40."""
-    if unit == "lite_array":
+    if unit != "lite_array_ice40":
         return operands
     return abs(operands) | (operands < 0).astype(int) << OPERAND_WIDTH - 1
 
 
 @cocotb.test()
-@cocotb.parametrize(unit=["lite_array", "lite_array_ice40"], bubble=[0.0, 0.5])
+@cocotb.parametrize(unit=["lite_array", "lite_array_ecp5", "lite_array_ice40"], bubble=[0.0, 0.5])
 async def products(dut, unit, bubble):
     """``bubble``: probability that no row enters in a cycle."""
     bench = await Bench.start(dut, unit)

@@ -16,6 +16,15 @@ FORMS = [
     "processing_element_in_logic_ecp5",
 ]
 
+LARGEST = 255
+
+
+def operands(values, form):
+    """The payloads of a port for operands, as the element's multiplier takes them."""
+    if form == "processing_element_in_logic_ecp5":
+        values = abs(values) | (values < 0).astype(int) << OPERAND_WIDTH - 1
+    return lane(values, OPERAND_WIDTH)
+
 
 def lane(values, bits):
     """The payloads of one port."""
@@ -30,17 +39,17 @@ if CONFIG.size == 2:  # once, because an element does not depend on the size
         """Every product of a weight and an activation, without a pause between weights."""
         bench = await Bench.start(dut, form)
         width = CONFIG.partial_sum_width
-        operands = np.arange(-(1 << (OPERAND_WIDTH - 1)), 1 << (OPERAND_WIDTH - 1))
-        weight, activation = (side.reshape(-1) for side in np.meshgrid(operands, operands, indexing="ij"))
-        first = np.tile(operands == operands[0], len(operands))
+        factors = np.arange(-LARGEST, LARGEST + 1)
+        weight, activation = (side.reshape(-1) for side in np.meshgrid(factors, factors, indexing="ij"))
+        first = np.tile(factors == factors[0], len(factors))
         idle = np.zeros(8, np.int64)
         seen = await bench.play(
             {
                 # Each weight enters in the cycle in which its predecessor is swapped in.
-                "weight_in": lane(np.concatenate([[operands[0]], np.roll(weight, -1), idle]), OPERAND_WIDTH),
+                "weight_in": operands(np.concatenate([[factors[0]], np.roll(weight, -1), idle]), form),
                 "shift_in": lane(np.concatenate([[1], np.roll(first, -1), idle]), 1),
                 "swap_in": lane(np.concatenate([[0], first, idle]), 1),
-                "activation_in": lane(np.concatenate([[0], activation, idle]), OPERAND_WIDTH),
+                "activation_in": operands(np.concatenate([[0], activation, idle]), form),
                 "partial_sum_in": [0] * (len(weight) + 9),
             },
             ["partial_sum_out"],
@@ -56,9 +65,8 @@ async def random_vectors(dut, form):
     bench = await Bench.start(dut, form)
     rng = random_generator()
     width = CONFIG.partial_sum_width
-    limit = 1 << (OPERAND_WIDTH - 1)
-    activation, weight = rng.integers(-limit, limit, (2, CYCLES))
-    extremes = rng.choice([-limit, limit - 1, -255, 255, 0], (2, CYCLES))
+    activation, weight = rng.integers(-LARGEST, LARGEST + 1, (2, CYCLES))
+    extremes = rng.choice([-LARGEST, LARGEST, 0], (2, CYCLES))
     activation, weight = np.where(rng.random((2, CYCLES)) < 0.2, extremes, (activation, weight))
     partial_sum = rng.integers(-(1 << (width - 1)), 1 << (width - 1), CYCLES)
     swap, shift = rng.random((2, CYCLES)) < 0.3
@@ -66,8 +74,8 @@ async def random_vectors(dut, form):
 
     seen = await bench.play(
         {
-            "activation_in": lane(activation, OPERAND_WIDTH),
-            "weight_in": lane(weight, OPERAND_WIDTH),
+            "activation_in": operands(activation, form),
+            "weight_in": operands(weight, form),
             "partial_sum_in": lane(partial_sum, width),
             "swap_in": lane(swap, 1),
             "shift_in": lane(shift, 1),
@@ -86,7 +94,7 @@ async def random_vectors(dut, form):
         return unpack_lanes(seen[name], 1, bits, signed=signed)[:, 0]
 
     assert np.array_equal(values("partial_sum_out", width)[5:], expected[2:-1])
-    assert np.array_equal(values("activation_out", OPERAND_WIDTH)[1:], activation[:-1])
-    assert np.array_equal(values("weight_out", OPERAND_WIDTH)[2:], next_weight[1:-1])
+    assert seen["activation_out"][1:] == operands(activation[:-1], form)
+    assert seen["weight_out"][2:] == operands(next_weight[1:-1], form)
     assert np.array_equal(values("swap_out", 1, signed=False)[1:], swap[:-1])
     assert np.array_equal(values("shift_out", 1, signed=False)[1:], shift[:-1])

@@ -12,7 +12,9 @@ TILES = 40
 
 
 @cocotb.test()
-@cocotb.parametrize(unit=["systolic_array", "systolic_array_ice40"], pause=[0, 7], bubble=[0.0, 0.5])
+@cocotb.parametrize(
+    unit=["systolic_array", "systolic_array_ecp5", "systolic_array_ice40"], pause=[0, 7], bubble=[0.0, 0.5]
+)
 async def products_with_tiles_on_the_fly(dut, unit, pause, bubble):
     """``pause``: maximum delay of a tile in cycles; ``bubble``: probability that no row enters in a cycle."""
     bench = await Bench.start(dut, unit)
