@@ -288,9 +288,8 @@ class Scoreboard(wiring.Component):
                     reads_first = self.unit == kept[-1]
                     following = Cat(Mux(reads_first, states[0].following[way], following), ~reads_first)
                 first = len(kept) * states[0].depth - 1 - way
-                # In a register, because the comparison after the memory is long, and in a separate one for each memory,
-                # because so is the way to it.
-                address = Signal(len(port.addr), name=f"address_{name}_{way}", init=first, attrs={"keep": 1})
+                # In a register, because the comparison after the memory is long.
+                address = Signal(len(port.addr), name=f"address_{name}_{way}", init=first)
                 m.d.sync += address.eq(following)
                 m.d.comb += port.addr.eq(address)
                 accesses[name] = port.data
