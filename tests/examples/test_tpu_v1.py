@@ -150,9 +150,12 @@ def test_utilization_leaves_out_what_was_not_computed():
 
 
 def test_square_products():
-    found = [Product(1000, 1e-3, 2.0, 0.5), Product(2000, 8e-3, None, 4.0)]
+    found = [Product(1000, 1e-3, 2.0, 1000, 0.5), Product(2000, 8e-3, 16.0, 500, 4.0)]
     assert found[0].rates == {"tpu_v1": 2e12, "numpy int8": 1e9, "numpy float32": 4e9}
-    assert square_table(found).splitlines()[-1] == "| 2,000 | 8.000 | 2.0000 |  |  | 4,000.000 | 0.0040 |"
+    assert (
+        square_table(found).splitlines()[-1]
+        == "| 2,000 | 8.000 | 2.0000 | 16,000.000 | 0.0010 | 500 | 4,000.000 | 0.0040 |"
+    )
     assert square_picture(found).startswith(b"<?xml")
 
 

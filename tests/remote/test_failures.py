@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,8 @@ def test_server_that_says_nothing():
     """It is stopped rather than killed: its connections stay."""
     with process("serve", 0) as (server, address), openmxu.open_device(address, patience=0.5) as device:
         server.send_signal(signal.SIGSTOP)
+        # Until all of its threads have stopped, one of them may still answer.
+        os.waitid(os.P_PID, server.pid, os.WSTOPPED)
         with pytest.raises(ConnectionLostError, match="it has said nothing for"):
             device.reset()
         server.send_signal(signal.SIGCONT)
