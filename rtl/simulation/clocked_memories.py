@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 
+from openmxu.rtl.verilog.modules import with_modules
+
 __all__ = ["with_clocked_memories"]
 
-_MODULE = re.compile(r"^module .*?^endmodule", re.MULTILINE | re.DOTALL)
 _MEMORY = re.compile(r"^  reg \[\d+:0\] (?P<name>\w+) \[\d+:0\];\n", re.MULTILINE)
 
 
 def with_clocked_memories(verilog: str) -> str:
     """The same Verilog, in which a memory with one write port and one synchronous read port has one process."""
-    return _MODULE.sub(lambda module: _clocked(module[0]), verilog)
+    return with_modules(verilog, _clocked)
 
 
 def _clocked(module: str) -> str:

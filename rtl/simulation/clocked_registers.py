@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from openmxu.rtl.verilog.modules import with_modules
+
 __all__ = ["with_clocked_registers"]
 
-_MODULE = re.compile(r"^module .*?^endmodule", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"\\\S+ |[A-Za-z_][\w$]*")
 _UPDATE = re.compile(
     r"^  always @\(posedge (?P<clock>\S+)\)\n    (?P<register>\S+) +<= (?P<next>\\\$\d+ );\n", re.MULTILINE
@@ -27,7 +28,7 @@ _TARGET = re.compile(r"^(?P<indent> +)(?P<name>\\\$\d+ )(?P<part> *(?:\[[\d:]+\]
 
 def with_clocked_registers(verilog: str) -> str:
     """The same Verilog, in which a process that computes only the next value of one register is that register's."""
-    return _MODULE.sub(lambda module: _clocked(module[0]), verilog)
+    return with_modules(verilog, _clocked)
 
 
 def _clocked(module: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from openmxu.rtl.verilog.modules import with_modules
+
 __all__ = ["with_zeroed_memories"]
 
-_MODULE = re.compile(r"^module .*?^endmodule", re.MULTILINE | re.DOTALL)
 _MEMORY = re.compile(r"^  reg (?:\[\d+:0\] )?(?P<name>\S+) +\[(?P<last>\d+):0\];$", re.MULTILINE)
 
 
@@ -15,7 +16,7 @@ def with_zeroed_memories(verilog: str) -> str:
 
     Yosys writes a statement for each word. As C++, those of a large memory take longer to compile than all logic.
     """
-    return _MODULE.sub(lambda module: _MEMORY.sub(lambda memory: _zeroed(memory, module[0]), module[0]), verilog)
+    return with_modules(verilog, lambda module: _MEMORY.sub(lambda memory: _zeroed(memory, module), module))
 
 
 def _zeroed(memory: re.Match[str], module: str) -> str:

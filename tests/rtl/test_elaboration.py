@@ -129,6 +129,7 @@ def test_components_cover_the_package():
         "instruction_fields",
         "interfaces",
         "messages",
+        "modules",
         "pll",
         "clocked_memories",
         "clocked_registers",
