@@ -22,7 +22,7 @@ from openmxu.compiler.onnx.graph_view import GraphView
 from openmxu.compiler.onnx.host_graph import HandOverError, host_segment
 from openmxu.compiler.onnx.host_sums import host_sums
 from openmxu.compiler.onnx.levels import Part, cut
-from openmxu.compiler.onnx.walk import Refusal, Walk
+from openmxu.compiler.onnx.walk import DEVICE_TYPES, Refusal, Walk
 from openmxu.compiler.operators.builder import node_name
 from openmxu.compiler.operators.sequences import batch_axes
 from openmxu.compiler.operators.table import operator_name
@@ -33,8 +33,6 @@ from openmxu.segments.host_segment import HostSegment
 
 __all__ = ["Partition"]
 
-_DEVICE_TYPES = ("float32", "int8", "uint8", "int16")
-"""Of arrays that the device is given."""
 _NAMED = 5
 """Nodes that an error names."""
 
@@ -199,7 +197,7 @@ class Partition:
         places = [(spec, axes.get(spec.name, 0)) for spec in given]
         elements: Counter[int] = Counter()
         for spec, axis in places:
-            if axis < len(spec.shape) - 1 and spec.dtype in _DEVICE_TYPES:
+            if axis < len(spec.shape) - 1 and spec.dtype in DEVICE_TYPES:
                 elements[spec.shape[axis]] += math.prod(spec.shape)
         if not elements:
             return list(given), None

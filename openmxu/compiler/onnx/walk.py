@@ -36,7 +36,10 @@ from openmxu.segments.host_tensor import HostTensor
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Refusal", "Walk"]
+__all__ = ["DEVICE_TYPES", "Refusal", "Walk"]
+
+DEVICE_TYPES = ("float32", "int8", "uint8", "int16")
+"""Of arrays that the device is given."""
 
 
 class Refusal(OpenmxuError):
@@ -140,7 +143,7 @@ class Walk:
             )
 
     def _given(self, spec: ArraySpec) -> Value:
-        if spec.is_whole or not spec.shape or spec.dtype not in ("float32", "int8", "uint8", "int16"):
+        if spec.is_whole or not spec.shape or spec.dtype not in DEVICE_TYPES:
             return HostArray(spec)
         order = list(range(1, len(spec.shape) + 1))
         order.insert(spec.batch_axis, 0)
