@@ -7,14 +7,14 @@ from openmxu.compiler.plan import search
 
 __all__ = ["begin", "end"]
 
-_WHOLE = (search._RAMPS, search._LIMITS)
+_WHOLE = (search._RAMPS, search._LIMITS, search._STEPS)
 
 
 def begin() -> None:
     """Search briefly in this process from now on."""
-    search._RAMPS, search._LIMITS = 500, 250
+    search._RAMPS, search._LIMITS, search._STEPS = 500, 250, 500
 
 
 def end() -> None:
     """Search as for users."""
-    search._RAMPS, search._LIMITS = _WHOLE
+    search._RAMPS, search._LIMITS, search._STEPS = _WHOLE

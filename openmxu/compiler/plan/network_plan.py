@@ -95,8 +95,14 @@ def compile_planes(plan: PlannedNetwork, config: Target, base: Base, effort: int
     def draft(limits: Config) -> _Draft:
         return _Draft.of(plan if limits == config else plan.replanned(limits), limits, base)
 
+    operations, tensors = plan.network.operations, plan.network.tensors
+    recurrent = [operation for operation in operations if isinstance(operation, Recurrent)]
     best = fastest(
-        lambda limits, ramp: draft(limits).program(ramp), plan.network.operations[0], config=config, effort=effort
+        lambda limits, ramp, steps=None: draft(limits).program(ramp, steps),
+        operations[0],
+        config,
+        effort,
+        steps=max((tensors[operation.sources[0]].positions for operation in recurrent), default=0),
     )
     return best.compiled()
 
@@ -139,10 +145,10 @@ class _Draft:
         check_addresses(host_bytes, 0, config)
         return cls(plan, config, base, constants, copies, constants_end, places, host_bytes, weights_of)
 
-    def program(self, ramp: Ramp) -> _Attempt:
-        """A program that begins and ends in one way."""
+    def program(self, ramp: Ramp, steps: int | None) -> _Attempt:
+        """A program that begins and ends in one way; of recurrent cells it does the first ``steps`` steps, or all."""
         weights = self.weights_of(ramp.together, ramp.apart)
-        scheduler = _Scheduler(self.plan, weights, self.constants, self.copies, self.places, self.config, ramp)
+        scheduler = _Scheduler(self.plan, weights, self.constants, self.copies, self.places, self.config, ramp, steps)
         return _Attempt(self, scheduler.code(), weights)
 
     def compiled(self, code: Code, weights: _Weights) -> CompiledNetwork:
@@ -290,6 +296,7 @@ class _Scheduler:
     places: Mapping[str, HostPlace]
     config: Config
     ramp: Ramp
+    steps: int | None
 
     def code(self) -> Code:
         """The program, ended by Halt."""
@@ -317,6 +324,7 @@ class _Scheduler:
         """The tasks of a recurrent cell."""
         index = group.operations.start
         operation = self.plan.network.operations[index]
+        length = self.plan.network.tensors[operation.sources[0]].positions
         machine.tasks.layer = index
         for strip in group.strips:
             CellTasks(
@@ -329,7 +337,8 @@ class _Scheduler:
                 first_tile=self.weights.first[index],
                 tables=tuple(self.constants.tables[index, number] for number in range(len(operation.tables))),
                 places=self.places,
-                length=self.plan.network.tensors[operation.sources[0]].positions,
+                length=length,
+                steps=length if self.steps is None else min(self.steps, length),
                 first_image=strip.images.start,
                 images=len(strip.images),
             ).run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from openmxu.arch.config import Config
@@ -18,6 +18,9 @@ __all__ = ["fastest"]
 
 _RAMPS, _LIMITS = 120_000, 60_000
 """Instructions of all the programs that are tried in each part of a search with an effort of 1: some seconds."""
+
+_STEPS = 300_000
+"""Likewise of programs for the first steps of recurrent cells."""
 
 _LATENCIES = (4, 100)
 """Of the memories in cycles: a program should be fast with both, and slower than the first one with neither."""
@@ -36,6 +39,10 @@ _HALVINGS = 4
 _SUMS = 1024
 """Accumulator rows that every program may use."""
 
+_FIRST_STEPS = 2
+"""Steps of a recurrent cell in the programs that are tried in place of programs for whole sequences: all steps but the
+first one are alike."""
+
 
 class _Compiled(Protocol):
     """Anything with instructions."""
@@ -45,6 +52,14 @@ class _Compiled(Protocol):
 
 
 _Result = TypeVar("_Result", bound=_Compiled)
+_Program = TypeVar("_Program", bound=_Compiled, covariant=True)
+
+
+class _Compile(Protocol[_Program]):
+    """Makes a program for memories as small as those of a configuration, that begins and ends in one way. Of recurrent
+    cells it does the first ``steps`` steps, or all of them."""
+
+    def __call__(self, limits: Config, ramp: Ramp, steps: int | None = None, /) -> _Program: ...
 
 
 class _Search(Generic[_Result]):
@@ -93,31 +108,44 @@ class _Search(Generic[_Result]):
         return True
 
     def _cycles_of(self, program: _Result) -> Iterator[int]:
-        from openmxu.sim.cycle_model import Predictor  # needs the RTL, which takes a while to load
-
-        predictor = Predictor(program.instructions, self._config)
-        rates = {"host_rate": self._config.host_rate, "weight_rate": self._config.weight_rate}
-        for latency in _LATENCIES:
-            yield predictor.predict(latency, **rates).cycles
+        return _cycles(program, self._config)
 
 
-def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Target, effort: int) -> _Result:
+def _cycles(program: _Compiled, config: Target) -> Iterator[int]:
+    """Those of a program, with each latency."""
+    from openmxu.sim.cycle_model import Predictor  # needs the RTL, which takes a while to load
+
+    predictor = Predictor(program.instructions, config)
+    rates = {"host_rate": config.host_rate, "weight_rate": config.weight_rate}
+    for latency in _LATENCIES:
+        yield predictor.predict(latency, **rates).cycles
+
+
+def fastest(
+    compiled: _Compile[_Result], operation: Operation, config: Target, effort: int, *, steps: int = 0
+) -> _Result:
     """The fastest program of those tried.
 
     The ways to begin and to end it are changed one after the other, again and again as long as that helps. Then it may
     use a half of a memory, a quarter and so on: a core with more of it should not be slower than one with less. Where
     that helps, the search begins again as it would there.
 
+    Programs of recurrent cells are too long for that. How much of each memory they use is decided by their first steps.
+
     Parameters
     ----------
     compiled
-        Makes the program for memories as small as those of a configuration.
+        Makes the programs.
     operation
         The network's first operation.
     effort
         How many programs may be tried, relative to the usual number; with 0 it is the first one alone.
+    steps
+        Of the network's longest recurrent cell; 0 if there is none.
     """
     limits = dataclasses.replace(config, accumulator_rows=min(config.accumulator_rows, _enough_sums(config)))
+    if steps > _FIRST_STEPS:
+        limits = _limits_of_steps(compiled, Ramp.of(operation, limits), config, limits, effort, steps)
     search, ramp = _with_other_ends(compiled, operation, config, limits, effort)
     if effort and (config.host_rate, config.weight_rate) != (None, None):
         search.allow(effort * _LIMITS)
@@ -136,6 +164,37 @@ def fastest(compiled: Callable[[Config, Ramp], _Result], operation: Operation, c
     return search.best
 
 
+def _limits_of_steps(
+    compiled: _Compile[_Result], ramp: Ramp, config: Target, limits: Config, effort: int, steps: int
+) -> Config:
+    """The limits with as much of each memory as the fastest first steps need, if ``steps`` steps are faster as well."""
+    search = _Search(compiled(limits, ramp, _FIRST_STEPS), config)
+    search.allow(effort * _STEPS)
+    first, best = search.cycles, limits
+    # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
+    for memory in reversed(_MEMORIES):
+        less = best
+        while search.may_go_on:
+            try:
+                less = less.replace(**{memory: getattr(less, memory) >> 1})
+                result = compiled(less, ramp, _FIRST_STEPS)
+            except (CapacityError, ValueError):  # nothing fits in, or no core has so little
+                break
+            if search.improve(result):
+                best = less
+            elif result.instructions != search.best.instructions:
+                break
+    if best == limits:
+        return limits
+
+    def all_cycles(limits: Config, cycles: Sequence[int]) -> list[int]:
+        longer = _cycles(compiled(limits, ramp, _FIRST_STEPS + 1), config)
+        return [now + (steps - _FIRST_STEPS) * (then - now) for now, then in zip(cycles, longer, strict=True)]
+
+    pairs = zip(all_cycles(best, search.cycles), all_cycles(limits, first), strict=True)
+    return best if all(now <= before for now, before in pairs) else limits
+
+
 def _enough_sums(config: Config) -> int:
     """Accumulator rows of which half hide the fetch of a tile many times over: with more of them bands begin and end
     later, and nothing comes sooner."""
@@ -143,7 +202,7 @@ def _enough_sums(config: Config) -> int:
 
 
 def _with_other_ends(
-    compiled: Callable[[Config, Ramp], _Result], operation: Operation, config: Target, limits: Config, effort: int
+    compiled: _Compile[_Result], operation: Operation, config: Target, limits: Config, effort: int
 ) -> tuple[_Search[_Result], Ramp]:
     """A search for the fastest way to begin and to end a program, and that way."""
     ramp = Ramp.of(operation, limits)
@@ -162,9 +221,7 @@ def _with_other_ends(
     return search, ramp
 
 
-def _with_less(
-    compiled: Callable[[Config, Ramp], _Result], search: _Search[_Result], ramp: Ramp, limits: Config
-) -> Config:
+def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
     """The limits with as much of each memory as the fastest program needs."""
     for memory in _MEMORIES:
         whole, last = limits, search.best.instructions

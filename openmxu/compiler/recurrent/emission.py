@@ -57,7 +57,9 @@ class CellTasks:
     places
         Tensors in host memory.
     length
-        Steps.
+        Steps of a sequence.
+    steps
+        Those that tasks are made for, from the first one on.
     first_image
         Of the batch.
     """
@@ -72,6 +74,7 @@ class CellTasks:
     tables: tuple[int, ...]
     places: Mapping[str, HostPlace]
     length: int
+    steps: int
     first_image: int
     images: int
     _products: dict[tuple[int, int, bool], list[tuple[Product, int | None]]] = field(default_factory=dict)
@@ -128,7 +131,7 @@ class CellTasks:
                 for part in range(len(self._parts))
                 for block in range(len(blocks))
             ]
-        for step in range(self.length):
+        for step in range(self.steps):
             for phase, part, block in order:
                 yield _Job(next(numbers), step, phase, part, block)
 

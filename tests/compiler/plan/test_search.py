@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from openmxu.arch import Config
 from openmxu.compiler import compile_network, gemm_network
 from openmxu.compiler.plan import search
+from openmxu.compiler.plan.ramp import Ramp
+from openmxu.compiler.target import Target
 from openmxu.sim.cycle_model import predict
 from tests.compiler.models.plane_networks import differing_planes
+from tests.compiler.models.random_cells import cell_network, random_cell
 from tests.compiler.models.small_networks import residual_block
 
 pytestmark = pytest.mark.whole_search
 
+FEW_SETS = Config.for_size(4, parameter_sets=32)
+GRU = cell_network(random_cell(np.random.default_rng(0), "gru", inputs=16, units=64), inputs=16, length=6)
 LARGE = Config.for_size(8, unified_buffer_rows=32768)
 
 
@@ -44,3 +51,49 @@ def test_more_sums_than_hide_the_fetch_of_weights_change_nothing(size: int, enou
 def test_no_search_without_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(search._Search, "improve")
     compile_network(residual_block(), Config.for_size(8), 8, effort=0)
+
+
+@pytest.fixture
+def steps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole sequences are too long to try any."""
+    monkeypatch.setattr(search, "_RAMPS", 0)
+    monkeypatch.setattr(search, "_LIMITS", 0)
+
+
+@pytest.mark.usefixtures("steps_alone")
+def test_first_steps_of_a_cell_stand_for_all() -> None:
+    first, found = (compile_network(GRU, FEW_SETS, 4, effort=effort).instructions for effort in (0, 1))
+    assert predict(found, FEW_SETS).cycles < 0.9 * predict(first, FEW_SETS).cycles
+
+
+@pytest.mark.usefixtures("steps_alone")
+def test_exact_with_the_memory_that_first_steps_need() -> None:
+    assert differing_planes(GRU, FEW_SETS, np.random.default_rng(0), batch=4) == 0
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A program of so many cycles."""
+
+    cycles: int
+    instructions: tuple[int, ...]
+
+
+@pytest.mark.parametrize(("later_step", "sets"), [(10, 32), (16, 64)])
+def test_first_steps_decide_nothing_where_later_ones_are_slower(
+    monkeypatch: pytest.MonkeyPatch, later_step: int, sets: int
+) -> None:
+    """With half of the parameter sets two steps take 96 cycles, not 100, and each step behind them 10 or 16, not
+    13."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        has_all, more = limits.parameter_sets == 64, (steps or 6) - 2
+        smaller = {32: 0, 64: 4}.get(limits.parameter_sets, 8) + 10 * (limits.replace(parameter_sets=64) != config)
+        return _Program(96 + smaller + more * (13 if has_all else later_step), (limits.parameter_sets,))
+
+    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
+    monkeypatch.setattr(search, "_LIMITS", 0)
+    monkeypatch.setattr(search, "_RAMPS", 0)
+    config = Target.of(Config.for_size(8, parameter_sets=64))
+    cell = GRU.operations[0]
+    assert search.fastest(compiled, cell, config, effort=1, steps=6).instructions == (sets,)
