@@ -32,7 +32,7 @@ def modules(cells, netnames=None):
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_all_blocks_together_need_the_least_wire(mirrored):
+def test_all_blocks_together_are_near_their_cells(mirrored):
     """A greedy choice would give the first block the site that the second one needs more."""
     netlist = modules({"first": block(1), "second": block(2)})
     first, second = (10, 14), (10, 8)
@@ -53,6 +53,21 @@ def test_all_blocks_together_need_the_least_wire(mirrored):
     cells = netlist["modules"]["top"]["cells"]
     found = [cells[name]["attributes"]["BEL"] for name in ("first", "second")]
     assert found == (["X10/Y10/R", "X10/Y20/R"] if mirrored else ["X10/Y20/R", "X10/Y10/R"])
+
+
+def test_no_block_is_far_away_for_a_little_less_wire_of_another_one():
+    netlist = modules({"first": block(1), "second": block(2)})
+    there = modules(
+        {
+            "first": placed(0, 90, 1, "RAM"),
+            "second": placed(0, 90, 2, "RAM"),
+            "a": placed(10, 13, 1),
+            "b": placed(30, 9, 2),
+        }
+    )
+    match_blocks(netlist, "top", {"RAM": ["X30/Y10/R", "X50/Y15/R"]}, there)
+    cells = netlist["modules"]["top"]["cells"]
+    assert cells["first"]["attributes"]["BEL"] == "X30/Y10/R"  # 23 and 26; otherwise 42 and 1
 
 
 def test_blocks_that_need_at_most_half_of_their_sites_are_left_to_the_placer():
