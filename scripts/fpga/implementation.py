@@ -13,7 +13,7 @@ from openmxu.arch.config import Config
 from openmxu.rtl.axi.top import TOP, Top
 from openmxu.rtl.fpga.target import Family, Target
 from openmxu.rtl.verilog.convert import to_verilog
-from scripts.fpga.ecp5.block_places import scarce_sites
+from scripts.fpga.ecp5.block_places import sites_to_match
 from scripts.fpga.ecp5.small_memories import in_distributed_ram, smallest_memories
 from scripts.fpga.errors import DoesNotFitError, FlowError
 from scripts.fpga.multipliers import target_for
@@ -149,9 +149,9 @@ def implement(source: Source, folder: Path, *, seeds: Sequence[int], frequency: 
         (netlist.folder / constraints).write_text(text)
     placements = []
     try:
-        if scarce := scarce_sites(netlist.types, source.part.block_sites):
+        if sites := sites_to_match(netlist.types, source.part.block_sites):
             say("places of blocks")
-            netlist = with_matched_blocks(netlist, source.part, scarce, frequency=frequency, constraints=constraints)
+            netlist = with_matched_blocks(netlist, source.part, sites, frequency=frequency, constraints=constraints)
         say(f"placements with {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}")
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread waits for a process
             runs = [

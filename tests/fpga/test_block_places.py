@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from openmxu.rtl.fpga.target import Target
 from openmxu.rtl.verilog.convert import to_verilog
-from scripts.fpga.ecp5.block_places import match_blocks, scarce_sites
+from scripts.fpga.ecp5.block_places import match_blocks, sites_to_match
 from scripts.fpga.nextpnr import place, with_matched_blocks
 from scripts.fpga.parts import find_part
 from scripts.fpga.yosys import synthesize
@@ -70,9 +70,9 @@ def test_no_block_is_far_away_for_a_little_less_wire_of_another_one():
     assert cells["first"]["attributes"]["BEL"] == "X30/Y10/R"  # 23 and 26; otherwise 42 and 1
 
 
-def test_blocks_that_need_at_most_half_of_their_sites_are_left_to_the_placer():
+def test_blocks_that_need_at_most_a_quarter_of_their_sites_are_left_to_the_placer():
     sites = {"RAM": ["a", "b", "c", "d"], "DSP": ["e", "f"], "PLL": ["g"]}
-    assert scarce_sites({"RAM": 2, "DSP": 2, "FF": 9}, sites) == {"DSP": ["e", "f"]}
+    assert sites_to_match({"RAM": 1, "DSP": 1, "FF": 9}, sites) == {"DSP": ["e", "f"]}
 
 
 def test_blocks_that_have_a_place_keep_it():

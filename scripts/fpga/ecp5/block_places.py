@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["match_blocks", "scarce_sites"]
+__all__ = ["match_blocks", "sites_to_match"]
 
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")
 _FEW = 40
 """Nets with more cells say little about the best place of one of them."""
 
 
-def scarce_sites(types: Mapping[str, int], sites: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
-    """The places of those types of blocks that need more than half of them: the placer easily finds places for the
-    others."""
-    return {kind: names for kind, names in sites.items() if 2 * types.get(kind, 0) > len(names)}
+def sites_to_match(types: Mapping[str, int], sites: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """The places of those types of blocks that need more than a quarter of them: the others easily find good ones."""
+    return {kind: names for kind, names in sites.items() if 4 * types.get(kind, 0) > len(names)}
 
 
 def match_blocks(
