@@ -144,7 +144,7 @@ def fastest(
         Of the network's longest recurrent cell; 0 if there is none.
     """
     limits = dataclasses.replace(config, accumulator_rows=min(config.accumulator_rows, _enough_sums(config)))
-    if steps > _FIRST_STEPS:
+    if effort and steps > _FIRST_STEPS:
         limits = _limits_of_steps(compiled, Ramp.of(operation, limits), config, limits, effort, steps)
     search, ramp = _with_other_ends(compiled, operation, config, limits, effort)
     if effort and (config.host_rate, config.weight_rate) != (None, None):
