@@ -137,8 +137,8 @@ def _run(
 ) -> bool:
     """Whether nextpnr had to run."""
     _check_limits(netlist, part)
-    arguments = [*part.device, *part.effort, "--json", netlist.json, "--seed", str(seed), "--freq", f"{frequency:g}"]
-    arguments += ["--timing-allow-fail", *options]
+    arguments = [*part.device, *part.effort_for(netlist.types[part.flip_flops]), "--json", netlist.json]
+    arguments += ["--seed", str(seed), "--freq", f"{frequency:g}", "--timing-allow-fail", *options]
     inputs = [netlist.json]
     if constraints is None:
         arguments += ["--out-of-context"]

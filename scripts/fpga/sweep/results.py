@@ -32,7 +32,7 @@ def key_of(source: Source, frequency: float) -> str:
     """A hash that changes whenever a result may: with hardware, constraints, tools, commands, options and seeds."""
     tools = [f"{name} {package_version(name)}" for name in (YOSYS, source.part.nextpnr)]
     commands = commands_of(source.verilog, source.top, source.part.family)
-    options = [*source.part.device, *source.part.effort, f"{frequency:g}"]
+    options = [*source.part.device, *source.part.effort, *source.part.sparse_effort, f"{frequency:g}"]
     sites = [str(source.part.array_sites), str(source.part.block_sites)]
     parts = [source.verilog, str(source.constraints), *tools, *commands, *options, *sites, str(SEEDS)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
