@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import signal
 import subprocess
 import sys
@@ -108,14 +107,16 @@ def test_what_cannot_be_served(openmxu, options, message):
 
 
 def test_serve_until_interrupted():
-    command = [sys.executable, "-m", "openmxu.cli", "serve", "--size", "4", "--listen", "127.0.0.1:0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     # A shell in which the tests run in the background lets them ignore the signal, and what they start inherits that.
-    listens = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(command, **pipes, preexec_fn=listens) as server:
+    # The server itself listens again: gRPC's threads forbid to do so between fork and exec.
+    listens = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    run = f"{listens}; runpy.run_module('openmxu.cli', run_name='__main__')"
+    command = [sys.executable, "-c", run, "serve", "--size", "4", "--listen", "127.0.0.1:0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as server:
         try:
             line = server.stdout.readline()
-            assert line.startswith("interpreter of size 4 at grpc://127.0.0.1:")
+            assert line.startswith("interpreter of size 4 at grpc://127.0.0.1:"), line or server.stderr.read()
             with library.open_device(line.split()[5].rstrip(";")) as device:
                 assert device.config == CONFIG
                 server.send_signal(signal.SIGINT)
