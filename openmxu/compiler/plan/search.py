@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from openmxu.arch.config import Config
@@ -81,7 +82,7 @@ class _Search(Generic[_Result]):
         """Allow to try programs of so many instructions together."""
         self._attempts = instructions // len(self.best.instructions)
         if self._attempts and not self._most:
-            self._most = self.cycles = tuple(self._cycles_of(self.best))
+            self._most = self.cycles = tuple(_cycles(self.best, self._config))
 
     @property
     def may_go_on(self) -> bool:
@@ -95,7 +96,7 @@ class _Search(Generic[_Result]):
         if other.instructions == self.best.instructions:  # about half of them, and predictions take longest
             return False
         needed: list[int] = []
-        for own, most, best in zip(cycles or self._cycles_of(other), self._most, self.cycles, strict=True):
+        for own, most, best in zip(cycles or _cycles(other, self._config), self._most, self.cycles, strict=True):
             if own > min(most, _LOSS * best):
                 return False
             needed.append(own)
@@ -106,9 +107,6 @@ class _Search(Generic[_Result]):
             return False
         self.best, self.cycles = other, needed
         return True
-
-    def _cycles_of(self, program: _Result) -> Iterator[int]:
-        return _cycles(program, self._config)
 
 
 def _cycles(program: _Compiled, config: Target) -> Iterator[int]:
@@ -173,13 +171,7 @@ def _limits_of_steps(
     first, best = search.cycles, limits
     # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
     for memory in reversed(_MEMORIES):
-        less = best
-        while search.may_go_on:
-            try:
-                less = less.replace(**{memory: getattr(less, memory) >> 1})
-                result = compiled(less, ramp, _FIRST_STEPS)
-            except (CapacityError, ValueError):  # nothing fits in, or no core has so little
-                break
+        for less, result in _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, best, memory):
             if search.improve(result):
                 best = less
             elif result.instructions != search.best.instructions:
@@ -224,16 +216,23 @@ def _with_other_ends(
 def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
     """The limits with as much of each memory as the fastest program needs."""
     for memory in _MEMORIES:
-        whole, last = limits, search.best.instructions
-        for halvings in range(1, 1 + _HALVINGS):
-            if not search.may_go_on:
-                break
-            try:
-                less = whole.replace(**{memory: getattr(whole, memory) >> halvings})
-                result = compiled(less, ramp)
-            except (CapacityError, ValueError):  # nothing fits in, or no core has so little
-                break
+        last = search.best.instructions
+        programs = _halved(lambda less: compiled(less, ramp), search, limits, memory)
+        for less, result in itertools.islice(programs, _HALVINGS):
             if result.instructions != last and search.improve(result):
                 limits = less
             last = result.instructions
     return limits
+
+
+def _halved(
+    compiled: Callable[[Config], _Result], search: _Search[_Result], limits: Config, memory: str
+) -> Iterator[tuple[Config, _Result]]:
+    """Programs for a half of a memory, a quarter and so on, with these limits, as long as they fit and may be tried."""
+    while search.may_go_on:
+        try:
+            limits = limits.replace(**{memory: getattr(limits, memory) >> 1})
+            result = compiled(limits)
+        except (CapacityError, ValueError):  # nothing fits in, or no core has so little
+            return
+        yield limits, result
