@@ -113,3 +113,11 @@ def test_invalid_verilog_is_reported_in_one_line(folder):
 def test_a_missing_tool_is_named(tmp_path):
     with pytest.raises(MissingToolError, match="no-such-tool is missing: pip install"):
         run_tool("no-such-tool", [], Path(tmp_path), [], "product")
+
+
+def test_options_for_sparse_parts_are_for_designs_that_leave_most_of_the_part_free():
+    part = find_part("LFE5U-85F")
+    most = part.shared_resets // 4
+    assert part.effort_for(most) == (*part.effort, *part.sparse_effort)
+    assert part.effort_for(most + 1) == part.effort
+    assert part.sparse_effort
