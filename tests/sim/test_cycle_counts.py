@@ -9,10 +9,12 @@ import json
 
 import pytest
 
+from openmxu.arch.events import Counter
 from tb.directed.cycle_counts import EXPECTED, MEASUREMENTS, expected, name_of
 from tb.directed.directed_cases import DIRECTED
 from tb.directed.timed_programs import PLACES
-from tb.lockstep.campaign import VERILATED
+from tb.lockstep import generate, outcome
+from tb.lockstep.campaign import VERILATED, verilated_device
 
 SMALL = pytest.mark.parametrize("config", DIRECTED, ids=name_of)
 
@@ -47,6 +49,19 @@ def test_adjacent_ranges_wait_no_longer_than_distant_ones(config):
                 continue  # eight rows overlap in all places but ``far``
             for place in ("behind", "before"):
                 assert abs(cycles[list(PLACES).index(place)] - cycles[far]) <= 1, (name, place)
+
+
+def test_a_model_with_a_waveform_takes_the_same_cycles(tmp_path):
+    # With a waveform the array is no loop, no unit sleeps, and the reset has no register.
+    case = generate(DIRECTED[0], 902, 10)
+    counted = []
+    for waveform in (None, tmp_path / "wave.vcd"):
+        with verilated_device(case, waveform=waveform) as device:
+            host, weights = case.host_memory.copy(), case.weight_memory.copy()
+            for program in case.executions():
+                outcome(device, program, host, weights)
+            counted.append({counter: device.counters[counter] for counter in Counter})
+    assert counted[0] == counted[1]
 
 
 def test_no_other_configuration_is_recorded():

@@ -123,9 +123,10 @@ public:
         m_reads_pending = 0;
         m_events.clear();
         m_next = m_count = 0;
-        // The reset may take a cycle to come from the port to the registers.
-        for (int i = 0; i != 4; ++i) {
-            m_root.rst = i != 3;
+        // The reset may take a cycle to come from the port to the registers. One more cycle without it, and nothing that
+        // follows can tell whether it did.
+        for (int i = 0; i != 5; ++i) {
+            m_root.rst = i < 3;
             m_root.clk = 0;
             m_model.eval();
             trace(0);
