@@ -169,13 +169,17 @@ def _limits_of_steps(
     search = _Search(compiled(limits, ramp, _FIRST_STEPS), config)
     search.allow(effort * _STEPS)
     first, best = search.cycles, limits
-    # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
-    for memory in reversed(_MEMORIES):
-        for less, result in _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, best, memory):
-            if search.improve(result):
-                best = less
-            elif result.instructions != search.best.instructions:
-                break
+    before: Config | None = None
+    while best != before:
+        # Less of one memory may pay off only with less of another.
+        before = best
+        # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
+        for memory in reversed(_MEMORIES):
+            for less, result in _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, best, memory):
+                if search.improve(result):
+                    best = less
+                elif result.instructions != search.best.instructions:
+                    break
     if best == limits:
         return limits
 

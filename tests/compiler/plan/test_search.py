@@ -97,3 +97,18 @@ def test_first_steps_decide_nothing_where_later_ones_are_slower(
     config = Target.of(Config.for_size(8, parameter_sets=64))
     cell = GRU.operations[0]
     assert search.fastest(compiled, cell, config, effort=1, steps=6).instructions == (sets,)
+
+
+def test_less_of_a_memory_that_pays_off_with_less_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the parameter sets are worth it only with half of the accumulators, which are tried later."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        memories = limits.parameter_sets, limits.accumulator_rows
+        cycles = {(64, 512): 50, (32, 512): 40}.get(memories, 60 if memories == (64, 1024) else 90)
+        return _Program(cycles * (steps or 6), memories)
+
+    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
+    monkeypatch.setattr(search, "_LIMITS", 0)
+    monkeypatch.setattr(search, "_RAMPS", 0)
+    config = Target.of(Config.for_size(8, parameter_sets=64, accumulator_rows=1024))
+    assert search.fastest(compiled, GRU.operations[0], config, effort=1, steps=6).instructions == (32, 512)
