@@ -8,7 +8,7 @@ lanes.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -109,9 +109,7 @@ class AccumulatorReads:
         return cycle
 
     def _pass_by(self, cycle: int) -> None:
-        ends = self._updates.ends
-        while self.position < len(ends) and ends[self.position] + self._span <= cycle:
-            self.position += 1
+        self.position = bisect_right(self._updates.ends, cycle - self._span, self.position)
 
     def _follow(self, passes: _Sequence, cycle: int, noted: list[EvenSteps]) -> int:
         free, contended, banks = passes.free, passes.contended, passes.banks

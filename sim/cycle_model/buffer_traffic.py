@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from openmxu.arch.isa import Opcode, Register
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["BufferReads", "BufferWrites", "Results"]
+__all__ = ["BufferReads", "BufferWrites", "Results", "Runs"]
 
 
-class _Runs:
+class Runs:
     """Runs of reads, one row per cycle: first and last cycle, bank of the first row, and bank step from row to row."""
 
     def __init__(self, banks: int) -> None:
@@ -86,10 +86,10 @@ class BufferReads:
         self._first = work.unified_buffer.first.tolist()
         self._rows = work.rows.tolist()
         self._wide = wide.tolist()
-        self.all = _Runs(banks)
-        self.held = _Runs(banks)
+        self.all = Runs(banks)
+        self.held = Runs(banks)
         """Only runs that stay in one bank."""
-        self.loads = _Runs(banks)
+        self.loads = Runs(banks)
         """Reads of the activation unit for loads."""
 
     def add(self, number: int, cycle: int, byte: int) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
 from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
-from openmxu.sim.cycle_model.buffer_traffic import BufferReads
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Runs
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.port import MemoryPort
 from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
@@ -22,14 +23,23 @@ __all__ = ["HostReader", "HostWriter"]
 class _Transfers(InOrderUnit):
     """Common part of both directions: a burst is a whole transfer or one row of it."""
 
-    def __init__(self, waits: Waits, work: Work, latencies: Latencies, *, collects: bool = False) -> None:
+    def __init__(
+        self, waits: Waits, work: Work, latencies: Latencies, activation: Activation, *, collects: bool = False
+    ) -> None:
         super().__init__(waits)
+        self._activation = activation
         self._latency = latencies.memory
         self._rows = work.rows.tolist()
         self._is_alternate = work.is_alternate.tolist()
         size, beat = work.config.size, work.config.host_data_bytes
         self._lane = (work.host.first % beat // size).tolist()
         self._port = MemoryPort(size, beat, latencies.host_beat, collects=collects)
+        self._is_slow = self._port.row_cycles >= 2
+        """Whether a row that waits a cycle does not delay the next one."""
+
+    def _foreseen(self) -> AbstractContextManager[None]:
+        """A context that knows what the activation unit writes and loads meanwhile, where that delays rows."""
+        return nullcontext() if self._is_slow else self._activation.foreseen()
 
 
 class HostReader(_Transfers):
@@ -39,8 +49,7 @@ class HostReader(_Transfers):
     """Cycles from the request for a burst until the place of its first row is known, before which no beat is taken."""
 
     def __init__(self, waits: Waits, work: Work, latencies: Latencies, activation: Activation) -> None:
-        super().__init__(waits, work, latencies)
-        self._activation = activation
+        super().__init__(waits, work, latencies, activation)
         self._read_latency = max(latencies.read, self.place)
         self._first = work.unified_buffer.first.tolist()
         # Queued bursts, two in a register slice and the one in progress may be outstanding. The last row of a burst has
@@ -57,7 +66,7 @@ class HostReader(_Transfers):
         if self._is_alternate[number]:
             rows, bursts = 1, rows
         self._taken = asked = max(self._offered(place), self._asked + 1, self._has_place(place))
-        with self._activation.foreseen():
+        with self._foreseen():
             for burst in range(bursts):
                 asked += 1
                 cycles = self._port.transfer(asked + self._read_latency, rows, self._lane[number])
@@ -79,8 +88,8 @@ class HostReader(_Transfers):
         """Write the rows from ``row`` on whose last beats come in ``cycles``."""
         port, rows = self._port, len(cycles)
         before, self._written = self._written, port.free
-        if port.row_cycles >= 2:
-            return  # a row waits for results without delaying the next one
+        if self._is_slow:
+            return
         if port.is_limited:
             self._written = self._activation.writes.last([before, *cycles], row)
         else:
@@ -111,8 +120,7 @@ class HostWriter(_Transfers):
         reads: BufferReads,
         weights: Weights,
     ) -> None:
-        super().__init__(waits, work, latencies, collects=True)
-        self._activation = activation
+        super().__init__(waits, work, latencies, activation, collects=True)
         self._weights = weights
         self._loads_weights, self._transposed = work.loads_weights.tolist(), work.transposed.tolist()
         # By place: the tile of a Load_Weights, the cycle from which on its rows may leave, and that of the last one.
@@ -121,9 +129,7 @@ class HostWriter(_Transfers):
         self._loaded: dict[int, int] = {}
         self._first = work.unified_buffer.first.tolist()
         self._banks = work.config.unified_buffer_banks
-        # Reads that delay rows, and those that delay rows that follow each other at once; with two cycles per row or
-        # more, waiting a single cycle costs nothing.
-        self._before = (reads.held,), (reads.all, reads.loads)
+        self._reads = reads
         # For each burst whose data may not be sent yet the cycle of its last row.
         ahead = WriterHardware.runs_ahead + 3
         self._runs: deque[int] = deque([-1] * ahead, maxlen=ahead)
@@ -165,12 +171,12 @@ class HostWriter(_Transfers):
         port, lane, is_alternate = self._port, self._lane[number], self._is_alternate[number]
         before = port.free, port.next
         cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
-        with self._activation.foreseen():
-            is_delayed = any(reads.any_between(begin, port.free) for reads in self._before[port.row_cycles < 2])
+        with self._foreseen():
+            is_delayed = any(reads.any_between(begin, port.free) for reads in self._before(is_slow=self._is_slow))
             if is_delayed:
                 port.free, port.next = before
                 waits = port.waits(rows, lane, alternate=is_alternate)
-                cycles = self._follow(begin, self._first[number], waits)
+                cycles = self._follow(begin, self._first[number], waits, is_slow=self._is_slow)
         if not is_delayed:
             self._left.extend(cycles[-WriterHardware.rows_ahead - 1 : -1])
             self._next_read = max(begin + rows, self._left[0] + self.credit + 1)
@@ -192,7 +198,7 @@ class HostWriter(_Transfers):
         begin = max(taken + self.first_read, self._next_read)
         self._port.free = max(self._port.free, self._turn[place])
         with self._activation.foreseen():
-            self._follow(begin, self._first[number], [False] * self._rows[number], to_weights=True)
+            self._follow(begin, self._first[number], [False] * self._rows[number], is_slow=False)
         # The last row waits until all transfers before are done.
         end = self._port.free
         if place:
@@ -203,10 +209,15 @@ class HostWriter(_Transfers):
         self._loaded[place] = end
         return end
 
-    def _follow(self, cycle: int, row: int, waits: Sequence[bool], *, to_weights: bool = False) -> list[int]:
+    def _before(self, *, is_slow: bool) -> tuple[Runs, ...]:
+        """The reads that delay rows: of ``is_slow`` ones only those that stay in one bank, because waiting a single
+        cycle costs nothing."""
+        return (self._reads.held,) if is_slow else (self._reads.all, self._reads.loads)
+
+    def _follow(self, cycle: int, row: int, waits: Sequence[bool], *, is_slow: bool) -> list[int]:
         """The cycles of the last beats of rows from ``row`` on, computed one by one from cycle ``cycle`` on; ``waits``
         has for each row whether it waits for a beat."""
-        before, cycles = self._before[to_weights or self._port.row_cycles < 2], []
+        before, cycles = self._before(is_slow=is_slow), []
         for place, waits_for_beat in enumerate(waits, row):
             cycle = max(cycle, self._left[0] + self.credit)
             while (granted := max(reads.free(cycle, place % self._banks) for reads in before)) > cycle:

@@ -38,11 +38,6 @@ class Waits:
         unit, place = self.place[number]
         return unit.done_at(place)
 
-    def soonest_end(self, number: int, found: dict[int, int]) -> int:
-        """See :meth:`InOrderUnit.soonest_end`; for instruction ``number``."""
-        unit, place = self.place[number]
-        return unit.soonest_end(place, found)
-
     def is_known(self, number: int) -> bool:
         """Whether the end of instruction ``number`` has been computed."""
         unit, place = self.place[number]
@@ -73,7 +68,10 @@ class Comparison:
         for late in (1, 2):
             cycle = self.checked - 2 + late
             place = (late + 1) * self.ways + 1
-            if not any(unit.is_in_flight(count - place, cycle, unknown) for unit, count in self.older):
+            for unit, count in self.older:
+                if unit.is_in_flight(count - place, cycle, unknown):
+                    break
+            else:
                 return self.checked + late - 1
         return self.checked + 2
 
@@ -127,22 +125,31 @@ class InOrderUnit(ABC):
             return place >= 0 and self.done[place] >= cycle
         if unknown or self.accepted[place] >= cycle - _SHORT:
             return True
-        return self.soonest_end(place, {}) >= cycle
+        return self.soonest_end(place, {}, cycle) >= cycle
 
-    def soonest_end(self, place: int, found: dict[int, int]) -> int:
+    def soonest_end(self, place: int, found: dict[int, int], enough: int) -> int:
         """A cycle before which the unit's instruction number ``place`` is not finished; exact if that is known.
 
         ``found`` collects the cycles of instructions whose end is not known, so that each is worked out once however
-        many others wait for it.
+        many others wait for it. The search ends with the first cycle that is ``enough`` or later.
         """
-        if place < len(self.done):
+        known = len(self.done)
+        if place < known:
             return self.done[place]
-        end = self.done[-1] if self.done else 0
-        for unfinished in range(len(self.done), place + 1):
+        end = self.done[-1] if known else 0
+        for unfinished in range(known, place + 1):
+            if end >= enough:
+                break
             number = self.numbers[unfinished]
             if number not in found:
-                start = max((self._waits.soonest_end(other, found) for other in self._waits.of[number]), default=0)
-                found[number] = self._soonest(number, max(self.accepted[unfinished], start + 1), end)
+                start = self.accepted[unfinished]
+                for other in self._waits.of[number]:
+                    unit, other_place = self._waits.place[other]
+                    before = unit.soonest_end(other_place, found, enough)
+                    if before >= enough:
+                        return before
+                    start = max(start, before + 1)
+                found[number] = self._soonest(number, start, end)
             end = found[number]
         return end
 
