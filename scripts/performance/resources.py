@@ -4,22 +4,37 @@
     python -m scripts.performance.resources --size 8 --network mnist --resource weight_fifo_tiles
 
 Every other parameter is the default of the size. Exit status 1 when a network is slower by more than 0.1 %, which is
-what the cycle model may be off.
+what the cycle model may be off. A compilation takes up to some minutes, and all of them take hours: those that are done
+are kept in a file, for the next run with the same compiler and cycle model.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import openmxu
+import openmxu.arch
+import openmxu.compiler
+import openmxu.rtl
+import openmxu.sim.cycle_model
+from openmxu.cli.networks import load_network
 from openmxu.cluster import add_worker_options, chosen_workers
+from openmxu.sweep import Journal
 from scripts.performance.measure import BATCH, NETWORKS, predicted_cycles
 
 SIZES = (8, 16)
 LIMIT = 0.001
+
+KEPT = Path(__file__).with_suffix(".jsonl")
+"""The journal of what is done."""
+
+_SOURCES = (openmxu.arch, openmxu.compiler, openmxu.rtl, openmxu.sim.cycle_model)
+"""What cycles depend on, beside the networks."""
 
 RESOURCES = {
     "host_data_bytes": (4, 8, 16, 32),
@@ -40,6 +55,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, action="append", help="only this size of the array")
     parser.add_argument("--network", action="append", help="only this network of examples/")
     parser.add_argument("--resource", action="append", choices=RESOURCES, help="only this parameter")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="file of what is done (default %(default)s)")
     add_worker_options(parser)
     arguments = parser.parse_args()
     lines = list(
@@ -47,15 +63,18 @@ def main() -> int:
     )
     # A dict, because each resource has a value that is the default.
     tasks = dict.fromkeys(task for line in lines for task in _tasks(*line))
+    digests = _digests({*NETWORKS, *(name for name, _ in tasks)})
+    keys = {(name, config): f"{name} {digests[name]} {config.fingerprint}" for name, config in tasks}
     slower = 0
-    with chosen_workers(arguments) as workers:
-        results = zip(tasks, workers.in_order(predicted_cycles, list(tasks), BATCH), strict=True)
-        cycles: dict[_Task, int] = {}
+    with chosen_workers(arguments) as workers, _journal(arguments.kept, digests) as journal:
+        missing = [task for task in tasks if keys[task] not in journal.results]
+        results = zip(missing, workers.in_order(predicted_cycles, missing, BATCH), strict=True)
         for size, name, resource in lines:
             for task in _tasks(size, name, resource):
-                while task not in cycles:
+                while keys[task] not in journal.results:
                     done, count = next(results)
-                    cycles[done] = count
+                    journal.append({keys[done]: {"cycles": count}})
+            cycles = {task: journal.results[keys[task]]["cycles"] for task in _tasks(size, name, resource)}
             slower += _print(size, name, resource, cycles)
     points = len({config for _, config in tasks})
     print(f"{slower} times a network is slower where there is more of something; {points} configurations")
@@ -69,6 +88,31 @@ _Task = tuple[str, openmxu.Config]
 def _tasks(size: int, name: str, resource: str) -> list[_Task]:
     """A task for each value of a resource."""
     return [(name, openmxu.Config.for_size(size, **{resource: value})) for value in RESOURCES[resource]]
+
+
+def _digests(names: Iterable[str]) -> dict[str, str]:
+    """By the name of a network what its cycles depend on, beside the core."""
+    sources = hashlib.sha256()
+    for package in _SOURCES:
+        folder = Path(next(iter(package.__path__)))
+        for path in sorted(folder.rglob("*.py")):
+            sources.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    digests = {}
+    for name in names:
+        digest = sources.copy()
+        digest.update(load_network(name).model().SerializeToString(deterministic=True))
+        digests[name] = digest.hexdigest()[:16]
+    return digests
+
+
+def _journal(path: Path, digests: Mapping[str, str]) -> Journal:
+    """The journal; an empty one if it was made with other sources."""
+    journal = Journal(path)
+    known = (key.split() for key in journal.results)
+    if all(digests.get(name, digest) == digest for name, digest, _ in known):
+        return journal
+    with journal:
+        return Journal(path, restart=True)
 
 
 def _print(size: int, name: str, resource: str, cycles: Mapping[_Task, int]) -> int:

@@ -1,0 +1,49 @@
+"""The bench that compares networks on cores with less and more of a resource keeps what is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import openmxu
+from scripts.performance import resources
+
+DEPTHS = resources.RESOURCES["command_queue_depth"]
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The queue depths for which cycles were computed: with more than 4 a network is slower."""
+    depths: list[int] = []
+
+    def predicted_cycles(batch: int, task: tuple[str, openmxu.Config]) -> int:
+        depths.append(task[1].command_queue_depth)
+        return 1000 + 10 * (task[1].command_queue_depth > 4)
+
+    monkeypatch.setattr(resources, "predicted_cycles", predicted_cycles)
+    return depths
+
+
+def run(monkeypatch: pytest.MonkeyPatch, kept: Path) -> int:
+    options = "--size 8 --network mnist --resource command_queue_depth --workers 1 --kept"
+    monkeypatch.setattr("sys.argv", ["resources", *options.split(), str(kept)])
+    return resources.main()
+
+
+def test_what_is_done_is_kept(
+    monkeypatch: pytest.MonkeyPatch, computed: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, tmp_path / "kept") == 1
+    first = capsys.readouterr().out
+    assert "2: 1,000, 4: 1,000, 8: 1,010; 8 is 1.0% slower than 4" in first
+    assert run(monkeypatch, tmp_path / "kept") == 1
+    assert capsys.readouterr().out == first
+    assert computed == [*DEPTHS]
+
+
+def test_other_sources_begin_again(monkeypatch: pytest.MonkeyPatch, computed: list[int], tmp_path: Path) -> None:
+    run(monkeypatch, tmp_path / "kept")
+    monkeypatch.setattr(resources, "_SOURCES", resources._SOURCES[:1])
+    run(monkeypatch, tmp_path / "kept")
+    assert computed == [*DEPTHS, *DEPTHS]
