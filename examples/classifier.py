@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 
 import openmxu
@@ -17,6 +16,7 @@ from examples.image_files import DataFileError
 from examples.layers import Layer, Parameters, float_model
 from examples.random_images import random_images
 from examples.seeded import seeded_parameters
+from openmxu.exact_session import exact_session
 from openmxu.program_file import write_atomically
 
 __all__ = ["Classifier", "accuracy", "pixels"]
@@ -103,6 +103,6 @@ def pixels(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def accuracy(model: onnx.ModelProto, images: NDArray[np.float32], labels: NDArray[np.integer]) -> float:
     """Part of the images whose class ONNX Runtime finds."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = exact_session(model.SerializeToString())
     (scores,) = session.run(None, {"image": images})
     return float((scores.argmax(axis=1) == labels).mean())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import openmxu
 from examples.recurrent_layers import with_steps
+from openmxu.exact_session import exact_session
 
 __all__ = ["RecurrentNetwork"]
 
@@ -90,10 +91,9 @@ class RecurrentNetwork:
 
     def run_float(self, sequences: NDArray[Any]) -> NDArray[np.float32]:
         """The same of the float model, by ONNX Runtime."""
-        import onnxruntime
 
         model = self.float_model(sequences.shape[1]).SerializeToString()
-        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session = exact_session(model)
         return session.run([self.result], self._given(sequences))[0]
 
     def main(self, description: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from examples.layers import Conv, Dense, Layer, Normalize, Residual, float_model
+from openmxu.exact_session import exact_session
 
 __all__ = ["seeded_parameters"]
 
@@ -57,7 +57,7 @@ def _apply(
     """What one layer makes of ``values``."""
     named = {f"0.{kind}": array for kind, array in parameters.items()}
     model = float_model([layer], values.shape[1:], named, "layer")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = exact_session(model.SerializeToString())
     return session.run(None, {"image": values})[0]
 
 

@@ -15,11 +15,11 @@ import sys
 import time
 
 import numpy as np
-import onnxruntime
 
 import openmxu
 from openmxu.driver import MappedDevice
 from openmxu.driver.serial_transport import SerialTransport, open_port
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.sim.noisy_wire import NoisyWire
 from openmxu.sim.serial import SimulatedBoard
@@ -31,7 +31,7 @@ def main() -> int:
     config = openmxu.Config.for_size(options.size)
     images, _ = digits_test_split()
     images = images[: options.images]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     program = openmxu.compile(DIGITS_MODEL, config, batch=options.batch or len(images))
     with (

@@ -17,11 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from openmxu.exact_session import exact_session
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run as a script, Python finds only its own folder
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
@@ -108,9 +109,7 @@ class _Writer(TransformerNetwork):
         text = encode(learned_text())
         starts = np.random.default_rng(77).integers(0, len(text) - 2 * WINDOW, _CALIBRATION)
         windows = np.stack([text[start : start + 2 * WINDOW] for start in starts])
-        session = onnxruntime.InferenceSession(
-            self.float_model().SerializeToString(), providers=["CPUExecutionProvider"]
-        )
+        session = exact_session(self.float_model().SerializeToString())
         names = ["probabilities", *self.states.values()]
         states = self.beginning(len(windows))
         seen: dict[str, list[NDArray[Any]]] = {"character": [], **{name: [] for name in states}}

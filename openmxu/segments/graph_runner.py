@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.errors import OpenmxuError
+from openmxu.exact_session import exact_session
 from openmxu.segments.bodies import with_bodies
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class GraphRunner:
             levels = onnxruntime.GraphOptimizationLevel
             options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
             try:
-                self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+                self._session = exact_session(model, options)
                 return
             except Exception as error:  # of many classes that have nothing in common
                 reason = _first_line(error)

@@ -15,6 +15,7 @@ import onnxruntime
 import openmxu
 from openmxu.cli.errors import InputError as FileError
 from openmxu.cli.files import read_arrays
+from openmxu.exact_session import exact_session
 from scripts.fuzz.damage import damaged_bytes, operate
 from scripts.random_models import FAMILIES, Case
 
@@ -112,7 +113,7 @@ def _use(data: bytes) -> None:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:
-        wanted = onnxruntime.InferenceSession(data, options).run(None, inputs)
+        wanted = exact_session(data, options).run(None, inputs)
     except Exception:  # of many classes; ONNX Runtime refuses some models for reasons that do not matter here
         return
     for (name, array), other in zip(results.items(), wanted, strict=True):

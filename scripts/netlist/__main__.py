@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 
 import openmxu
 from openmxu.arch.config import PRESETS
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.rtl.axi.top import Top
 from openmxu.rtl.fpga.target import Family, Target
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     print(f"{family.value}, S = {config.size}, {config.profile} profile: {sum(netlist.types.values()):,} cells")
     images, _ = digits_test_split()
     images = images[: options.images]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     program = openmxu.compile(DIGITS_MODEL, config)
     with openmxu.open_device("axi", config, design=netlist_design(AXI, netlist, family)) as device:

@@ -10,6 +10,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from openmxu.exact_session import exact_session
+
 __all__ = ["Port", "make_model", "random_bytes", "reference", "reference_outputs"]
 
 Port = tuple[str, str, Sequence[int]]
@@ -68,6 +70,6 @@ def reference_outputs(
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = exact_session(model.SerializeToString(), options)
     names = [item.name for item in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(inputs)), strict=True))

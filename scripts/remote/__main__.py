@@ -24,11 +24,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 import openmxu
 from openmxu.arch.isa import format_named
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL
 from openmxu.remote.client import remote_configuration
 from openmxu.remote.errors import ConnectionLostError, RemoteError
@@ -50,7 +50,7 @@ _LATEST_KILL = 0.3
 def main() -> int:
     """Run all parts; returns the exit status."""
     options = _options()
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: IMAGES})
     with tempfile.TemporaryDirectory() as folder:
         served = Served(Path(folder), options.device, options.size)

@@ -2,11 +2,11 @@
 
 import cocotb
 import numpy as np
-import onnxruntime
 from cocotb.task import bridge
 
 import openmxu
 from openmxu.driver import MappedDevice
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from tb.axi.system import AxiSystem
 from tb.bench import CONFIG
@@ -18,7 +18,7 @@ IMAGES = 60
 async def digits(dut):
     system = await AxiSystem.start(dut, 0.1)
     images = digits_test_split()[0][:IMAGES]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=len(images))
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from openmxu.arch import Config
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.program import Program
 from openmxu.rtl.boards import BOARDS
@@ -38,7 +38,7 @@ def small(tmp_path: Path) -> np.ndarray:
 
 
 def reference(model: Path, inputs: np.ndarray) -> np.ndarray:
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = exact_session(model)
     return session.run(None, {session.get_inputs()[0].name: inputs})[0]
 
 

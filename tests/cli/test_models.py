@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 from openmxu import Program
+from openmxu.exact_session import exact_session
 from tests.cli.small_models import K, N, write_dense_model
 from tests.compiler.models.host_models import embedding, random_inputs
 from tests.compiler.models.open_models import open_model
@@ -25,7 +25,7 @@ def folder(tmp_path) -> Path:
     write_dense_model(tmp_path / "model.onnx")
     inputs = np.random.default_rng(2).integers(0, 256, (100, K)).astype(np.uint8)
     np.save(tmp_path / "x.npy", inputs)
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    session = exact_session(tmp_path / "model.onnx")
     np.save(tmp_path / "expected.npy", session.run(None, {"x": inputs})[0])
     return tmp_path
 
@@ -94,7 +94,7 @@ def test_host_parts_are_reported_and_run(openmxu, folder):
     ]
     text = openmxu("compile", "embedding.onnx", "-o", "embedding.mxu").stdout
     assert "segment 1            host: words (Gather), scaled (Mul), 0 multiply-adds\n" in text
-    session = onnxruntime.InferenceSession(folder / "embedding.onnx")
+    session = exact_session(folder / "embedding.onnx")
     expected = session.run(["best", "h"], inputs)
     for source in ("tokens.npy", "tokens.npz"):
         openmxu("run", "embedding.mxu", "--input", source, "--output", "y.npy").failed(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import openmxu
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from scripts import train_digits
 
@@ -28,7 +28,7 @@ def test_same_as_onnx_runtime(size: int) -> None:
     program = openmxu.compile(DIGITS_MODEL, config, batch=len(images))
     with openmxu.open_device("interpreter", config) as device:
         logits = program.run(device, images)["logits"]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {"image": images})
     assert (logits != expected).sum() == 0
     assert (logits.argmax(axis=1) == labels).mean() >= 0.95

@@ -15,6 +15,7 @@ import pytest
 
 import openmxu
 from openmxu.device import Device
+from openmxu.exact_session import exact_session
 from scripts import exactness
 from scripts.random_models import FAMILIES, Case, Family, comparison, reference
 from scripts.random_models.graph import Graph
@@ -75,7 +76,7 @@ def test_exact_families_run_in_integers(name: str, tmp_path: Path) -> None:
         options.add_session_config_entry("session.qdqisint8allowed", "1")
         options.log_severity_level = 3
         options.optimized_model_filepath = str(path)
-        onnxruntime.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        exact_session(case.model.SerializeToString(), options)
         operators = {node.op_type for node in onnx.load(path).graph.node}
         assert not operators & {"Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul", "AveragePool", "Add"}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import openmxu
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.legality import LegalityChecker
 from openmxu.compiler import ProfileError, compile_network
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from tests.compiler.models.graphs import constants, model, node
 from tests.compiler.models.small_networks import residual_block
@@ -30,7 +30,7 @@ def test_digits_equal_onnx_runtime(config: openmxu.Config, batch: int) -> None:
     assert {checker.check(instruction) for instruction in program.instructions} == {FaultCode.NONE}
     with openmxu.open_device("interpreter", config) as device:
         logits = program.run(device, images[:batch])["logits"]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {"image": images[:batch]})
     assert (logits != expected).sum() == 0
 

@@ -15,6 +15,7 @@ from examples.vision_transformer.network import BLOCKS, HEADS, TOKENS
 from examples.vision_transformer.network import CHANNELS as VISION_CHANNELS
 from examples.vision_transformer.network import NETWORK as VISION
 from openmxu.arch.events import Counter
+from openmxu.exact_session import exact_session
 from openmxu.sim.cycle_model import predict
 
 CONFIG = openmxu.Config.for_size(8, profile="full")
@@ -36,7 +37,7 @@ def config_id(config: openmxu.Config) -> str:
 
 
 def session(network) -> onnxruntime.InferenceSession:
-    return onnxruntime.InferenceSession(network.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    return exact_session(network.model().SerializeToString())
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=config_id)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
 import openmxu
 from openmxu import Program
+from openmxu.exact_session import exact_session
 from openmxu.quantizer.linear_models import replace_linear_models
 
 CONFIG = openmxu.Config.for_size(8)
@@ -46,7 +46,7 @@ def model(*nodes: onnx.NodeProto, outputs: dict[str, int]) -> onnx.ModelProto:
 
 
 def run(proto: onnx.ModelProto) -> dict[str, np.ndarray]:
-    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    session = exact_session(proto.SerializeToString())
     return dict(zip([item.name for item in session.get_outputs()], session.run(None, {"x": VALUES}), strict=True))
 
 

@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import numpy_helper
 
 import openmxu
 from openmxu import InputError, ModelError
+from openmxu.exact_session import exact_session
 from scripts.random_models import reference
 from tests.quantizer.float_models import FloatModel
 
@@ -36,7 +36,7 @@ def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 def float_outputs(model: onnx.ModelProto, inputs: np.ndarray) -> np.ndarray:
     """The outputs of a float model, computed by ONNX Runtime."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = exact_session(model.SerializeToString())
     return session.run(None, {"x": inputs})[0]
 
 

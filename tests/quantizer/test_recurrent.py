@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -12,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 import openmxu
 from openmxu.compiler.recurrent.scales import DEFAULTS
 from openmxu.compiler.recurrent.support import GATES
+from openmxu.exact_session import exact_session
 from openmxu.quantizer.directions import split_directions
 from tests.quantizer.recurrent_float_models import RecurrentFloatModel
 
@@ -35,7 +35,7 @@ def _quantized(model: RecurrentFloatModel, **options: object) -> onnx.ModelProto
 
 
 def _reference(model: RecurrentFloatModel, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    session = onnxruntime.InferenceSession(model.model().SerializeToString(), providers=["CPUExecutionProvider"])
+    session = exact_session(model.model().SerializeToString())
     names = [item.name for item in session.get_outputs()]
     return dict(zip(names, session.run(names, values), strict=True))
 
@@ -118,7 +118,7 @@ def test_two_directions(operator: str):
     assert program.device_share == 1
     with openmxu.open_device("interpreter", CONFIG) as device:
         results = program.run(device, values)
-    session = onnxruntime.InferenceSession(model.SerializeToString())
+    session = exact_session(model.SerializeToString())
     for name, array in zip(["sequence", "y"], session.run(["sequence", "y"], values), strict=True):
         assert np.abs(results[name] - array).max() < TOLERANCE
 
@@ -194,7 +194,7 @@ def test_splitting_directions_changes_nothing(operator: str, layout: int):
         values = {item.name: values[item.name] for item in ports}
         runs = []
         for _ in range(2):
-            evaluator = ReferenceEvaluator(model) if layout else onnxruntime.InferenceSession(model.SerializeToString())
+            evaluator = ReferenceEvaluator(model) if layout else exact_session(model.SerializeToString())
             runs.append(evaluator.run(None, values))
             split_directions(model.graph)
         assert {node.op_type for node in model.graph.node} >= {operator, "Concat"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import openmxu
@@ -11,6 +10,7 @@ from openmxu.arch.events import Counter
 from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import format_named
 from openmxu.driver import IdentificationError
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.remote import contents
 from openmxu.sim.interpreter import Interpreter
@@ -46,7 +46,7 @@ def device(address):
 
 def test_digits_are_those_of_onnx_runtime():
     images, _ = digits_test_split()
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     with serving(Interpreter(DIGITS_CONFIG), token=TOKEN, **TLS) as server:
         access = {"authority": CERTIFICATES / "authority.pem", "token": TOKEN}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import openmxu
@@ -15,6 +14,7 @@ from openmxu.arch.isa import format_named
 from openmxu.arch.registers import BusPort
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.driver.serial_transport import SerialTransport, open_port
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.noisy_wire import NoisyWire
@@ -43,7 +43,7 @@ def connect(port: str) -> SerialTransport:
 
 def test_digits_over_a_bad_cable(board: SimulatedBoard) -> None:
     images = digits_test_split()[0][:IMAGES]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=IMAGES)
     with NoisyWire(board.port, probability=0.03, seed=1) as wire, MappedDevice(connect(wire.port)) as device:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import openmxu
@@ -17,6 +16,7 @@ from openmxu.arch.registers import BusPort, ShellKind, device_register
 from openmxu.driver import DeviceBusError, MappedDevice, MemoryKind
 from openmxu.driver.serial_link import PortError
 from openmxu.driver.serial_transport import SerialTransport, open_port
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.noisy_wire import NoisyWire
@@ -62,7 +62,7 @@ def test_identification(board: SimulatedBoard) -> None:
 
 def test_digits_over_a_bad_cable(board: SimulatedBoard) -> None:
     images = digits_test_split()[0][:IMAGES]
-    session = onnxruntime.InferenceSession(DIGITS_MODEL, providers=["CPUExecutionProvider"])
+    session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=IMAGES)
     with NoisyWire(board.port, probability=0.03, seed=1) as wire:

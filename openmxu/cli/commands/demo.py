@@ -22,6 +22,7 @@ from openmxu.cli.options import (
 )
 from openmxu.cli.programs import compile_model, measured_run
 from openmxu.cli.report import print_json, print_rows
+from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
 
 __all__ = ["demo_command"]
@@ -95,10 +96,9 @@ def _onnx_runtime(model: Path, images: NDArray[np.float32]) -> NDArray[Any]:
         ONNX Runtime is not installed.
     """
     try:
-        import onnxruntime
+        session = exact_session(model)
     except ImportError:
         raise RunError("the demo compares with ONNX Runtime: install it with: pip install 'openmxu[demo]'") from None
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     (output,) = session.run(None, {session.get_inputs()[0].name: images})
     return output
 

@@ -12,6 +12,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from openmxu.exact_session import exact_session
+
 RANKS = {"Y": 4, "Y_h": 3, "Y_c": 3, "sequence": 3, "last": 2}
 
 
@@ -132,7 +134,7 @@ class RecurrentModel:
             values = {name: array if name == "x" else array.transpose(1, 0, 2) for name, array in values.items()}
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = exact_session(model.SerializeToString(), options)
         results = dict(zip(self.outputs, session.run(None, dict(values)), strict=True))
         if self.layout:
             turns = {"Y": (2, 0, 1, 3), "Y_h": (1, 0, 2), "Y_c": (1, 0, 2)}

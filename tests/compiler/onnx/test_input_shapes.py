@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import openmxu
 from openmxu import ModelError
 from openmxu.compiler.onnx.input_shapes import Shapes, with_shapes
+from openmxu.exact_session import exact_session
 from tests.compiler.models.open_models import open_model
 
 CONFIG = openmxu.Config.for_size(4)
@@ -31,7 +31,7 @@ def test_shapes(names: tuple[str, str], shapes: Shapes) -> None:
     assert model.SerializeToString() == before
     with openmxu.open_device("interpreter", CONFIG) as device:
         (results,) = program.run(device, inputs).values()
-    (expected,) = onnxruntime.InferenceSession(before).run(None, {"x": inputs})
+    (expected,) = exact_session(before).run(None, {"x": inputs})
     assert np.array_equal(results, expected)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import helper
 
@@ -21,6 +20,7 @@ from openmxu.compiler.plan import network_plan
 from openmxu.compiler.plan.network_plan import CompiledNetwork
 from openmxu.compiler.plan.planned_network import PlannedNetwork
 from openmxu.driver import MappedDevice
+from openmxu.exact_session import exact_session
 from openmxu.reporting import segment_reports
 from scripts.random_models import random_bytes
 from tests.compiler.models.graphs import INPUTS, dequantize, layer, model, node
@@ -37,7 +37,7 @@ def inputs(count: int) -> np.ndarray:
 
 
 def expected(proto: onnx.ModelProto, values: np.ndarray) -> np.ndarray:
-    return onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": values})[0]
+    return exact_session(proto.SerializeToString()).run(None, {"x": values})[0]
 
 
 def kinds(program: Program) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import helper
 
 import openmxu
 from openmxu.compiler import ModelError, UnsupportedOperatorError, import_model
+from openmxu.exact_session import exact_session
 from tests.compiler.models.recurrent_models import RecurrentModel
 
 CONFIG = openmxu.Config.preset("tiny", unified_buffer_rows=1024)
@@ -145,7 +145,7 @@ def test_one_cell_after_another():
     with openmxu.open_device("interpreter", CONFIG) as device:
         result = program.run(device, values)["Z_h"]
     assert np.array_equal(result, import_model(model).evaluate(values)["Z_h"])
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = exact_session(model.SerializeToString())
     assert np.abs(result - session.run(None, values)[0]).max() < 2 * TOLERANCE  # for two cells
 
 

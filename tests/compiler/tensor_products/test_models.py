@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import helper
 
 import openmxu
 from openmxu.compiler.errors import CapacityError, UnsupportedOperatorError
+from openmxu.exact_session import exact_session
 from openmxu.segments.device_segment import DeviceSegment
 from scripts.random_models import random_bytes
 from tests.compiler.models.graphs import node
@@ -27,7 +27,7 @@ _QUANTIZATION = {
 
 def same(model: onnx.ModelProto, random: np.random.Generator, config: openmxu.Config = CONFIG) -> openmxu.Program:
     """Check that a program has the integers of ONNX Runtime, for random inputs."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = exact_session(model.SerializeToString())
     program = openmxu.compile(model, config, batch=BATCH)
     values = {spec.name: random_bytes(random, spec.dtype, (BATCH, *spec.shape)) for spec in program.inputs}
     with openmxu.open_device("interpreter", config) as device:
