@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["exact_session"]
 
-_PRECISION = "session.x64quantprecision"
-"""Lets ONNX Runtime use other instructions, but not for QLinearMatMul:
-https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html"""
-
-_PRODUCTS = {"QLinearMatMul": (0, 2, 3, 5), "MatMulInteger": (0, 2, 1, 3)}
+_PRODUCTS = {
+    **dict.fromkeys(("QLinearMatMul", "QLinearConv", "QGemm"), (0, 2, 3, 5)),
+    **dict.fromkeys(("MatMulInteger", "ConvInteger"), (0, 2, 1, 3)),
+}
 """Operators with two operands, and which inputs are the first operand and its zero point, and those of the second."""
 
 
@@ -50,19 +49,11 @@ def exact_session(
     """
     import onnxruntime
 
-    options = options or onnxruntime.SessionOptions()
     if not _saturates():
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
     _make_unsigned(proto.graph)
-    content = proto.SerializeToString()
-    options.add_session_config_entry(_PRECISION, "1")
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
-        # It makes weights of signed inputs unsigned as well, for which there are no kernels.
-        options.add_session_config_entry(_PRECISION, "0")
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 @functools.cache
@@ -91,6 +82,20 @@ def _make_unsigned(graph: onnx.GraphProto) -> None:
             rewriter.product(node)
         elif node.op_type == "DequantizeLinear" and not rewriter.has_signed_inputs:
             rewriter.dequantize(node)
+    # ONNX Runtime warns of constants that nothing uses.
+    used = {*_read(graph), *(output.name for output in graph.output)}
+    kept = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _read(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names that nodes read, of a graph and of those inside."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+                yield from _read(inner)
 
 
 class _Rewriter:
