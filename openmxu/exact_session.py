@@ -23,6 +23,8 @@ _PRODUCTS = {
 }
 """Operators with two operands, and which inputs are the first operand and its zero point, and those of the second."""
 
+_LAYERS = ("Conv", "Gemm", "MatMul")
+
 
 def exact_session(
     model: bytes | str | PathLike[str], options: onnxruntime.SessionOptions | None = None
@@ -80,7 +82,7 @@ def _make_unsigned(graph: onnx.GraphProto) -> None:
     for node in list(graph.node):
         if node.op_type in _PRODUCTS:
             rewriter.product(node)
-        elif node.op_type == "DequantizeLinear" and not rewriter.has_signed_inputs:
+        elif node.op_type == "DequantizeLinear":
             rewriter.dequantize(node)
     # ONNX Runtime warns of constants that nothing uses.
     used = {*_read(graph), *(output.name for output in graph.output)}
@@ -117,13 +119,22 @@ class _Rewriter:
             if node.op_type == "QuantizeLinear" and self._signed.intersection(node.input[2:3])
         }
         self._signed |= quantized
-        self.has_signed_inputs = bool(quantized or self._signed - self._constants.keys())
-        """Whether something but weights is signed."""
+        self._has_signed_inputs = bool(quantized or self._signed - self._constants.keys())
+        # The real numbers that come from signed bytes, and by the second operand of a layer its first one.
+        self._real = {
+            node.output[0]
+            for node in graph.node
+            if node.op_type == "DequantizeLinear" and self._signed.intersection((node.input[0], *node.input[2:3]))
+        }
+        self._inputs = {node.input[1]: node.input[0] for node in graph.node if node.op_type in _LAYERS}
         self._names: dict[str, str] = {}
 
     def dequantize(self, node: onnx.NodeProto) -> None:
         """Of a DequantizeLinear of signed weights, which may be computed from constants."""
         name, scale, zero = [*node.input, ""][:3]
+        source = self._inputs.get(node.output[0])
+        if source in self._real if source else self._has_signed_inputs:
+            return
         if self._signed.intersection((name, zero)) and (not zero or zero in self._constants):
             shape = self._constants[scale].shape if scale in self._constants else ()
             _replace(node, [self._moved(node, name), scale, self._zero(zero, shape)])
