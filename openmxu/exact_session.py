@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
-from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
 if TYPE_CHECKING:
     import onnxruntime
 
 __all__ = ["exact_session"]
-
-_PRODUCTS = {
-    **dict.fromkeys(("QLinearMatMul", "QLinearConv", "QGemm"), (0, 2, 3, 5)),
-    **dict.fromkeys(("MatMulInteger", "ConvInteger"), (0, 2, 1, 3)),
-}
-"""Operators with two operands, and which inputs are the first operand and its zero point, and those of the second."""
-
-_LAYERS = ("Conv", "Gemm", "MatMul")
 
 
 def exact_session(
@@ -53,15 +41,21 @@ def exact_session(
 
     if not _saturates():
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    # Imported here because other processors do without.
+    import onnx
+
+    from openmxu.unsigned_weights import with_unsigned_weights
+
     proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
-    _make_unsigned(proto.graph)
-    return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    content = with_unsigned_weights(proto).SerializeToString()
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 @functools.cache
 def _saturates() -> bool:
     """Whether ONNX Runtime saturates sums on this processor."""
     import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
 
     left = helper.make_tensor_value_info("left", TensorProto.UINT8, (4, 64))
     sums = helper.make_tensor_value_info("sums", TensorProto.INT32, (4, 16))
@@ -74,116 +68,3 @@ def _saturates() -> bool:
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {"left": np.full((4, 64), 255, np.uint8)})
     return bool((found != 64 * 255 * 127).any())
-
-
-def _make_unsigned(graph: onnx.GraphProto) -> None:
-    """Add 128 to signed weights of unsigned inputs, and to their zero points."""
-    rewriter = _Rewriter(graph)
-    for node in list(graph.node):
-        if node.op_type in _PRODUCTS:
-            rewriter.product(node)
-        elif node.op_type == "DequantizeLinear":
-            rewriter.dequantize(node)
-    # ONNX Runtime warns of constants that nothing uses.
-    used = {*_read(graph), *(output.name for output in graph.output)}
-    kept = [tensor for tensor in graph.initializer if tensor.name in used]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-
-
-def _read(graph: onnx.GraphProto) -> Iterator[str]:
-    """The names that nodes read, of a graph and of those inside."""
-    for node in graph.node:
-        yield from node.input
-        for attribute in node.attribute:
-            for inner in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-                yield from _read(inner)
-
-
-class _Rewriter:
-    """Changes nodes of a graph."""
-
-    def __init__(self, graph: onnx.GraphProto) -> None:
-        self._graph = graph
-        self._constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-        self._constants |= {
-            node.output[0]: numpy_helper.to_array(node.attribute[0].t)
-            for node in graph.node
-            if node.op_type == "Constant" and node.attribute[0].name == "value"
-        }
-        self._signed = {name for name, array in self._constants.items() if array.dtype == np.int8}
-        self._signed |= {item.name for item in graph.input if item.type.tensor_type.elem_type == TensorProto.INT8}
-        quantized = {
-            node.output[0]
-            for node in graph.node
-            if node.op_type == "QuantizeLinear" and self._signed.intersection(node.input[2:3])
-        }
-        self._signed |= quantized
-        self._has_signed_inputs = bool(quantized or self._signed - self._constants.keys())
-        # The real numbers that come from signed bytes, and by the second operand of a layer its first one.
-        self._real = {
-            node.output[0]
-            for node in graph.node
-            if node.op_type == "DequantizeLinear" and self._signed.intersection((node.input[0], *node.input[2:3]))
-        }
-        self._inputs = {node.input[1]: node.input[0] for node in graph.node if node.op_type in _LAYERS}
-        self._names: dict[str, str] = {}
-
-    def dequantize(self, node: onnx.NodeProto) -> None:
-        """Of a DequantizeLinear of signed weights, which may be computed from constants."""
-        name, scale, zero = [*node.input, ""][:3]
-        source = self._inputs.get(node.output[0])
-        if source in self._real if source else self._has_signed_inputs:
-            return
-        if self._signed.intersection((name, zero)) and (not zero or zero in self._constants):
-            shape = self._constants[scale].shape if scale in self._constants else ()
-            _replace(node, [self._moved(node, name), scale, self._zero(zero, shape)])
-
-    def product(self, node: onnx.NodeProto) -> None:
-        """Of a product of unsigned by signed bytes."""
-        left, left_zero, right, right_zero = _PRODUCTS[node.op_type]
-        inputs = [*node.input, *[""] * (right_zero + 1 - len(node.input))]
-        is_fixed = not inputs[right_zero] or inputs[right_zero] in self._constants
-        if is_fixed and self._is_signed(inputs, right, right_zero) and not self._is_signed(inputs, left, left_zero):
-            inputs[right] = self._moved(node, inputs[right])
-            inputs[right_zero] = self._zero(inputs[right_zero], ())
-            _replace(node, inputs)
-
-    def _is_signed(self, inputs: Sequence[str], place: int, zero: int) -> bool:
-        return bool(self._signed.intersection((inputs[place], inputs[zero])))
-
-    def _zero(self, name: str, shape: tuple[int, ...]) -> str:
-        """The name of a zero point, 128 larger; that without a name is 0."""
-        return self._constant(name or f"zero.{shape}", self._constants[name] if name else np.zeros(shape, np.int8))
-
-    def _constant(self, name: str, values: NDArray[np.generic]) -> str:
-        """The name of a constant of these values, 128 larger."""
-        if name not in self._names:
-            self._names[name] = f"{name}.unsigned"
-            unsigned = (values.astype(np.int16) + 128).astype(np.uint8)
-            self._graph.initializer.append(numpy_helper.from_array(unsigned, self._names[name]))
-        return self._names[name]
-
-    def _moved(self, node: onnx.NodeProto, name: str) -> str:
-        """The name of a tensor, 128 larger, which ``node`` will read."""
-        if name in self._constants:
-            return self._constant(name, self._constants[name])
-        wide, number, sums, unsigned = (
-            f"{name}.{node.output[0]}.{step}" for step in ("wide", "128", "sums", "unsigned")
-        )
-        self._graph.initializer.append(numpy_helper.from_array(np.array(128, np.int32), number))
-        place = next(index for index, other in enumerate(self._graph.node) if other.output == node.output)
-        steps = (
-            helper.make_node("Cast", [name], [wide], to=TensorProto.INT32),
-            helper.make_node("Add", [wide, number], [sums]),
-            helper.make_node("Cast", [sums], [unsigned], to=TensorProto.UINT8),
-        )
-        for step in reversed(steps):
-            self._graph.node.insert(place, step)
-        return unsigned
-
-
-def _replace(node: onnx.NodeProto, inputs: Sequence[str]) -> None:
-    """Give a node other inputs."""
-    del node.input[:]
-    node.input.extend(inputs)

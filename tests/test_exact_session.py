@@ -56,9 +56,9 @@ def test_dequantized_weights(turned: bool, has_zero: bool) -> None:
         "one": np.float32(1),
         "scale": np.float32(5200),
         "zero": np.uint8(0),
-        **({"w_zero": np.int8(0)} if has_zero or turned else {}),
+        **({"w_zero": np.int8(0)} if has_zero else {}),
     }
-    weights = ["w_turned" if turned else "w", "one", *(["w_zero"] if has_zero or turned else [])]
+    weights = ["w_turned" if turned else "w", "one", *(["w_zero"] if has_zero else [])]
     nodes = [
         *([helper.make_node("Transpose", ["w"], ["w_turned"])] if turned else []),
         helper.make_node("DequantizeLinear", ["x", "one", "zero"], ["x_real"]),
