@@ -172,14 +172,7 @@ def _limits_of_steps(
     before: Config | None = None
     while best != before:
         # Less of one memory may pay off only with less of another.
-        before = best
-        # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
-        for memory in reversed(_MEMORIES):
-            for less, result in _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, best, memory):
-                if search.improve(result):
-                    best = less
-                elif result.instructions != search.best.instructions:
-                    break
+        before, best = best, _with_less_for_steps(compiled, search, ramp, best)
     if best == limits:
         return limits
 
@@ -189,6 +182,18 @@ def _limits_of_steps(
 
     pairs = zip(all_cycles(best, search.cycles), all_cycles(limits, first), strict=True)
     return best if all(now <= before for now, before in pairs) else limits
+
+
+def _with_less_for_steps(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
+    """The limits with less of each memory where first steps are faster with it."""
+    # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
+    for memory in reversed(_MEMORIES):
+        for less, result in _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, limits, memory):
+            if search.improve(result):
+                limits = less
+            elif result.instructions != search.best.instructions:
+                break
+    return limits
 
 
 def _enough_sums(config: Config) -> int:
