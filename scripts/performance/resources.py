@@ -30,7 +30,7 @@ from scripts.performance.measure import BATCH, NETWORKS, predicted_cycles
 SIZES = (8, 16)
 LIMIT = 0.001
 
-KEPT = Path(__file__).with_suffix(".jsonl")
+KEPT = Path("build/resources.jsonl")
 """The journal of what is done."""
 
 _SOURCES = (openmxu.arch, openmxu.compiler, openmxu.rtl, openmxu.sim.cycle_model)
@@ -63,7 +63,7 @@ def main() -> int:
     )
     # A dict, because each resource has a value that is the default.
     tasks = dict.fromkeys(task for line in lines for task in _tasks(*line))
-    digests = _digests({*NETWORKS, *(name for name, _ in tasks)})
+    digests = _digests({name for name, _ in tasks})
     keys = {(name, config): f"{name} {digests[name]} {config.fingerprint}" for name, config in tasks}
     slower = 0
     with chosen_workers(arguments) as workers, _journal(arguments.kept, digests) as journal:
@@ -106,7 +106,8 @@ def _digests(names: Iterable[str]) -> dict[str, str]:
 
 
 def _journal(path: Path, digests: Mapping[str, str]) -> Journal:
-    """The journal; an empty one if it was made with other sources."""
+    """The journal; an empty one if results of these networks were made with other sources."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     journal = Journal(path)
     known = (key.split() for key in journal.results)
     if all(digests.get(name, digest) == digest for name, digest, _ in known):
