@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from openmxu.sim.cycle_model.buffer_traffic import BufferReads, BufferWrites, Re
 from openmxu.sim.cycle_model.demand import load_cycles, pass_cycles
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.passes import Passes
-from openmxu.sim.cycle_model.unit import InOrderUnit, Waits
+from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
 from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Activation"]
@@ -64,6 +64,12 @@ class Activation(InOrderUnit):
         self._length = (pass_cycles(work) - ((1 + is_wide).clip(groups) - groups)).tolist()
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
+        self._last_load = -1  # the place of the last queued load
+
+    def queue(self, number: int, cycle: int, compared: Comparison) -> None:
+        if self._is_load[number]:
+            self._last_load = len(self.numbers)
+        super().queue(number, cycle, compared)
 
     def last_written(self) -> int:
         self.last_done()
@@ -185,12 +191,20 @@ class Activation(InOrderUnit):
                 self.writes.add(Results(run.turn(before), last, passes - before, row + place, distance))
             written += passes
 
-    @contextmanager
-    def foreseen(self) -> Iterator[None]:
+    def foreseen(self) -> AbstractContextManager[None]:
         """A context that also knows the results and loads of queued instructions whose begin is already known."""
+        return self._foreseen(len(self.numbers))
+
+    def foreseen_loads(self) -> AbstractContextManager[None]:
+        """As :meth:`foreseen`, without results that follow the last load."""
+        return self._foreseen(self._last_load + 1)
+
+    @contextmanager
+    def _foreseen(self, end: int) -> Iterator[None]:
+        """A context that also knows the queued instructions up to ``end`` whose begin is already known."""
         state = self._next, self._walker, self._taken, self._sums.position
         length, loads, known = len(self.writes), len(self._reads.loads), len(self.done)
-        while len(self.done) < len(self.numbers) and self._is_certain(self.numbers[len(self.done)]):
+        while len(self.done) < end and self._is_certain(self.numbers[len(self.done)]):
             self._work_out()
         yield
         self.writes.forget(length)

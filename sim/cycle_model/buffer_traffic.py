@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from openmxu.arch.isa import Opcode, Register
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["BufferReads", "BufferWrites", "Results", "Runs"]
+__all__ = ["BufferReads", "BufferWrites", "Results", "Runs", "free_of_all"]
 
 
 class Runs:
@@ -44,6 +44,11 @@ class Runs:
     def __len__(self) -> int:
         return len(self._begins)
 
+    @property
+    def end(self) -> int:
+        """The cycle after the last read."""
+        return self._ends[-1] if self._ends else 0
+
     def forget(self, length: int) -> None:
         """Drop all but the first ``length`` runs."""
         for values in (self._begins, self._ends, self._phases, self._steps):
@@ -67,6 +72,14 @@ class Runs:
             elif cycle < self._ends[run]:
                 break
         return cycle
+
+
+def free_of_all(reads: Sequence[Runs], cycle: int, bank: int) -> int:
+    """The first cycle from ``cycle`` on without a read of this bank in any of the runs."""
+    if len(reads) == 1:
+        return reads[0].free(cycle, bank)
+    free = max((runs.free(cycle, bank) for runs in reads), default=cycle)
+    return cycle if free == cycle else free_of_all(reads, free, bank)
 
 
 class BufferReads:

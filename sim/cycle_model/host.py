@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
 from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
-from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Runs
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Runs, free_of_all
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.port import MemoryPort
 from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
@@ -37,10 +37,6 @@ class _Transfers(InOrderUnit):
         self._is_slow = self._port.row_cycles >= 2
         """Whether a row that waits a cycle does not delay the next one."""
 
-    def _foreseen(self) -> AbstractContextManager[None]:
-        """A context that knows what the activation unit writes and loads meanwhile, where that delays rows."""
-        return nullcontext() if self._is_slow else self._activation.foreseen()
-
 
 class HostReader(_Transfers):
     """Executes Read_Host_Memory: requests bursts ahead and writes the arriving rows."""
@@ -66,7 +62,7 @@ class HostReader(_Transfers):
         if self._is_alternate[number]:
             rows, bursts = 1, rows
         self._taken = asked = max(self._offered(place), self._asked + 1, self._has_place(place))
-        with self._foreseen():
+        with nullcontext() if self._is_slow else self._activation.foreseen():
             for burst in range(bursts):
                 asked += 1
                 cycles = self._port.transfer(asked + self._read_latency, rows, self._lane[number])
@@ -171,7 +167,7 @@ class HostWriter(_Transfers):
         port, lane, is_alternate = self._port, self._lane[number], self._is_alternate[number]
         before = port.free, port.next
         cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
-        with self._foreseen():
+        with nullcontext() if self._is_slow else self._activation.foreseen_loads():
             is_delayed = any(reads.any_between(begin, port.free) for reads in self._before(is_slow=self._is_slow))
             if is_delayed:
                 port.free, port.next = before
@@ -197,7 +193,7 @@ class HostWriter(_Transfers):
         number = self.numbers[place]
         begin = max(taken + self.first_read, self._next_read)
         self._port.free = max(self._port.free, self._turn[place])
-        with self._activation.foreseen():
+        with self._activation.foreseen_loads():
             self._follow(begin, self._first[number], [False] * self._rows[number], is_slow=False)
         # The last row waits until all transfers before are done.
         end = self._port.free
@@ -217,11 +213,9 @@ class HostWriter(_Transfers):
     def _follow(self, cycle: int, row: int, waits: Sequence[bool], *, is_slow: bool) -> list[int]:
         """The cycles of the last beats of rows from ``row`` on, computed one by one from cycle ``cycle`` on; ``waits``
         has for each row whether it waits for a beat."""
-        before, cycles = self._before(is_slow=is_slow), []
+        before, cycles = [reads for reads in self._before(is_slow=is_slow) if reads.end > cycle], []
         for place, waits_for_beat in enumerate(waits, row):
-            cycle = max(cycle, self._left[0] + self.credit)
-            while (granted := max(reads.free(cycle, place % self._banks) for reads in before)) > cycle:
-                cycle = granted
+            cycle = free_of_all(before, max(cycle, self._left[0] + self.credit), place % self._banks)
             cycles.append(self._port.row(cycle + self.read, waits_for_beat))
             self._left.append(cycles[-1])
             cycle += 1
