@@ -78,13 +78,14 @@ def _run(options: argparse.Namespace, console: Console, workers: Workers) -> lis
             mutants = [mutant for mutant in planted.mutants if _is_wanted(options, config.size, mutant)]
             path = directory / VERDICTS
             # A run that was stopped has no verdicts of the last sizes.
-            is_known = options.report or (options.again and path.exists())
+            is_known = options.report or ((options.again or options.resume) and path.exists())
             known = read_verdicts(path, mutants) if is_known else []
             if options.again:
                 known = [verdict for verdict in known if verdict.check]
+            if options.again or options.resume:
                 mutants = without(mutants, known)
             if options.report and (missing := without(mutants, known)):
-                raise FlowError(f"{path}: no verdict on {len(missing)} faults; run with --again first")
+                raise FlowError(f"{path}: no verdict on {len(missing)} faults; run with --resume first")
             if options.report or not mutants:
                 results.append((planted, known))
                 continue
@@ -161,6 +162,7 @@ def _parse_options() -> argparse.Namespace:
     again.add_argument(
         "--again", action="store_true", help="keep the faults that the last run noticed, and run all others"
     )
+    again.add_argument("--resume", action="store_true", help="keep all verdicts of a run that was stopped, and go on")
     again.add_argument(
         "--report", action="store_true", help="run nothing: report the last run's verdicts, with the present arguments"
     )

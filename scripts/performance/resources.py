@@ -40,11 +40,12 @@ RESOURCES = {
     "host_data_bytes": (4, 8, 16, 32),
     "weight_data_bytes": (4, 8, 16, 32),
     "activation_lanes": (1, 2, 4, 8),
-    "weight_fifo_tiles": (4, 8, 16, 32),
+    "weight_fifo_tiles": (4, 8, 16, 32, 64),
+    "weight_queue_depth": (2, 4, 8),
     "unified_buffer_rows": (2048, 4096, 8192, 16384, 32768),
-    "accumulator_rows": (256, 512, 1024, 2048, 4096),
-    "parameter_sets": (32, 64, 128, 256),
-    "command_queue_depth": (2, 4, 8),
+    "accumulator_rows": (256, 512, 1024, 2048, 4096, 8192),
+    "parameter_sets": (16, 32, 64, 128, 256),
+    "command_queue_depth": (2, 4, 8, 16),
 }
 """Values of each parameter, from little to much."""
 

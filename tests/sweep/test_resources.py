@@ -36,7 +36,7 @@ def test_what_is_done_is_kept(
 ) -> None:
     assert run(monkeypatch, tmp_path / "kept") == 1
     first = capsys.readouterr().out
-    assert "2: 1,000, 4: 1,000, 8: 1,010; 8 is 1.0% slower than 4" in first
+    assert "4: 1,000, 8: 1,010, 16: 1,010; 8 is 1.0% slower than 4" in first
     assert run(monkeypatch, tmp_path / "kept") == 1
     assert capsys.readouterr().out == first
     assert computed == [*DEPTHS]
