@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
-from openmxu.arch.isa import Instruction, Pooling, Register, format_named
+from openmxu.arch.effects import OUTPUT_BYTES
+from openmxu.arch.isa import Instruction, OutputFormat, Pooling, Register, format_named
 from openmxu.device import DeviceFault
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.extreme_cases import plain_memories
@@ -40,7 +41,7 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
     setup, host, weights = plain_memories(config, rng)
     for part in (
         *(_no_tile(), _sizes_of_0(config), _long_rows_of_outputs(config), _strides_beyond_memory(config)),
-        *(_numbers_of_rows(config), _strides_in_planes(config)),
+        *(_numbers_of_rows(config), _strides_in_planes(config), _too_many_results(config)),
     ):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
 
@@ -192,3 +193,12 @@ def _strides_beyond_memory(config: Config) -> Iterator[Instruction]:
             yield set_register(Register.HOST_STRIDE, stride=1 << stride_bit)
             for transfer in transfers:
                 yield from (transfer(rows=rows), HALT)
+
+
+def _too_many_results(config: Config) -> Iterator[Instruction]:
+    """Elements that are all in the unified buffer, every number of them whose results have no room there."""
+    rows = config.unified_buffer_rows
+    for output in (OutputFormat.WORD, OutputFormat.INT32):
+        for elements in range(rows // OUTPUT_BYTES[output] + 1, rows + 1):
+            yield format_named("activate")(rows=elements, from_unified_buffer=1, output=output)
+            yield HALT
