@@ -75,7 +75,7 @@ def checks(config: Config) -> list[Check]:
             _check("slots", check_slots, config),
         ]
         # The counters of tiles are the same for any size, and a large array takes minutes for so many.
-        every += [_check("most tiles", check_most_tiles, config)] * (config is not DIRECTED[-1])
+        every += [_check("most tiles", check_most_tiles, config)] * (config != DIRECTED[-1])
     return every
 
 
