@@ -78,11 +78,12 @@ def _run(options: argparse.Namespace, console: Console, workers: Workers) -> lis
             mutants = [mutant for mutant in planted.mutants if _is_wanted(options, config.size, mutant)]
             path = directory / VERDICTS
             # A run that was stopped has no verdicts of the last sizes.
-            is_known = options.report or ((options.again or options.resume) and path.exists())
+            goes_on = options.again or options.resume
+            is_known = options.report or (goes_on and path.exists())
             known = read_verdicts(path, mutants) if is_known else []
             if options.again:
                 known = [verdict for verdict in known if verdict.check]
-            if options.again or options.resume:
+            if goes_on:
                 mutants = without(mutants, known)
             if options.report and (missing := without(mutants, known)):
                 raise FlowError(f"{path}: no verdict on {len(missing)} faults; run with --resume first")
