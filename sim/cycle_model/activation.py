@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -191,17 +191,11 @@ class Activation(InOrderUnit):
                 self.writes.add(Results(run.turn(before), last, passes - before, row + place, distance))
             written += passes
 
-    def foreseen(self) -> AbstractContextManager[None]:
-        """A context that also knows the results and loads of queued instructions whose begin is already known."""
-        return self._foreseen(len(self.numbers))
-
-    def foreseen_loads(self) -> AbstractContextManager[None]:
-        """As :meth:`foreseen`, without results that follow the last load."""
-        return self._foreseen(self._last_load + 1)
-
     @contextmanager
-    def _foreseen(self, end: int) -> Iterator[None]:
-        """A context that also knows the queued instructions up to ``end`` whose begin is already known."""
+    def foreseen(self, *, loads_alone: bool = False) -> Iterator[None]:
+        """A context that also knows the results and loads of queued instructions whose begin is already known; with
+        ``loads_alone`` none behind the last load."""
+        end = self._last_load + 1 if loads_alone else len(self.numbers)
         state = self._next, self._walker, self._taken, self._sums.position
         length, loads, known = len(self.writes), len(self._reads.loads), len(self.done)
         while len(self.done) < end and self._is_certain(self.numbers[len(self.done)]):

@@ -76,10 +76,9 @@ class Runs:
 
 def free_of_all(reads: Sequence[Runs], cycle: int, bank: int) -> int:
     """The first cycle from ``cycle`` on without a read of this bank in any of the runs."""
-    if len(reads) == 1:
-        return reads[0].free(cycle, bank)
-    free = max((runs.free(cycle, bank) for runs in reads), default=cycle)
-    return cycle if free == cycle else free_of_all(reads, free, bank)
+    while (free := max((runs.free(cycle, bank) for runs in reads), default=cycle)) > cycle:
+        cycle = free
+    return cycle
 
 
 class BufferReads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
@@ -37,6 +37,10 @@ class _Transfers(InOrderUnit):
         self._is_slow = self._port.row_cycles >= 2
         """Whether a row that waits a cycle does not delay the next one."""
 
+    def _foreseen(self, *, loads_alone: bool = False) -> AbstractContextManager[None]:
+        """A context that knows what the activation unit writes and loads meanwhile, where that delays rows."""
+        return nullcontext() if self._is_slow else self._activation.foreseen(loads_alone=loads_alone)
+
 
 class HostReader(_Transfers):
     """Executes Read_Host_Memory: requests bursts ahead and writes the arriving rows."""
@@ -62,7 +66,7 @@ class HostReader(_Transfers):
         if self._is_alternate[number]:
             rows, bursts = 1, rows
         self._taken = asked = max(self._offered(place), self._asked + 1, self._has_place(place))
-        with nullcontext() if self._is_slow else self._activation.foreseen():
+        with self._foreseen():
             for burst in range(bursts):
                 asked += 1
                 cycles = self._port.transfer(asked + self._read_latency, rows, self._lane[number])
@@ -167,7 +171,7 @@ class HostWriter(_Transfers):
         port, lane, is_alternate = self._port, self._lane[number], self._is_alternate[number]
         before = port.free, port.next
         cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
-        with nullcontext() if self._is_slow else self._activation.foreseen_loads():
+        with self._foreseen(loads_alone=True):
             is_delayed = any(reads.any_between(begin, port.free) for reads in self._before(is_slow=self._is_slow))
             if is_delayed:
                 port.free, port.next = before
@@ -193,7 +197,7 @@ class HostWriter(_Transfers):
         number = self.numbers[place]
         begin = max(taken + self.first_read, self._next_read)
         self._port.free = max(self._port.free, self._turn[place])
-        with self._activation.foreseen_loads():
+        with self._activation.foreseen(loads_alone=True):
             self._follow(begin, self._first[number], [False] * self._rows[number], is_slow=False)
         # The last row waits until all transfers before are done.
         end = self._port.free
