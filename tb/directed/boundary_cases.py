@@ -26,10 +26,11 @@ _TILE_BITS = 24
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
 
-_LONG_RUNS = ((60_000, 1), ((1 << 18) + (1 << 13) - 2, 7))
+_LONG_RUNS = (((1 << 17) - 2, 1), ((1 << 18) + (1 << 13) - 2, 7))
 """Numbers of tiles of one Read_Weights, all of them taken, and of rows multiplied with each. A tile is taken every six
-or seven cycles: some errors need an odd number. The last instruction, which takes one more, has an index of many ones.
-"""
+or seven cycles: some errors need an odd number. All but the lowest bit of the first number are 1, so that an error in a
+bit of the number shows whatever other bit it depends on. The last instruction, which takes one more, has an index of
+many ones."""
 
 _MOST_TAKEN = 6
 """Of larger numbers so many are taken."""
@@ -42,6 +43,7 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
     for part in (
         *(_no_tile(), _sizes_of_0(config), _long_rows_of_outputs(config), _strides_beyond_memory(config)),
         *(_numbers_of_rows(config), _strides_in_planes(config), _too_many_results(config)),
+        _interrupted_rows_of_outputs(config),
     ):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
 
@@ -134,6 +136,27 @@ def _long_rows_of_outputs(config: Config) -> Iterator[Instruction]:
     for width in sorted({(rows - less) >> shift for less in (1, 2) for shift in range((rows - 2).bit_length())}):
         yield set_register(Register.POOLING_PLANE, height=2, width=1, output_width=width)
         yield from (activate, HALT)
+
+
+def _interrupted_rows_of_outputs(config: Config) -> Iterator[Instruction]:
+    """Windows of one row each, every length of a row of outputs: the matrix unit holds them up late in the row, with
+    a convolution that reads one bank alone for longer than what is read ahead lasts."""
+    first_result = config.unified_buffer_rows // 2
+    beyond = 3
+    activate = format_named("activate")
+    yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
+    yield set_register(Register.POOLING_WINDOW, height=1, width=1, stride_y=1, stride_x=1)
+    yield format_named("read_host_memory")(rows=first_result)
+    for width in range(2, first_result - beyond + 1):
+        rows = width + beyond
+        products = min(width // 2, config.accumulator_rows)
+        yield from load_tile(config)
+        # The plane has one row, and goes on beyond the last output of the first row.
+        yield set_register(Register.POOLING_PLANE, height=1, width=rows, output_width=width)
+        yield set_register(Register.CONVOLUTION_PLANE, height=1, width=width, stride_y=1, stride_x=2)
+        yield activate(unified_buffer=first_result, rows=rows, pooling=Pooling.MAX, from_unified_buffer=1)
+        yield from 3 * (format_named("matrixmultiply")(rows=products),)
+        yield from (format_named("convolve")(height=1, width=products), HALT)
 
 
 def _numbers_of_rows(config: Config) -> Iterator[Instruction]:
