@@ -76,23 +76,24 @@ class _Search(Generic[_Result]):
         """Of the best program with each latency; none as long as no other program may be tried."""
         self._config = config
         self._most: Sequence[int] = ()
-        self._attempts = 0
+        self.attempts = 0
+        """Other programs that may be tried."""
 
     def allow(self, instructions: int) -> None:
         """Allow to try programs of so many instructions together."""
-        self._attempts = instructions // len(self.best.instructions)
-        if self._attempts and not self._most:
+        self.attempts = instructions // len(self.best.instructions)
+        if self.attempts and not self._most:
             self._most = self.cycles = tuple(_cycles(self.best, self._config))
 
     @property
     def may_go_on(self) -> bool:
         """Whether another program may be tried."""
-        return self._attempts > 0
+        return self.attempts > 0
 
     def improve(self, other: _Result, cycles: Iterable[int] = ()) -> bool:
         """Whether a program, of so many ``cycles`` if they are known, is faster than the best one, which it is from now
         on."""
-        self._attempts -= 1
+        self.attempts -= 1
         if other.instructions == self.best.instructions:  # about half of them, and predictions take longest
             return False
         needed: list[int] = []
@@ -224,10 +225,12 @@ def _with_other_ends(
 
 def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
     """The limits with as much of each memory as the fastest program needs."""
+    # Of a long program few others may be tried, and each memory gets its share of them.
+    halvings = min(_HALVINGS, -(-search.attempts // len(_MEMORIES)))
     for memory in _MEMORIES:
         last = search.best.instructions
         programs = _halved(lambda less: compiled(less, ramp), search, limits, memory)
-        for less, result in itertools.islice(programs, _HALVINGS):
+        for less, result in itertools.islice(programs, halvings):
             if result.instructions != last and search.improve(result):
                 limits = less
             last = result.instructions

@@ -28,7 +28,7 @@ def test_less_of_a_memory_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) 
     config = LARGE
     found = compile_network(residual_block(), config, 8)
     assert found.config == config
-    monkeypatch.setattr(search, "_MEMORIES", ())
+    monkeypatch.setattr(search, "_HALVINGS", 0)
     whole = compile_network(residual_block(), config, 8)
     cycles, most = (predict(program.instructions, config).cycles for program in (found, whole))
     assert cycles < 0.95 * most
@@ -112,3 +112,18 @@ def test_less_of_a_memory_that_pays_off_with_less_of_another(monkeypatch: pytest
     monkeypatch.setattr(search, "_RAMPS", 0)
     config = Target.of(Config.for_size(8, parameter_sets=64, accumulator_rows=1024))
     assert search.fastest(compiled, GRU.operations[0], config, effort=1, steps=6).instructions == (32, 512)
+
+
+def test_few_attempts_are_shared_by_the_memories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three other programs may be tried, and half of the accumulators, which are not the first memory, are worth it."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        memories = limits.unified_buffer_rows, limits.accumulator_rows, limits.parameter_sets
+        return _Program(40 if limits.accumulator_rows == 512 else 60, memories)
+
+    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
+    monkeypatch.setattr(search, "_LIMITS", 3 * len(search._MEMORIES))
+    monkeypatch.setattr(search, "_RAMPS", 0)
+    config = Config.for_size(8, accumulator_rows=1024)
+    found = search.fastest(compiled, GRU.operations[0], Target.of(config), effort=1).instructions
+    assert found == (config.unified_buffer_rows, 512, config.parameter_sets)
