@@ -49,7 +49,7 @@ def test_more_instructions_save_cycles_of_reading_them(shape: tuple[int, int, in
 def test_smaller_bands_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """With them, the activation unit begins earlier."""
     network, config = conv_network(16, 16, 32, 32, kernel=1, stride=1, pool=1), Config.for_size(16)
-    monkeypatch.setattr(search, "_MEMORIES", ())  # with less of them, bands are smaller, too
+    monkeypatch.setattr(search, "_HALVINGS", 0)  # with less of them, bands are smaller, too
     found = compile_network(network, config)
     others = Ramp.others
 
