@@ -225,12 +225,12 @@ def _with_other_ends(
 
 def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
     """The limits with as much of each memory as the fastest program needs."""
-    # Of a long program few others may be tried, and each memory gets its share of them.
-    halvings = min(_HALVINGS, -(-search.attempts // len(_MEMORIES)))
-    for memory in _MEMORIES:
+    for place, memory in enumerate(_MEMORIES):
         last = search.best.instructions
         programs = _halved(lambda less: compiled(less, ramp), search, limits, memory)
-        for less, result in itertools.islice(programs, halvings):
+        # Of a long program few others may be tried, and each memory gets its share of them.
+        share = -(-search.attempts // (len(_MEMORIES) - place))
+        for less, result in itertools.islice(programs, min(_HALVINGS, share)):
             if result.instructions != last and search.improve(result):
                 limits = less
             last = result.instructions

@@ -79,10 +79,15 @@ class _Program:
     instructions: tuple[int, ...]
 
 
+@pytest.fixture
+def stated_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs take the cycles that they state, with any latency."""
+    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
+
+
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize(("later_step", "sets"), [(10, 32), (16, 64)])
-def test_first_steps_decide_nothing_where_later_ones_are_slower(
-    monkeypatch: pytest.MonkeyPatch, later_step: int, sets: int
-) -> None:
+def test_first_steps_decide_nothing_where_later_ones_are_slower(later_step: int, sets: int) -> None:
     """With half of the parameter sets two steps take 96 cycles, not 100, and each step behind them 10 or 16, not
     13."""
 
@@ -91,15 +96,13 @@ def test_first_steps_decide_nothing_where_later_ones_are_slower(
         smaller = {32: 0, 64: 4}.get(limits.parameter_sets, 8) + 10 * (limits.replace(parameter_sets=64) != config)
         return _Program(96 + smaller + more * (13 if has_all else later_step), (limits.parameter_sets,))
 
-    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
-    monkeypatch.setattr(search, "_LIMITS", 0)
-    monkeypatch.setattr(search, "_RAMPS", 0)
     config = Target.of(Config.for_size(8, parameter_sets=64))
     cell = GRU.operations[0]
     assert search.fastest(compiled, cell, config, effort=1, steps=6).instructions == (sets,)
 
 
-def test_less_of_a_memory_that_pays_off_with_less_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
+def test_less_of_a_memory_that_pays_off_with_less_of_another() -> None:
     """Half of the parameter sets are worth it only with half of the accumulators, which are tried later."""
 
     def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
@@ -107,23 +110,22 @@ def test_less_of_a_memory_that_pays_off_with_less_of_another(monkeypatch: pytest
         cycles = {(64, 512): 50, (32, 512): 40}.get(memories, 60 if memories == (64, 1024) else 90)
         return _Program(cycles * (steps or 6), memories)
 
-    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
-    monkeypatch.setattr(search, "_LIMITS", 0)
-    monkeypatch.setattr(search, "_RAMPS", 0)
     config = Target.of(Config.for_size(8, parameter_sets=64, accumulator_rows=1024))
     assert search.fastest(compiled, GRU.operations[0], config, effort=1, steps=6).instructions == (32, 512)
 
 
-def test_few_attempts_are_shared_by_the_memories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three other programs may be tried, and half of the accumulators, which are not the first memory, are worth it."""
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
+@pytest.mark.parametrize("memory", search._MEMORIES)
+@pytest.mark.parametrize("attempts", [3, 4, 5, 7])
+def test_few_attempts_are_shared_by_the_memories(monkeypatch: pytest.MonkeyPatch, memory: str, attempts: int) -> None:
+    """Half of one memory is worth it, whichever it is."""
+    config = Config.for_size(8)
+    half = getattr(config, memory) // 2
 
     def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
-        memories = limits.unified_buffer_rows, limits.accumulator_rows, limits.parameter_sets
-        return _Program(40 if limits.accumulator_rows == 512 else 60, memories)
+        rows = tuple(getattr(limits, name) for name in search._MEMORIES)
+        return _Program(40 if getattr(limits, memory) == half else 60, rows)
 
-    monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
-    monkeypatch.setattr(search, "_LIMITS", 3 * len(search._MEMORIES))
-    monkeypatch.setattr(search, "_RAMPS", 0)
-    config = Config.for_size(8, accumulator_rows=1024)
+    monkeypatch.setattr(search, "_LIMITS", attempts * len(search._MEMORIES))
     found = search.fastest(compiled, GRU.operations[0], Target.of(config), effort=1).instructions
-    assert found == (config.unified_buffer_rows, 512, config.parameter_sets)
+    assert found == tuple(getattr(config.replace(**{memory: half}), name) for name in search._MEMORIES)
