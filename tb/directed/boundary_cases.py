@@ -28,9 +28,8 @@ _EXACT_TILES = 40
 
 _LONG_RUNS = (((1 << 17) - 2, 1), ((1 << 18) + (1 << 13) - 2, 7))
 """Numbers of tiles of one Read_Weights, all of them taken, and of rows multiplied with each. A tile is taken every six
-or seven cycles: some errors need an odd number. All but the lowest bit of the first number are 1, so that an error in a
-bit of the number shows whatever other bit it depends on. The last instruction, which takes one more, has an index of
-many ones."""
+or seven cycles: some errors need an odd number. All but the lowest bit of the first number are 1: some errors need
+two of them. The last instruction, which takes one more, has an index of many ones."""
 
 _MOST_TAKEN = 6
 """Of larger numbers so many are taken."""
@@ -139,11 +138,11 @@ def _long_rows_of_outputs(config: Config) -> Iterator[Instruction]:
 
 
 def _interrupted_rows_of_outputs(config: Config) -> Iterator[Instruction]:
-    """Windows of one row each, every length of a row of outputs: the matrix unit holds them up late in the row, with
-    a convolution that reads one bank alone for longer than what is read ahead lasts."""
+    """Windows of one row each, every length of a row of outputs: late in the row the matrix unit holds them up, with a
+    convolution that reads one bank alone."""
+    activate, multiply, convolve = map(format_named, ("activate", "matrixmultiply", "convolve"))
     first_result = config.unified_buffer_rows // 2
     beyond = 3
-    activate = format_named("activate")
     yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
     yield set_register(Register.POOLING_WINDOW, height=1, width=1, stride_y=1, stride_x=1)
     yield format_named("read_host_memory")(rows=first_result)
@@ -155,8 +154,7 @@ def _interrupted_rows_of_outputs(config: Config) -> Iterator[Instruction]:
         yield set_register(Register.POOLING_PLANE, height=1, width=rows, output_width=width)
         yield set_register(Register.CONVOLUTION_PLANE, height=1, width=width, stride_y=1, stride_x=2)
         yield activate(unified_buffer=first_result, rows=rows, pooling=Pooling.MAX, from_unified_buffer=1)
-        yield from 3 * (format_named("matrixmultiply")(rows=products),)
-        yield from (format_named("convolve")(height=1, width=products), HALT)
+        yield from (*3 * (multiply(rows=products),), convolve(height=1, width=products), HALT)
 
 
 def _numbers_of_rows(config: Config) -> Iterator[Instruction]:
