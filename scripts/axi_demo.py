@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Run the digits network in the AXI shell, connected to cocotbext-axi's models, and compare it with ONNX Runtime."""
+"""Run all digits in the AXI shell, connected to cocotbext-axi's models, and compare the outputs with ONNX Runtime's."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
 
-from tb.axi import CONFIG
+from openmxu.models import digits_test_split
+from tb.axi import CONFIG, IMAGES_VARIABLE
 from tb.run import TestbenchError, run
 
 __all__ = ["main"]
@@ -17,6 +19,7 @@ def main() -> int:
     """Run the demo and print the number of differing outputs; returns the exit status."""
     directory = Path("build/axi_demo").resolve()
     directory.mkdir(parents=True, exist_ok=True)
+    os.environ[IMAGES_VARIABLE] = str(len(digits_test_split()[0]))
     try:
         run("axi_shell", CONFIG, ["axi.demo"], directory)
     except TestbenchError as error:

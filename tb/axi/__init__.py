@@ -4,7 +4,7 @@ import warnings
 
 from openmxu.arch.config import Config
 
-__all__ = ["CONFIG"]
+__all__ = ["CONFIG", "IMAGES_VARIABLE"]
 
 
 # cocotbext-axi 0.1.28 still uses names that cocotb 2.1 has replaced.
@@ -22,3 +22,6 @@ CONFIG = Config(
     host_address_width=40,
 )
 """Covers the widest and the narrowest data bus, and host addresses of more than 32 bits."""
+
+IMAGES_VARIABLE = "OPENMXU_TESTBENCH_IMAGES"
+"""Environment variable that replaces the number of images that the digits network sees."""

@@ -1,5 +1,7 @@
 """The digits network behind the AXI shell gives the same outputs as ONNX Runtime."""
 
+import os
+
 import cocotb
 import numpy as np
 from cocotb.task import bridge
@@ -8,16 +10,17 @@ import openmxu
 from openmxu.driver import MappedDevice
 from openmxu.exact_session import exact_session
 from openmxu.models import DIGITS_MODEL, digits_test_split
+from tb.axi import IMAGES_VARIABLE
 from tb.axi.system import AxiSystem
 from tb.bench import CONFIG
 
-IMAGES = 60
+FEW_IMAGES = 20
 
 
 @cocotb.test()
 async def digits(dut):
     system = await AxiSystem.start(dut, 0.1)
-    images = digits_test_split()[0][:IMAGES]
+    images = digits_test_split()[0][: int(os.environ.get(IMAGES_VARIABLE, FEW_IMAGES))]
     session = exact_session(DIGITS_MODEL)
     (expected,) = session.run(None, {session.get_inputs()[0].name: images})
     program = openmxu.compile(DIGITS_MODEL, CONFIG, batch=len(images))

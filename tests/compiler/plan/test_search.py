@@ -24,6 +24,13 @@ GRU = cell_network(random_cell(np.random.default_rng(0), "gru", inputs=16, units
 LARGE = Config.for_size(8, unified_buffer_rows=32768)
 
 
+@pytest.fixture
+def limits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other ways to begin and to end a program are not tried."""
+    monkeypatch.setattr(search, "_RAMPS", 0)
+
+
+@pytest.mark.usefixtures("limits_alone")
 def test_less_of_a_memory_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     config = LARGE
     found = compile_network(residual_block(), config, 8)
@@ -34,10 +41,12 @@ def test_less_of_a_memory_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) 
     assert cycles < 0.95 * most
 
 
+@pytest.mark.usefixtures("limits_alone")
 def test_exact_with_less_of_a_memory() -> None:
     assert differing_planes(residual_block(), LARGE, np.random.default_rng(0), batch=8) == 0
 
 
+@pytest.mark.usefixtures("limits_alone")
 @pytest.mark.parametrize(("size", "enough"), [(8, 1024), (64, 8192)])
 def test_more_sums_than_hide_the_fetch_of_weights_change_nothing(size: int, enough: int) -> None:
     network = gemm_network(600, 3 * size, 2 * size)
