@@ -14,7 +14,7 @@ from openmxu.arch.events import Event
 from openmxu.arch.isa import Instruction
 from openmxu.device import DeviceError, DeviceFault, Snapshot
 from openmxu.sim.interpreter import Interpreter
-from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
+from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles, long_windows
 from tb.directed.checks.addresses import check_high_addresses, check_registers
 from tb.directed.checks.progress import check_progress
 from tb.directed.checks.resets import check_resets
@@ -73,6 +73,7 @@ def checks(config: Config) -> list[Check]:
             _check("scrub", check_clear, config),
             _check("resets", check_resets, config),
             _check("slots", check_slots, config),
+            _case_check("long windows", long_windows(config, 1)),
         ]
         # The counters of tiles are the same for any size, and a large array takes minutes for so many.
         every += [_check("most tiles", check_most_tiles, config)] * (config != DIRECTED[-1])

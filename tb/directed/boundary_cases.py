@@ -18,10 +18,11 @@ from tb.directed.instructions import load_tile, set_register
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
-__all__ = ["boundaries", "check_most_tiles", "check_numbers_of_tiles"]
+__all__ = ["boundaries", "check_most_tiles", "check_numbers_of_tiles", "long_windows"]
 
 _HOST_STRIDE_BITS = 32
 _TILE_BITS = 24
+_WINDOW_BITS = 16
 
 _EXACT_TILES = 40
 """Numbers of tiles below it are taken to the last one."""
@@ -45,6 +46,13 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
         _interrupted_rows_of_outputs(config),
     ):
         yield Case(config, (*setup, *part), host, weights, seed, separate=True)
+
+
+def long_windows(config: Config, seed: int) -> Case:
+    """Windows of one row or column more than a power of two, or of two more, up to the longest: all positions but the
+    first three lie outside the plane."""
+    setup, host, weights = plain_memories(config, np.random.default_rng(seed))
+    return Case(config, (*setup, *_long_windows()), host, weights, seed, separate=True)
 
 
 def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> None:
@@ -155,6 +163,20 @@ def _interrupted_rows_of_outputs(config: Config) -> Iterator[Instruction]:
         yield set_register(Register.CONVOLUTION_PLANE, height=1, width=width, stride_y=1, stride_x=2)
         yield activate(unified_buffer=first_result, rows=rows, pooling=Pooling.MAX, from_unified_buffer=1)
         yield from (*3 * (multiply(rows=products),), convolve(height=1, width=products), HALT)
+
+
+def _long_windows() -> Iterator[Instruction]:
+    yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
+    yield format_named("read_host_memory")(rows=3)
+    activate = format_named("activate")(
+        unified_buffer=4, rows=1, pooling=Pooling.AVERAGE, from_unified_buffer=1, output=OutputFormat.INT32
+    )
+    for along, across in (("height", "width"), ("width", "height")):
+        yield set_register(Register.POOLING_PLANE, **{along: 3, across: 1}, output_width=1)
+        for bit, more in itertools.product(range(2, _WINDOW_BITS), (1, 2)):
+            window = {along: (1 << bit) + more, across: 1}
+            yield set_register(Register.POOLING_WINDOW, **window, stride_y=1, stride_x=1)
+            yield from (activate, HALT)
 
 
 def _numbers_of_rows(config: Config) -> Iterator[Instruction]:

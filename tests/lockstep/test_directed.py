@@ -8,7 +8,7 @@ from openmxu.arch.faults import FaultCode
 from openmxu.arch.isa import Opcode
 from openmxu.sim.interpreter import Interpreter
 from openmxu.sim.verilated import VerilatedDevice
-from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles
+from tb.directed.boundary_cases import check_most_tiles, check_numbers_of_tiles, long_windows
 from tb.directed.checks.addresses import check_high_addresses, check_registers
 from tb.directed.checks.progress import check_progress
 from tb.directed.checks.resets import check_resets
@@ -61,6 +61,12 @@ def test_numbers_of_tiles(config):
 @CONFIGURATIONS
 def test_most_tiles(config):
     check_most_tiles(config, {})
+
+
+@pytest.mark.slow
+@CONFIGURATIONS
+def test_long_windows(config):
+    assert run(long_windows(config, 1)) is None
 
 
 @CONFIGURATIONS
