@@ -15,6 +15,7 @@ from tb.directed.extreme_cases import extremes, long_program
 from tb.directed.power_cases import many_tiles, powers_of_two
 from tb.directed.queue_cases import full_queues
 from tb.directed.rounding_cases import ties
+from tb.directed.table_cases import tables
 from tb.directed.timed_programs import host_memory, layers, weight_memory
 from tb.lockstep import Case, generate
 from tb.lockstep import cases as random_cases
@@ -49,6 +50,7 @@ def directed(config: Config, seed: int) -> Iterator[tuple[str, Case]]:
         ("boundaries", boundaries(config, seed)),
         ("many tiles", [many_tiles(config, seed)]),
         ("sums", [sums(config, seed)]),
+        ("tables", [tables(config, seed)]),
         ("pooled bits", [pooled_bits(config, seed)]),
         ("single bits", single_bits(config, seed)),
         ("full queues", full_queues(config, seed)),
