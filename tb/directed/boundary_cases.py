@@ -167,7 +167,6 @@ def _interrupted_rows_of_outputs(config: Config) -> Iterator[Instruction]:
 
 def _long_windows() -> Iterator[Instruction]:
     yield set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127)
-    yield format_named("read_host_memory")(rows=3)
     activate = format_named("activate")(
         unified_buffer=4, rows=1, pooling=Pooling.AVERAGE, from_unified_buffer=1, output=OutputFormat.INT32
     )
