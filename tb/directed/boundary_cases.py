@@ -49,7 +49,7 @@ def boundaries(config: Config, seed: int) -> Iterator[Case]:
 
 
 def long_windows(config: Config, seed: int) -> Case:
-    """Windows of one row or column more than a power of two, or of two more, up to the longest: all positions but the
+    """Windows whose height or width is one or two more than a power of two, up to the longest: all positions but the
     first three lie outside the plane."""
     setup, host, weights = plain_memories(config, np.random.default_rng(seed))
     return Case(config, (*setup, *_long_windows()), host, weights, seed, separate=True)

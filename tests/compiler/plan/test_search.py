@@ -63,9 +63,8 @@ def test_no_search_without_effort(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def steps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def steps_alone(limits_alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole sequences are too long to try any."""
-    monkeypatch.setattr(search, "_RAMPS", 0)
     monkeypatch.setattr(search, "_LIMITS", 0)
 
 
