@@ -47,12 +47,12 @@ def test_exact_with_less_of_a_memory() -> None:
 
 
 @pytest.mark.usefixtures("limits_alone")
-@pytest.mark.parametrize(("size", "enough"), [(8, 1024), (64, 8192)])
-def test_more_sums_than_hide_the_fetch_of_weights_change_nothing(size: int, enough: int) -> None:
-    network = gemm_network(600, 3 * size, 2 * size)
+@pytest.mark.parametrize(("size", "enough", "rows"), [(8, 1024, 600), (64, 8192, 6000)])
+def test_more_sums_than_hide_the_fetch_of_weights_change_nothing(size: int, enough: int, rows: int) -> None:
+    network = gemm_network(rows, 3 * size, 2 * size)
     programs = [
-        compile_network(network, Config.for_size(size, accumulator_rows=rows)).instructions
-        for rows in (enough, 2 * enough)
+        compile_network(network, Config.for_size(size, accumulator_rows=sums)).instructions
+        for sums in (enough, 2 * enough)
     ]
     assert programs[0] == programs[1]
 
