@@ -31,6 +31,10 @@ _DISPATCH_CYCLES = 6
 _LATENCY = {Unit.HOST_READ: 10, Unit.HOST_WRITE: 0, Unit.MATRIX: 20, Unit.ACTIVATION: 40}
 """Cycles from the last row that a unit takes to the result that another unit can use."""
 
+_HELD_UP = {Unit.ACTIVATION: 2, Unit.HOST_WRITE: 8}
+"""How many times as long a unit reads rows of the unified buffer while the array reads rows of one bank alone, roughly:
+others have that bank in padding and between multiplications."""
+
 _AHEAD = 256
 """Reads among which one is looked for that can overtake those that must wait."""
 
@@ -171,6 +175,7 @@ class _Machine:
     spare: int
     now: int = 0
     _fetched: int = 0
+    _holds_bank: bool = False
     _taken: deque[int] = field(default_factory=deque)
     _ends: dict[Unit, deque[int]] = field(default_factory=lambda: {unit: deque() for unit in Unit})
     _busy: dict[Unit, int] = field(default_factory=lambda: dict.fromkeys(Unit, 0))
@@ -222,7 +227,10 @@ class _Machine:
             self._taken.append(start)
             end = int(start) + max(task.passed, self.config.size)
         else:
-            end = int(max(waits)) + task.cycles
+            held_up = _HELD_UP.get(unit, 1) if self._holds_bank and task.reads else 1
+            end = int(max(waits)) + held_up * task.cycles
+        if unit is Unit.MATRIX:
+            self._holds_bank = task.holds_bank
         self._busy[unit] = end
         end += _LATENCY[unit]
         ends.append(end)

@@ -79,6 +79,8 @@ class Task:
         Number of the operation that it is part of.
     passed
         Rows that the array takes in all passes.
+    holds_bank
+        They all lie in one bank of the unified buffer, and hold up others that read rows there.
     """
 
     unit: Unit
@@ -92,6 +94,7 @@ class Task:
     tile: WeightTile | LoadedTile | None = None
     layer: int = 0
     passed: int = 0
+    holds_bank: bool = False
 
 
 class TaskList:
@@ -158,7 +161,7 @@ class TaskList:
             next_tile=tile is not None,
             wide_input=wide,
         )
-        self._matrix(instruction, source, accumulators, tile, registers, wide)
+        self._matrix(instruction, source, accumulators, tile, registers, wide, 1)
 
     def convolve(
         self,
@@ -181,7 +184,8 @@ class TaskList:
             wide_input=wide,
             **geometry,
         )
-        self._matrix(instruction, source, accumulators, tile, registers, wide)
+        stride = registers[Register.CONVOLUTION_PLANE]["stride_x"]
+        self._matrix(instruction, source, accumulators, tile, registers, wide, stride)
 
     def _matrix(
         self,
@@ -191,6 +195,7 @@ class TaskList:
         tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
         wide: bool,
+        stride: int,
     ) -> None:
         passed = accumulators.count * (1 + wide)
         self._add(
@@ -202,6 +207,7 @@ class TaskList:
             accumulators=accumulators,
             tile=tile,
             passed=passed,
+            holds_bank=(stride << wide) % self._config.unified_buffer_banks == 0,
         )
 
     def _tile_cycles(self, tile: WeightTile | LoadedTile | None) -> int:

@@ -49,12 +49,14 @@ class Costs:
 
         Array and activation unit work at the same time on different images of a strip, and on different parts of an
         image. Transfers go on beside them, but where there is one slot the next strip is read when one is done, and
-        beside the reading of the first strip there is only its first operation. Behind a group the array waits until
-        the last sums are activated, written, and read by the next group.
+        beside the reading of the first strip there is only its first operation, beside the writing of the last one
+        only its last operation. Behind a group the array waits until the last sums are activated, written, and read
+        by the next group.
         """
         last = self.network.tensors[self.network.operations[operations[-1]].target]
-        first = strips[0].positions / last.positions
+        first, end = (strip.positions / last.positions for strip in (strips[0], strips[-1]))
         cycles = max(0.0, self._transfers(sources, first) - self._array(operations[0], first))
+        cycles += max(0.0, self._transfers(targets, end) - self._array(operations[-1], end))
         for strip in strips:
             planes = strip.positions / last.positions
             array = sum(self._array(index, planes) for index in operations)

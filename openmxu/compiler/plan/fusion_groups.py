@@ -240,7 +240,8 @@ class _Planner:
     def _slots(self, operations: range, choices: Sequence[int]) -> Iterator[tuple[int, Slot]]:
         """Those numbers of whole images of which a slot fits, and slots for them."""
         if len(operations) > 1:
-            yield from image_slots(self.network, operations, choices, self.available, self.config.size)
+            _, targets = self._ends(operations)
+            yield from image_slots(self.network, operations, targets, choices, self.available, self.config.size)
             return
         target = self.network.tensors[self.network.operations[operations.start].target]
         for images in choices:

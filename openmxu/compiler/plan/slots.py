@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openmxu.compiler.ir.network import Network, Tensor
@@ -77,18 +77,22 @@ def slot_of(network: Network, operations: range, strips: Sequence[Region], size:
 
 
 def image_slots(
-    network: Network, operations: range, choices: Sequence[int], available: int, size: int
+    network: Network, operations: range, targets: Collection[str], choices: Sequence[int], available: int, size: int
 ) -> Iterator[tuple[int, Slot]]:
     """Slots for several operations on whole images.
 
     Parameters
     ----------
+    targets
+        Tensors that go to host memory.
     choices
         Numbers of images.
     available
         Rows of the unified buffer: slots that are larger are left out.
     """
     lives, guarded = lifetimes(network, operations), _averaged(network, operations)
+    # A target is written while the next operation works, whose results should not wait for its rows.
+    longer = {name: range(life.start, life.stop + (name in targets)) for name, life in lives.items()}
     tensors = {name: network.tensors[name] for name in lives}
     rows = {name: -(-tensor.channels // size) * tensor.positions * tensor.item for name, tensor in tensors.items()}
     own = {name: 0 if name in network.constants else rows[name] for name in rows}
@@ -97,9 +101,10 @@ def image_slots(
     most = max(sum(own[name] for name, life in lives.items() if index in life) for index in operations)
     for images in choices:
         if images * most <= available:
-            slot = _first_fit({name: images * own[name] + fixed[name] for name in rows}, lives)
+            sizes = {name: images * own[name] + fixed[name] for name in rows}
+            slot, apart = _first_fit(sizes, lives), _first_fit(sizes, longer)
             if slot.rows <= available:
-                yield images, slot
+                yield images, apart if apart.rows <= slot.rows else slot
 
 
 def lifetimes(network: Network, operations: range) -> dict[str, range]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openmxu.arch import Config
-from openmxu.arch.isa import Opcode
+from openmxu.arch.isa import Opcode, Register
 from openmxu.compiler.emit.list_scheduler import list_schedule
 from openmxu.compiler.emit.tasks import Rows, TaskList, WeightTile
 from openmxu.compiler.emit.weights import ByteFormat
@@ -120,6 +120,42 @@ def test_activations_of_the_arrays_inputs_come_first(source: int, passes: bool) 
         activate(tasks, 64 * index, 1000)
     multiply(tasks, source, 0)
     assert order_of_work(tasks).endswith("M") is not passes
+
+
+def last_of(opcode: Opcode, stride: int, wide: bool) -> int:
+    """Convolutions before the last of twelve writes or activations, which are all ready when the first one begins."""
+    tasks = TaskList(CONFIG)
+    for index in range(12):
+        if opcode is Opcode.ACTIVATE:
+            activate(tasks, 3000 + 64 * index, 5000 + 64 * index)
+        else:
+            tasks.write(3000 + 64 * index, 4096 * index, 64)
+    for index in range(100):
+        tasks.convolve(
+            source=Rows(0, 1024),
+            accumulators=Rows(0, 64),
+            accumulate=False,
+            tile=WeightTile(index, BYTES),
+            registers={Register.CONVOLUTION_PLANE: {"height": 8, "width": 32, "stride_y": 1, "stride_x": stride}},
+            wide=wide,
+            height=8,
+            width=8,
+            dy=0,
+            dx=0,
+        )
+    order = opcodes(tasks)
+    last = max(place for place, other in enumerate(order) if other is opcode)
+    return order[:last].count(Opcode.CONVOLVE)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.ACTIVATE, Opcode.WRITE_HOST_MEMORY])
+def test_what_reads_beside_an_array_that_holds_a_bank_takes_longer(opcode: Opcode) -> None:
+    """The rows of every other position lie in one of the two banks, as do the low bytes of 16-bit inputs, with which a
+    convolution takes twice as long."""
+    alone = last_of(opcode, 1, wide=False)
+    assert last_of(opcode, 3, wide=False) == alone
+    assert last_of(opcode, 2, wide=False) > 1.5 * alone > 0
+    assert 2 * last_of(opcode, 1, wide=True) > 1.5 * alone
 
 
 def test_sums_are_activated_before_they_are_overwritten() -> None:

@@ -10,10 +10,13 @@ from openmxu.arch.isa import Opcode
 from openmxu.compiler import compile_network
 from openmxu.compiler.ir.network import Network, Tensor
 from openmxu.compiler.ir.window import Window
+from openmxu.compiler.plan.buffers import Region
+from openmxu.compiler.plan.costs import Costs
 from openmxu.compiler.plan.fusion_groups import plan_groups
+from openmxu.compiler.plan.slots import image_slots
 from openmxu.compiler.target import Target
 from tests.compiler.models.plane_networks import differing_planes
-from tests.compiler.models.small_networks import SAME, convolution, image_network, residual_block
+from tests.compiler.models.small_networks import SAME, addition, convolution, image_network, residual_block
 
 
 def large_planes_and_a_dense_layer() -> Network:
@@ -123,3 +126,37 @@ def test_a_group_keeps_away_from_the_last_strip_before_it() -> None:
         )
         assert (first.slots, first.first_row, first.last_rows) == (2, 0, last)
         assert second.last_rows == range(rows - second.slot_rows, rows)
+
+
+def two_results_of_one_tensor() -> Network:
+    """A tensor ``b`` of four planes, then ``c`` with one, of which ``d`` and ``e`` are made; ``y`` is their sum."""
+    plane = Tensor(16, 16, 4, False)
+    operations = [
+        convolution("x", "b", 4, 16, SAME),
+        convolution("b", "c", 16, 4, SAME),
+        convolution("c", "d", 4, 4, SAME),
+        convolution("c", "e", 4, 4, Window()),
+        addition(("d", "e"), "y"),
+    ]
+    return image_network(operations, dict.fromkeys("xcdey", plane) | {"b": Tensor(16, 16, 16, False)})
+
+
+@pytest.mark.parametrize(("operations", "rows", "apart"), [(range(4), 5, True), (range(2, 4), 2, False)])
+def test_what_leaves_keeps_its_rows_while_it_is_written(operations: range, rows: int, apart: bool) -> None:
+    """The next results come to other rows, unless the slot would have to be larger."""
+    network = two_results_of_one_tensor()
+    ((_, slot),) = image_slots(network, operations, {"d", "e"}, [1], 8192, 4)
+    assert slot.rows == 256 * rows
+    assert (slot.addresses["d"] != slot.addresses["e"]) is apart
+
+
+def test_the_last_strip_is_written_beside_its_last_operation_alone() -> None:
+    """The array takes the 256 rows of one tile for ``e``, and a row is written in a cycle."""
+    costs = Costs.of(two_results_of_one_tensor(), Config(size=4, host_data_bytes=4))
+    strips = [Region(range(1), range(16), range(16))]
+
+    def waiting(targets: str) -> float:
+        return costs.group(range(4), strips, 1, "x", targets) - costs.group(range(4), strips, 1, "x", "")
+
+    assert waiting("e") == 0
+    assert waiting("de") == 256
