@@ -388,11 +388,12 @@ class _Scheduler:
 
     def _are_side_by_side(self, group: Group, first: int, second: int) -> bool:
         """Whether two convolutions of one tensor take turns: one keeps the array busy and the other the activation
-        unit."""
+        unit, or one has a shorter way through the tensor, on which the array would catch up with what makes it."""
         own = [self.plan.network.operations[index] for index in (first, second)]
         if not all(isinstance(operation, Convolution) for operation in own) or own[0].sources != own[1].sources:
             return False
-        if len({self.weights.tiles[index].limits(self.config) for index in (first, second)}) == 1:
+        few, many = sorted((self.weights.tiles[index] for index in (first, second)), key=lambda tiles: tiles.count())
+        if few.limits(self.config) == many.limits(self.config) and 2 * few.count() > many.count():
             return False
         read = {name for index in group.operations for name in self.plan.network.operations[index].sources}
         targets = [operation.target for operation in own]

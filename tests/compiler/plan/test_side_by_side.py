@@ -1,4 +1,5 @@
-"""Two convolutions of one tensor take turns: one keeps the array busy, the other the activation unit."""
+"""Two convolutions of one tensor take turns: one keeps the array busy and the other the activation unit, or one takes
+far less time than the other."""
 
 from __future__ import annotations
 
@@ -63,6 +64,20 @@ def test_their_sections_alternate() -> None:
     (group,) = plan_groups(network, 1, 16, CONFIG)
     assert group.operations == range(4)
     assert turns(network, CONFIG) == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("window", "expected"), [(SHORTCUT, [0, 1, 0, 1]), (DOWN, [0, 1])])
+def test_a_short_one_and_a_long_one_alternate(window: Window, expected: list[int]) -> None:
+    """Both keep the array busy, but of a short one it would soon ask for rows that are still to be made."""
+    operations = [
+        convolution("x", "s", 8, 8, window),
+        convolution("x", "a", 8, 8, DOWN),
+        addition(("a", "s"), "y"),
+    ]
+    network = image_network(operations, {"x": PLANE8, **dict.fromkeys(("s", "a", "y"), HALF)})
+    config = CONFIG.replace(activation_lanes=4)
+    assert turns(network, config)[:4] == expected
+    assert differing_planes(network, config, np.random.default_rng(0), batch=3) == 0
 
 
 def test_not_in_the_same_place() -> None:
