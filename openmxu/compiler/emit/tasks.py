@@ -161,7 +161,7 @@ class TaskList:
             next_tile=tile is not None,
             wide_input=wide,
         )
-        self._matrix(instruction, source, accumulators, tile, registers, wide, 1)
+        self._matrix(instruction, source, accumulators, tile, registers, wide, stride=1)
 
     def convolve(
         self,
@@ -185,7 +185,7 @@ class TaskList:
             **geometry,
         )
         stride = registers[Register.CONVOLUTION_PLANE]["stride_x"]
-        self._matrix(instruction, source, accumulators, tile, registers, wide, stride)
+        self._matrix(instruction, source, accumulators, tile, registers, wide, stride=stride)
 
     def _matrix(
         self,
@@ -195,6 +195,7 @@ class TaskList:
         tile: WeightTile | LoadedTile | None,
         registers: Mapping[Register, Mapping[str, int]],
         wide: bool,
+        *,
         stride: int,
     ) -> None:
         passed = accumulators.count * (1 + wide)

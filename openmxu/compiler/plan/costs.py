@@ -20,6 +20,16 @@ _PARTS = 4
 
 
 @dataclass(frozen=True)
+class _Work:
+    """What a strip takes: its part of an image, or number of images, and cycles."""
+
+    planes: float
+    computing: float
+    reading: float
+    writing: float
+
+
+@dataclass(frozen=True)
 class Costs:
     """Estimates cycles.
 
@@ -53,42 +63,52 @@ class Costs:
         only its last operation. Behind a group the array waits until the last sums are activated, written, and read
         by the next group.
         """
+        works = self._works(operations, strips, sources, targets)
+        cycles = self._unhidden(operations, works)
+        serial = slots == 1 and len(strips) > 1
+        for work in works:
+            beside = max(work.computing, work.writing)
+            cycles += beside + work.reading if serial else max(beside, work.reading)
+        return cycles + self.config.accumulator_rows // 2 * (self.config.column_groups + 2 * row_cycles(self.config))
+
+    def pipeline(
+        self, operations: range, strips: Sequence[Region], slots: int, sources: Sequence[str], targets: Sequence[str]
+    ) -> float:
+        """Cycles for all strips of a group, to choose their sizes: finer than :meth:`group`.
+
+        Beside a strip the one before is written and the next one read. Where all that an operation makes in a strip is
+        one band, the next operation waits until that is activated.
+        """
+        works = self._works(operations, strips, sources, targets)
+        cycles = self._unhidden(operations, works)
+        for number, work in enumerate(works):
+            computing = work.computing + sum(self._drain(index, work.planes) for index in operations[:-1])
+            before = works[number - 1].writing if number else 0
+            after = works[number + 1].reading if number + 1 < len(works) else 0
+            cycles += max(computing, before) + after if slots == 1 else max(computing, before, after)
+        return cycles
+
+    def _works(
+        self, operations: range, strips: Sequence[Region], sources: Sequence[str], targets: Sequence[str]
+    ) -> list[_Work]:
+        """What there is to do for each strip."""
         last = self.network.tensors[self.network.operations[operations[-1]].target]
-        first, end = (strip.positions / last.positions for strip in (strips[0], strips[-1]))
-        cycles = max(0.0, self._transfers(sources, first) - self._array(operations[0], first))
-        cycles += max(0.0, self._transfers(targets, end) - self._array(operations[-1], end))
+        works = []
         for strip in strips:
             planes = strip.positions / last.positions
             array = sum(self._array(index, planes) for index in operations)
             activation = sum(self._activation(index, planes) for index in operations)
             computing = max(array, activation) + min(array, activation) / (_PARTS * len(strip.images))
             reading, writing = self._transfers(sources, planes), self._transfers(targets, planes)
-            serial = slots == 1 and len(strips) > 1
-            cycles += max(computing, writing) + reading if serial else max(computing, reading, writing)
-        return cycles + self.config.accumulator_rows // 2 * (self.config.column_groups + 2 * row_cycles(self.config))
+            works.append(_Work(planes, computing, reading, writing))
+        return works
 
-    def pipeline(
-        self, operations: range, strips: Sequence[Region], slots: int, sources: Sequence[str], targets: Sequence[str]
-    ) -> float:
-        """Cycles for all strips of a group, to choose their sizes: finer than :meth:`group` at both ends.
-
-        Nothing is beside the reading of the first strip but its first operation, and nothing beside the writing of the
-        last one but its last operation. Where all that an operation makes in a strip is one band, the next operation
-        waits until that is activated.
-        """
-        last = self.network.tensors[self.network.operations[operations[-1]].target]
-        planes = [strip.positions / last.positions for strip in strips]
-        reading, writing = ([self._transfers(names, part) for part in planes] for names in (sources, targets))
-        cycles = max(0.0, reading[0] - self._array(operations[0], planes[0]))
-        cycles += max(0.0, writing[-1] - self._array(operations[-1], planes[-1]))
-        for number, (strip, part) in enumerate(zip(strips, planes, strict=True)):
-            array = sum(self._array(index, part) for index in operations)
-            activation = sum(self._activation(index, part) for index in operations)
-            computing = max(array, activation) + min(array, activation) / (_PARTS * len(strip.images))
-            computing += sum(self._drain(index, part) for index in operations[:-1])
-            before, after = writing[number - 1] if number else 0, (*reading, 0)[number + 1]
-            cycles += max(computing, before) + after if slots == 1 else max(computing, before, after)
-        return cycles
+    def _unhidden(self, operations: range, works: Sequence[_Work]) -> float:
+        """Cycles of reading the first strip that its first operation does not hide, and of writing the last strip that
+        its last operation does not."""
+        first, last = works[0], works[-1]
+        reading = max(0.0, first.reading - self._array(operations[0], first.planes))
+        return reading + max(0.0, last.writing - self._array(operations[-1], last.planes))
 
     def _drain(self, index: int, planes: float) -> float:
         """Cycles in which the array waits for the activation of all that an operation makes, if that is one band."""

@@ -388,7 +388,8 @@ class _Scheduler:
 
     def _are_side_by_side(self, group: Group, first: int, second: int) -> bool:
         """Whether two convolutions of one tensor take turns: one keeps the array busy and the other the activation
-        unit, or one has a shorter way through the tensor, on which the array would catch up with what makes it."""
+        unit, or one takes at most half as long as the other, and done alone would soon ask for rows that are still to
+        be made."""
         own = [self.plan.network.operations[index] for index in (first, second)]
         if not all(isinstance(operation, Convolution) for operation in own) or own[0].sources != own[1].sources:
             return False

@@ -102,8 +102,9 @@ def image_slots(
     for images in choices:
         if images * most <= available:
             sizes = {name: images * own[name] + fixed[name] for name in rows}
-            slot, apart = _first_fit(sizes, lives), _first_fit(sizes, longer)
+            slot = _first_fit(sizes, lives)
             if slot.rows <= available:
+                apart = _first_fit(sizes, longer)
                 yield images, apart if apart.rows <= slot.rows else slot
 
 
