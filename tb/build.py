@@ -33,7 +33,10 @@ _PORTS = "ports.vlt"
 
 _VERILATOR_OPTIONS = (
     *("--no-public-flat-rw", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing"),
-    *("-Wno-fatal", "--output-split", "0"),
+    "-Wno-fatal",
+    # Functions of bounded size, because compile time grows faster than linearly with a function's size; and few files,
+    # because each takes seconds for the headers. What runs once is in files of its own, and is not optimized.
+    *("--output-split", "200000", "--output-split-cfuncs", "2000"),
 )
 # The tests run for seconds, so fast compilation matters more than fast code. The remaining variables default to values
 # of the machine on which the Verilator package was built, and have to be replaced.
@@ -47,6 +50,7 @@ _MAKE_VARIABLES = {
     "OPT_FAST": "-O1",
     "OPT_SLOW": "-O0",
     "OPT_GLOBAL": "-O1",
+    "VM_PARALLEL_BUILDS": "1",
 }
 
 

@@ -227,14 +227,18 @@ def random_planes(random: np.random.Generator, shape: tuple[int, int, int], oper
 
 def differing_planes(network: Network, config: openmxu.Config, random: np.random.Generator, batch: int) -> int:
     """Number of outputs that differ between the definition and the compiled program on the interpreter."""
+    return differing_outputs(network, compile_network(network, config, batch), random)
+
+
+def differing_outputs(network: Network, program: openmxu.Program, random: np.random.Generator) -> int:
+    """Number of outputs that differ between the definition and a program for the network on the interpreter."""
     source = network.inputs[0].host
     limits = np.iinfo(source.dtype)
-    values = random.integers(limits.min, limits.max + 1, (batch, *source.shape)).astype(source.dtype)
+    values = random.integers(limits.min, limits.max + 1, (program.batch, *source.shape)).astype(source.dtype)
     expected = evaluate(network, values)
     if not isinstance(expected, dict):
         expected = {network.outputs[0].host.name: expected}
-    program = compile_network(network, config, batch)
-    with openmxu.open_device("interpreter", config) as device:
+    with openmxu.open_device("interpreter", program.config) as device:
         results = program.run(device, values)
     assert results.keys() == expected.keys()
     assert all(results[name].shape == expected[name].shape for name in expected)

@@ -13,7 +13,7 @@ from openmxu.compiler.plan import search
 from openmxu.compiler.plan.ramp import Ramp
 from openmxu.compiler.target import Target
 from openmxu.sim.cycle_model import predict
-from tests.compiler.models.plane_networks import differing_planes
+from tests.compiler.models.plane_networks import differing_outputs
 from tests.compiler.models.random_cells import cell_network, random_cell
 from tests.compiler.models.small_networks import residual_block
 
@@ -32,18 +32,13 @@ def limits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("limits_alone")
 def test_less_of_a_memory_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = LARGE
-    found = compile_network(residual_block(), config, 8)
-    assert found.config == config
+    found = compile_network(residual_block(), LARGE, 8)
+    assert found.config == LARGE
     monkeypatch.setattr(search, "_HALVINGS", 0)
-    whole = compile_network(residual_block(), config, 8)
-    cycles, most = (predict(program.instructions, config).cycles for program in (found, whole))
+    whole = compile_network(residual_block(), LARGE, 8)
+    cycles, most = (predict(program.instructions, LARGE).cycles for program in (found, whole))
     assert cycles < 0.95 * most
-
-
-@pytest.mark.usefixtures("limits_alone")
-def test_exact_with_less_of_a_memory() -> None:
-    assert differing_planes(residual_block(), LARGE, np.random.default_rng(0), batch=8) == 0
+    assert differing_outputs(residual_block(), found, np.random.default_rng(0)) == 0
 
 
 @pytest.mark.usefixtures("limits_alone")
@@ -70,13 +65,9 @@ def steps_alone(limits_alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("steps_alone")
 def test_first_steps_of_a_cell_stand_for_all() -> None:
-    first, found = (compile_network(GRU, FEW_SETS, 4, effort=effort).instructions for effort in (0, 1))
-    assert predict(found, FEW_SETS).cycles < 0.9 * predict(first, FEW_SETS).cycles
-
-
-@pytest.mark.usefixtures("steps_alone")
-def test_exact_with_the_memory_that_first_steps_need() -> None:
-    assert differing_planes(GRU, FEW_SETS, np.random.default_rng(0), batch=4) == 0
+    first, found = (compile_network(GRU, FEW_SETS, 4, effort=effort) for effort in (0, 1))
+    assert predict(found.instructions, FEW_SETS).cycles < 0.9 * predict(first.instructions, FEW_SETS).cycles
+    assert differing_outputs(GRU, found, np.random.default_rng(0)) == 0
 
 
 @dataclass(frozen=True)
