@@ -38,14 +38,6 @@ def test_never_slower_and_as_exact(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal(result["y"], evaluate(network, inputs))
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, (256, 256, 256)])
-def test_more_instructions_save_cycles_of_reading_them(shape: tuple[int, int, int]) -> None:
-    """An eighth of them at least: four beats an instruction here."""
-    config = Config.for_size(16, host_data_bytes=4)
-    first, found = (compile_network(gemm_network(*shape), config, effort=effort).instructions for effort in (0, 1))
-    assert 8 * (predict(first, config).cycles - predict(found, config).cycles) >= 4 * (len(found) - len(first))
-
-
 def test_smaller_bands_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """With them, the activation unit begins earlier."""
     network, config = conv_network(16, 16, 32, 32, kernel=1, stride=1, pool=1), Config.for_size(16)

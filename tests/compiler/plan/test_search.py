@@ -84,6 +84,31 @@ def stated_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_cycles", lambda program, config: iter([program.cycles] * len(search._LATENCIES)))
 
 
+@pytest.mark.usefixtures("stated_cycles")
+@pytest.mark.parametrize(
+    ("cycles", "saved", "more", "is_better"),
+    [
+        (1_000, 10, 50, False),
+        (1_000, 15, 50, True),
+        (1_000, 15, 100, False),
+        # The host port reads instructions in few of the cycles.
+        (100_000, 1, 50, True),
+        (100_000, 1, 300, False),
+        # No program becomes slower to have fewer instructions.
+        (1_000, 0, -50, False),
+        (1_000, 1, -50, True),
+    ],
+)
+def test_more_instructions_save_the_cycles_of_waiting_for_them(
+    cycles: int, saved: int, more: int, is_better: bool
+) -> None:
+    """Of 100 instructions, each of two beats; a quarter of the beats in cycles in which others are read is waited
+    for."""
+    found = search._Search(_Program(cycles, (0,) * 100), Target.of(Config.for_size(8)))
+    found.allow(1000)
+    assert found.improve(_Program(cycles - saved, (1,) * (100 + more))) == is_better
+
+
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize(("later_step", "sets"), [(10, 32), (16, 64)])
 def test_first_steps_decide_nothing_where_later_ones_are_slower(later_step: int, sets: int) -> None:
