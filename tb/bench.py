@@ -148,12 +148,12 @@ class Bench:
 
     async def play(self, inputs: Mapping[str, Sequence[int]], outputs: Iterable[str]) -> dict[str, list[int]]:
         """Drive ports with one value per cycle; returns the values of other ports at the end of each cycle."""
-        # A write takes longer than a comparison, and a port keeps its value.
         drives = [(self.port(name), values) for name, values in inputs.items()]
         (cycles,) = {len(values) for values in inputs.values()}
         watched = [(self.port(name), []) for name in outputs]
         for cycle in range(cycles):
             for port, values in drives:
+                # A port keeps its value, and a write takes longer than a comparison.
                 if cycle == 0 or values[cycle] != values[cycle - 1]:
                     port.value = values[cycle]
             await self._edge

@@ -30,8 +30,8 @@ _LOSS = 1.01
 """How much slower than the best program so far another one may be with one latency, where it gains with the other."""
 
 _HIDDEN = 4
-"""Beats of reading instructions, while the host port is busy with others, to one that something waits for. Measured
-behind the AXI shell: 3 to 4 for ``mnist`` and ``resnet20`` with programs of different lengths."""
+"""Beats of reading instructions, while the host port is busy with others, to one that something waits for. A round
+value: cycles of ``mnist`` and ``resnet20`` behind the AXI shell say from 1 to 7, by the length of the program."""
 
 _MEMORIES = ("unified_buffer_rows", "accumulator_rows", "parameter_sets")
 """Memories of which a program may leave a part unused."""
