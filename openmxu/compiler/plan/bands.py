@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -89,19 +90,22 @@ def bands(
     """
     limit = max(1, config.accumulator_rows // parts)
     units = list(_units(operation.pooling, strip, plane, limit))
-    total = sum(unit.positions for unit in units)
-    alone = total >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
-    targets = _sizes(total, limit, config, ramp, taper)
-    result: list[list[Piece]] = [[]]
-    wanted = next(targets)
-    filled = 0
+    left = sum(unit.positions for unit in units)
+    alone = left >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
+    sizes = _Sizes.of(left, limit, max(unit.positions for unit in units), config, ramp, taper)
+    of_image: Counter[int] = Counter()
     for unit in units:
-        is_full = filled >= wanted or (alone and filled > 0 and unit.image != result[-1][-1].image)
-        if result[-1] and (is_full or _positions(_joined([*result[-1], unit], operation, plane)) > limit):
+        of_image[unit.image] += unit.positions
+    result: list[list[Piece]] = []
+    wanted = 0
+    for unit in units:
+        is_full = not result or _positions(result[-1]) >= wanted or (alone and unit.image != result[-1][-1].image)
+        if is_full or _positions(_joined([*result[-1], unit], operation, plane)) > limit:
             result.append([])
-            wanted, filled = next(targets, limit), 0
+            wanted = sizes.following(left, of_image[unit.image] if alone else left)
         result[-1] = _joined([*result[-1], unit], operation, plane)
-        filled = _positions(result[-1])
+        left -= unit.positions
+        of_image[unit.image] -= unit.positions
     return [tuple(pieces) for pieces in result]
 
 
@@ -203,17 +207,39 @@ def _positions(pieces: list[Piece]) -> int:
     return sum(piece.positions for piece in pieces)
 
 
-def _sizes(total: int, limit: int, config: Config, ramp: bool, taper: bool) -> Iterator[int]:
-    """Sizes of bands in positions; they are reached by whole rows, not exactly."""
-    head: list[int] = []
-    tail: list[int] = []
-    for wanted, part in ((ramp, head), (taper, tail)):
-        size = config.size + fetch_cycles(config)
-        while wanted and 2 * size < limit and sum(head) + sum(tail) + 2 * size <= total:
-            part.append(size)
-            size *= 2
-    middle = total - sum(head) - sum(tail)
-    count = max(1, -(-middle // limit))
-    yield from head
-    yield from [-(-middle // count)] * count
-    yield from reversed(tail)
+@dataclass
+class _Sizes:
+    """Sizes of bands in positions, of which the smallest piece has at most ``unit`` and a band at most ``limit``.
+
+    ``head`` and ``tail`` are sizes of bands at the beginning and at the end that are still to come, the smallest first.
+    """
+
+    limit: int
+    unit: int
+    head: list[int]
+    tail: list[int]
+
+    @classmethod
+    def of(cls, total: int, limit: int, unit: int, config: Config, ramp: bool, taper: bool) -> _Sizes:
+        """Sizes for so many positions."""
+        sizes = cls(limit, unit, [], [])
+        for wanted, part in ((ramp, sizes.head), (taper, sizes.tail)):
+            size = config.size + fetch_cycles(config)
+            while wanted and 2 * size < limit and sum(sizes.head) + sum(sizes.tail) + 2 * size <= total:
+                part.append(-(-size // unit) * unit)
+                size *= 2
+        return sizes
+
+    def following(self, left: int, of_image: int) -> int:
+        """The size of the next band, where so many positions are left, and so many of the image that it is of.
+
+        Between head and tail the bands of an image are alike: a small last one would wait for its weights.
+        """
+        if self.head:
+            return self.head.pop(0)
+        end = sum(self.tail)
+        if left <= end:
+            return self.tail.pop()
+        units = -(-min(of_image, left - end) // self.unit)
+        count = -(-units // max(1, self.limit // self.unit))
+        return -(-units // count) * self.unit

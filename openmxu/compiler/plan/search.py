@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from openmxu.arch.config import Config
@@ -76,14 +76,18 @@ class _Search(Generic[_Result]):
         """Of the best program with each latency; none as long as no other program may be tried."""
         self._config = config
         self._most: Sequence[int] = ()
-        self.attempts = 0
-        """Other programs that may be tried."""
+        self._left = 0
 
     def allow(self, instructions: int) -> None:
         """Allow to try programs of so many instructions together."""
-        self.attempts = instructions // len(self.best.instructions)
+        self._left = instructions
         if self.attempts and not self._most:
             self._most = self.cycles = tuple(_cycles(self.best, self._config))
+
+    @property
+    def attempts(self) -> int:
+        """Other programs that may be tried, if they are as long as the best one."""
+        return max(0, self._left // len(self.best.instructions))
 
     @property
     def may_go_on(self) -> bool:
@@ -93,7 +97,7 @@ class _Search(Generic[_Result]):
     def improve(self, other: _Result, cycles: Iterable[int] = ()) -> bool:
         """Whether a program, of so many ``cycles`` if they are known, is faster than the best one, which it is from now
         on."""
-        self.attempts -= 1
+        self._left -= len(other.instructions)
         if other.instructions == self.best.instructions:  # about half of them, and predictions take longest
             return False
         needed: list[int] = []
@@ -175,9 +179,10 @@ def _limits_of_steps(
     search.allow(effort * _STEPS)
     first, best = search.cycles, limits
     before: Config | None = None
+    slower: set[Config] = set()
     while best != before:
         # Less of one memory may pay off only with less of another.
-        before, best = best, _with_less_for_steps(compiled, search, ramp, best)
+        before, best = best, _with_less_for_steps(compiled, search, ramp, best, slower)
     if best == limits:
         return limits
 
@@ -189,14 +194,19 @@ def _limits_of_steps(
     return best if all(now <= before for now, before in pairs) else limits
 
 
-def _with_less_for_steps(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
-    """The limits with less of each memory where first steps are faster with it."""
+def _with_less_for_steps(
+    compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config, slower: set[Config]
+) -> Config:
+    """The limits with less of each memory where first steps are faster with it; those with which they are not are in
+    ``slower`` afterwards, and are not tried if they are there."""
     # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
     for memory in reversed(_MEMORIES):
-        for less, result in _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, limits, memory):
+        programs = _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, limits, memory, slower)
+        for less, result in programs:
             if search.improve(result):
                 limits = less
             elif result.instructions != search.best.instructions:
+                slower.add(less)
                 break
     return limits
 
@@ -242,12 +252,19 @@ def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp
 
 
 def _halved(
-    compiled: Callable[[Config], _Result], search: _Search[_Result], limits: Config, memory: str
+    compiled: Callable[[Config], _Result],
+    search: _Search[_Result],
+    limits: Config,
+    memory: str,
+    slower: Container[Config] = (),
 ) -> Iterator[tuple[Config, _Result]]:
-    """Programs for a half of a memory, a quarter and so on, with these limits, as long as they fit and may be tried."""
+    """Programs for a half of a memory, a quarter and so on, with these limits, as long as they fit in and may be tried,
+    and are not known to be slower."""
     while search.may_go_on:
         try:
             limits = limits.replace(**{memory: getattr(limits, memory) >> 1})
+            if limits in slower:
+                return
             result = compiled(limits)
         except (CapacityError, ValueError):  # nothing fits in, or no core has so little
             return

@@ -43,7 +43,7 @@ def test_rows_wider_than_the_accumulators() -> None:
 
 def test_bands_grow_and_shrink() -> None:
     sizes = [sum(piece.positions for piece in pieces) for pieces in cut(1, 32, 32, 2, Config.for_size(16))]
-    assert sizes == [64, 128, 192, 384, 192, 64]
+    assert sizes == [64, 128, 192, 256, 192, 128, 64]
     sizes = [
         sum(piece.positions for piece in pieces)
         for pieces in cut(1, 32, 32, 2, Config.for_size(16), ramp=False, taper=False)
@@ -59,6 +59,11 @@ def test_small_images_share_a_band() -> None:
 def test_large_images_have_bands_of_their_own() -> None:
     pieces = cut(3, 10, 10, 1, Config.for_size(8), ramp=False, taper=False)
     assert [{piece.image for piece in band} for band in pieces] == [{0}, {1}, {2}]
+
+
+def test_bands_of_an_image_are_alike() -> None:
+    pieces = cut(2, 13, 20, 1, Config.for_size(8, accumulator_rows=512), ramp=False, taper=False)
+    assert [(band[0].image, len(band[0].rows)) for band in pieces] == [(0, 7), (0, 6), (1, 7), (1, 6)]
 
 
 def test_windows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +110,17 @@ def test_more_instructions_save_the_cycles_of_waiting_for_them(
     assert found.improve(_Program(cycles - saved, (1,) * (100 + more))) == is_better
 
 
+@pytest.mark.usefixtures("stated_cycles")
+def test_a_long_program_takes_the_place_of_several() -> None:
+    found = search._Search(_Program(1_000, (0,) * 100), Target.of(Config.for_size(8)))
+    found.allow(1000)
+    assert found.attempts == 10
+    found.improve(_Program(2_000, (1,) * 450))
+    assert found.attempts == 5
+    found.improve(_Program(2_000, (1,) * 700))
+    assert found.attempts == 0
+
+
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize(("later_step", "sets"), [(10, 32), (16, 64)])
 def test_first_steps_decide_nothing_where_later_ones_are_slower(later_step: int, sets: int) -> None:
@@ -127,15 +139,20 @@ def test_first_steps_decide_nothing_where_later_ones_are_slower(later_step: int,
 
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
 def test_less_of_a_memory_that_pays_off_with_less_of_another() -> None:
-    """Half of the parameter sets are worth it only with half of the accumulators, which are tried later."""
+    """Half of the parameter sets are worth it only with half of the accumulators, which are tried later; what
+    is slower is not tried again."""
+    tried: Counter[Config] = Counter()
 
     def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        tried[limits] += steps == search._FIRST_STEPS
         memories = limits.parameter_sets, limits.accumulator_rows
         cycles = {(64, 512): 50, (32, 512): 40}.get(memories, 60 if memories == (64, 1024) else 90)
         return _Program(cycles * (steps or 6), memories)
 
     config = Target.of(Config.for_size(8, parameter_sets=64, accumulator_rows=1024))
     assert search.fastest(compiled, GRU.operations[0], config, effort=1, steps=6).instructions == (32, 512)
+    others = {less: count for less, count in tried.items() if less.unified_buffer_rows == config.unified_buffer_rows}
+    assert max(others.values()) == 1
 
 
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
