@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -90,22 +89,19 @@ def bands(
     """
     limit = max(1, config.accumulator_rows // parts)
     units = list(_units(operation.pooling, strip, plane, limit))
-    left = sum(unit.positions for unit in units)
-    alone = left >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
-    sizes = _Sizes.of(left, limit, max(unit.positions for unit in units), config, ramp, taper)
-    of_image: Counter[int] = Counter()
-    for unit in units:
-        of_image[unit.image] += unit.positions
+    total = sum(unit.positions for unit in units)
+    alone = total >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
+    images = len(strip.images) if alone else 1
+    sizes = _Sizes.of(total, images, limit, max(unit.positions for unit in units), config, ramp, taper)
     result: list[list[Piece]] = []
     wanted = 0
     for unit in units:
         is_full = not result or _positions(result[-1]) >= wanted or (alone and unit.image != result[-1][-1].image)
         if is_full or _positions(_joined([*result[-1], unit], operation, plane)) > limit:
             result.append([])
-            wanted = sizes.following(left, of_image[unit.image] if alone else left)
+            wanted = sizes.following(total)
         result[-1] = _joined([*result[-1], unit], operation, plane)
-        left -= unit.positions
-        of_image[unit.image] -= unit.positions
+        total -= unit.positions
     return [tuple(pieces) for pieces in result]
 
 
@@ -209,37 +205,34 @@ def _positions(pieces: list[Piece]) -> int:
 
 @dataclass
 class _Sizes:
-    """Sizes of bands in positions, of which the smallest piece has at most ``unit`` and a band at most ``limit``.
+    """Sizes of bands in positions.
 
-    ``head`` and ``tail`` are sizes of bands at the beginning and at the end that are still to come, the smallest first.
+    ``head`` and ``tail`` are those of bands at the beginning and at the end that are still to come, the smallest first;
+    ``middle`` that of the others. As few of these as have room are alike in each image: a band of what full ones leave
+    may be so small that the next one waits for its weights.
     """
 
-    limit: int
-    unit: int
     head: list[int]
+    middle: int
     tail: list[int]
 
     @classmethod
-    def of(cls, total: int, limit: int, unit: int, config: Config, ramp: bool, taper: bool) -> _Sizes:
-        """Sizes for so many positions."""
-        sizes = cls(limit, unit, [], [])
-        for wanted, part in ((ramp, sizes.head), (taper, sizes.tail)):
+    def of(cls, total: int, images: int, limit: int, unit: int, config: Config, ramp: bool, taper: bool) -> _Sizes:
+        """Sizes of at most ``limit`` for so many positions of all images."""
+        head: list[int] = []
+        tail: list[int] = []
+        for wanted, part in ((ramp, head), (taper, tail)):
             size = config.size + fetch_cycles(config)
-            while wanted and 2 * size < limit and sum(sizes.head) + sum(sizes.tail) + 2 * size <= total:
+            while wanted and 2 * size < limit and sum(head) + sum(tail) + 2 * size <= total:
                 part.append(-(-size // unit) * unit)
                 size *= 2
-        return sizes
+        left = total if images > 1 else max(1, total - sum(head) - sum(tail))
+        units = -(-left // (images * unit))
+        count = -(-units // max(1, limit // unit))
+        return cls(head, -(-units // count) * unit, tail)
 
-    def following(self, left: int, of_image: int) -> int:
-        """The size of the next band, where so many positions are left, and so many of the image that it is of.
-
-        Between head and tail the bands of an image are alike: a small last one would wait for its weights.
-        """
+    def following(self, left: int) -> int:
+        """The size of the next band, where so many positions are left."""
         if self.head:
             return self.head.pop(0)
-        end = sum(self.tail)
-        if left <= end:
-            return self.tail.pop()
-        units = -(-min(of_image, left - end) // self.unit)
-        count = -(-units // max(1, self.limit // self.unit))
-        return -(-units // count) * self.unit
+        return self.tail.pop() if left <= sum(self.tail) else self.middle
