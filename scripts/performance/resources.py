@@ -2,10 +2,12 @@
 
     python -m scripts.performance.resources
     python -m scripts.performance.resources --size 8 --network mnist --resource weight_fifo_tiles
+    python -m scripts.performance.resources --write
 
 Every other parameter is the default of the size. Exit status 1 when a network is slower by more than 0.1 %, which is
 what the cycle model may be off. A compilation takes up to some minutes, and all of them take hours: those that are done
-are kept in a file, for the next run with the same compiler and cycle model.
+are kept in docs/resources.jsonl, for the next run with the same compiler and cycle model. ``--write`` puts a table of
+them into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -24,13 +26,17 @@ import openmxu.rtl
 import openmxu.sim.cycle_model
 from openmxu.cli.networks import load_network
 from openmxu.cluster import add_worker_options, chosen_workers
+from openmxu.program_file import write_atomically
 from openmxu.sweep import Journal
+from scripts.docs.sections import with_section
 from scripts.performance.measure import BATCH, NETWORKS, predicted_cycles
 
 SIZES = (8, 16)
 LIMIT = 0.001
 
-KEPT = Path("build/resources.jsonl")
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+
+KEPT = DOCUMENT.with_name("resources.jsonl")
 """The journal of what is done."""
 
 _SOURCES = (openmxu.arch, openmxu.compiler, openmxu.rtl, openmxu.sim.cycle_model)
@@ -57,8 +63,11 @@ def main() -> int:
     parser.add_argument("--network", action="append", help="only this network of examples/")
     parser.add_argument("--resource", action="append", choices=RESOURCES, help="only this parameter")
     parser.add_argument("--kept", type=Path, default=KEPT, help="file of what is done (default %(default)s)")
+    parser.add_argument("--write", action="store_true", help=f"put a table of all results into {DOCUMENT.name}")
     add_worker_options(parser)
     arguments = parser.parse_args()
+    if arguments.write and (arguments.size or arguments.network or arguments.resource):
+        parser.error("--write needs all results")
     lines = list(
         itertools.product(arguments.size or SIZES, arguments.network or NETWORKS, arguments.resource or RESOURCES)
     )
@@ -77,6 +86,10 @@ def main() -> int:
                     journal.append({keys[done]: {"cycles": count}})
             cycles = {task: journal.results[keys[task]]["cycles"] for task in _tasks(size, name, resource)}
             slower += _print(size, name, resource, cycles)
+        found = {task: journal.results[key]["cycles"] for task, key in keys.items()}
+    if arguments.write:
+        tables = "".join(f"\nS = {size}:\n\n{_table(size, found)}" for size in SIZES)
+        write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "resources", f"{tables}\n").encode())
     points = len({config for _, config in tasks})
     print(f"{slower} times a network is slower where there is more of something; {points} configurations")
     return int(slower > 0)
@@ -128,6 +141,19 @@ def _print(size: int, name: str, resource: str, cycles: Mapping[_Task, int]) -> 
     steps = ", ".join(f"{value}: {count:,}" for value, count in found)
     print(f"S = {size:2}  {name:12} {resource:20} {steps}{'; ' if rises else ''}{', '.join(rises)}", flush=True)
     return len(rises)
+
+
+def _table(size: int, cycles: Mapping[_Task, int]) -> str:
+    """How much slower each network is with each value than with the default configuration, in Markdown."""
+    default = openmxu.Config.for_size(size)
+    rows = [("parameter", "value", *NETWORKS), ("---", *["---:"] * (1 + len(NETWORKS)))]
+    for resource, values in RESOURCES.items():
+        for value in values:
+            config = default.replace(**{resource: value})
+            more = [cycles[name, config] / cycles[name, default] - 1 for name in NETWORKS]
+            cells = ["default"] * len(more) if config == default else [f"{part:+.1%}" for part in more]
+            rows.append((f"`{resource}`", f"{value:,}", *cells))
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 if __name__ == "__main__":

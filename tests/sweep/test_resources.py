@@ -25,9 +25,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return depths
 
 
-def run(monkeypatch: pytest.MonkeyPatch, kept: Path) -> int:
-    options = "--size 8 --network mnist --resource command_queue_depth --workers 1 --kept"
-    monkeypatch.setattr("sys.argv", ["resources", *options.split(), str(kept)])
+ONE = "--size 8 --network mnist --resource command_queue_depth"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, kept: Path, options: str = ONE) -> int:
+    monkeypatch.setattr("sys.argv", ["resources", *options.split(), "--workers", "1", "--kept", str(kept)])
     return resources.main()
 
 
@@ -47,3 +49,26 @@ def test_other_sources_begin_again(monkeypatch: pytest.MonkeyPatch, computed: li
     monkeypatch.setattr(resources, "_SOURCES", resources._SOURCES[:1])
     run(monkeypatch, tmp_path / "kept")
     assert computed == [*DEPTHS, *DEPTHS]
+
+
+def test_table(monkeypatch: pytest.MonkeyPatch, computed: list[int], tmp_path: Path) -> None:
+    document = tmp_path / "performance.md"
+    document.write_text("Before.\n<!-- resources: begin -->\nold\n<!-- resources: end -->\nBehind.\n")
+    for name, value in (("DOCUMENT", document), ("SIZES", (8,)), ("NETWORKS", ("mnist",))):
+        monkeypatch.setattr(resources, name, value)
+    assert run(monkeypatch, tmp_path / "kept", "--write") == 1
+    written = document.read_text()
+    assert "old" not in written
+    assert written.startswith("Before.\n")
+    assert written.endswith("Behind.\n")
+    rows = [line for line in written.splitlines() if line.startswith("| `command_queue_depth`")]
+    assert rows == [
+        f"| `command_queue_depth` | {depth} | {cell} |"
+        for depth, cell in ((2, "+0.0%"), (4, "default"), (8, "+1.0%"), (16, "+1.0%"))
+    ]
+
+
+def test_table_of_a_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(monkeypatch, tmp_path / "kept", f"--write {ONE}")
+    assert "--write needs all results" in capsys.readouterr().err
