@@ -89,19 +89,19 @@ def bands(
     """
     limit = max(1, config.accumulator_rows // parts)
     units = list(_units(operation.pooling, strip, plane, limit))
-    total = sum(unit.positions for unit in units)
-    alone = total >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
+    left = sum(unit.positions for unit in units)
+    alone = left >= len(strip.images) * max(_IMAGE_ROWS, 2 * config.size, 2 * fetch_cycles(config))
     images = len(strip.images) if alone else 1
-    sizes = _Sizes.of(total, images, limit, max(unit.positions for unit in units), config, ramp, taper)
+    sizes = _Sizes.of(left, images, limit, max(unit.positions for unit in units), config, ramp, taper)
     result: list[list[Piece]] = []
     wanted = 0
     for unit in units:
         is_full = not result or _positions(result[-1]) >= wanted or (alone and unit.image != result[-1][-1].image)
         if is_full or _positions(_joined([*result[-1], unit], operation, plane)) > limit:
             result.append([])
-            wanted = sizes.following(total)
+            wanted = sizes.following(left)
         result[-1] = _joined([*result[-1], unit], operation, plane)
-        total -= unit.positions
+        left -= unit.positions
     return [tuple(pieces) for pieces in result]
 
 

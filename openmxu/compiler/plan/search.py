@@ -17,8 +17,8 @@ from openmxu.compiler.target import Target
 
 __all__ = ["fastest"]
 
-_RAMPS, _LIMITS = 120_000, 60_000
-"""Instructions of all the programs that are tried in each part of a search with an effort of 1: some seconds."""
+_RAMPS, _LIMITS = 200_000, 60_000
+"""Instructions of all the programs that are tried in each part of a search with an effort of 1: up to a minute."""
 
 _STEPS = 300_000
 """Likewise of programs for the first steps of recurrent cells."""
