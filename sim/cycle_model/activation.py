@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -79,8 +79,9 @@ class Activation(InOrderUnit):
         """The cycle in which all results of an instruction are written; nothing follows the end of a load."""
         return self.done[place] + (0 if self._is_load[self.numbers[place]] else self._lead)
 
-    def _soonest(self, number: int, accepted: int, before: int) -> int:
+    def _soonest(self, place: int, accepted: int, before: int, found: Mapping[int, int]) -> int:
         # As in `_execute`, with nothing in the way.
+        number = self.numbers[place]
         if self._is_load[number]:
             rows = (self._load_rows[number] - 1) * self._load_row[number] + self._load_last[number]
             return max(accepted + 4, before + 3) + rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
@@ -65,7 +65,7 @@ class HostReader(_Transfers):
         rows, bursts = self._rows[number], 1
         if self._is_alternate[number]:
             rows, bursts = 1, rows
-        self._taken = asked = max(self._offered(place), self._asked + 1, self._has_place(place))
+        self._taken = asked = max(self._offered(place), self._asked + 1, self._has_place(place, {}))
         with self._foreseen():
             for burst in range(bursts):
                 asked += 1
@@ -78,11 +78,18 @@ class HostReader(_Transfers):
         self._asked = asked
         return self._taken, self._written
 
-    def _has_place(self, place: int) -> int:
-        """The first cycle in which the destination of a transfer has a place behind those of earlier ones."""
+    def _soonest(self, place: int, accepted: int, before: int, found: Mapping[int, int]) -> int:
+        # As in `_execute`, with nothing in the way.
+        return max(before, max(accepted, self._has_place(place, found)) + self._read_latency)
+
+    def _has_place(self, place: int, found: Mapping[int, int]) -> int:
+        """The first cycle in which the destination of a transfer has a place behind those of earlier ones, of which
+        ``found`` has the ends that are not known."""
         # Queued destinations and the one in progress, which is left when its last row has come.
         before = place - ReaderHardware.runs_ahead - 1
-        return self.done[before] if before >= 0 else 0
+        if before < 0:
+            return 0
+        return self.done[before] if before < len(self.done) else found[self.numbers[before]]
 
     def _write(self, row: int, cycles: Sequence[int]) -> None:
         """Write the rows from ``row`` on whose last beats come in ``cycles``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,7 +149,7 @@ class InOrderUnit(ABC):
                     if before >= enough:
                         return before
                     start = max(start, before + 1)
-                found[number] = self._soonest(number, start, end)
+                found[number] = self._soonest(unfinished, start, end, found)
             end = found[number]
         return end
 
@@ -183,9 +183,10 @@ class InOrderUnit(ABC):
             start = max(start, self._waits.done_at(other) + 2)
         return start + 1
 
-    def _soonest(self, number: int, accepted: int, before: int) -> int:
-        """The earliest end of instruction ``number``, handed over in cycle ``accepted``, or waiting up to then; the one
-        before it in this unit ends in cycle ``before``."""
+    def _soonest(self, place: int, accepted: int, before: int, found: Mapping[int, int]) -> int:
+        """The earliest end of the unit's instruction number ``place``, handed over in cycle ``accepted``, or waiting up
+        to then; the one before it ends in cycle ``before``, and those before that as ``found`` says, if that is not
+        known."""
         return max(accepted, before)
 
     @abstractmethod
