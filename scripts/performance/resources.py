@@ -76,6 +76,7 @@ def main() -> int:
     digests = _digests({name for name, _ in tasks})
     keys = {(name, config): f"{name} {digests[name]} {config.fingerprint}" for name, config in tasks}
     slower = 0
+    found: dict[_Task, int] = {}
     with chosen_workers(arguments) as workers, _journal(arguments.kept, digests) as journal:
         missing = [task for task in tasks if keys[task] not in journal.results]
         results = zip(missing, workers.in_order(predicted_cycles, missing, BATCH), strict=True)
@@ -84,9 +85,8 @@ def main() -> int:
                 while keys[task] not in journal.results:
                     done, count = next(results)
                     journal.append({keys[done]: {"cycles": count}})
-            cycles = {task: journal.results[keys[task]]["cycles"] for task in _tasks(size, name, resource)}
-            slower += _print(size, name, resource, cycles)
-        found = {task: journal.results[key]["cycles"] for task, key in keys.items()}
+                found[task] = journal.results[keys[task]]["cycles"]
+            slower += _print(size, name, resource, found)
     if arguments.write:
         tables = "".join(f"\nS = {size}:\n\n{_table(size, found)}" for size in SIZES)
         write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "resources", f"{tables}\n").encode())
