@@ -239,11 +239,14 @@ def _with_other_ends(
 
 def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config) -> Config:
     """The limits with as much of each memory as the fastest program needs."""
+    attempts = search.attempts
     for place, memory in enumerate(_MEMORIES):
         last = search.best.instructions
         programs = _halved(lambda less: compiled(less, ramp), search, limits, memory)
-        # Of a long program few others may be tried, and each memory gets its share of them.
-        share = -(-search.attempts // (len(_MEMORIES) - place))
+        # Each memory gets its share: with little of one, programs may be so long that nothing is left for the others.
+        share = -(-attempts // (len(_MEMORIES) - place))
+        attempts -= share
+        search.allow(share * len(search.best.instructions))
         for less, result in itertools.islice(programs, min(_HALVINGS, share)):
             if result.instructions != last and search.improve(result):
                 limits = less

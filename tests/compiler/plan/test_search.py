@@ -170,3 +170,19 @@ def test_few_attempts_are_shared_by_the_memories(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(search, "_LIMITS", attempts * len(search._MEMORIES))
     found = search.fastest(compiled, GRU.operations[0], Target.of(config), effort=1).instructions
     assert found == tuple(getattr(config.replace(**{memory: half}), name) for name in search._MEMORIES)
+
+
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
+def test_long_programs_for_little_of_a_memory_leave_the_others_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the accumulators are worth it; they are tried behind programs for ever less of the unified buffer."""
+    config = Config.for_size(8)
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        rows = tuple(getattr(limits, name) for name in search._MEMORIES)
+        is_half = limits.accumulator_rows == config.accumulator_rows // 2
+        longer = 1 if limits.unified_buffer_rows == config.unified_buffer_rows else 20
+        return _Program(40 if is_half and longer == 1 else 60, rows * longer)
+
+    monkeypatch.setattr(search, "_LIMITS", 6 * len(search._MEMORIES))
+    found = search.fastest(compiled, GRU.operations[0], Target.of(config), effort=1).instructions
+    assert found[1] == config.accumulator_rows // 2
