@@ -151,7 +151,7 @@ def _table(size: int, cycles: Mapping[_Task, int]) -> str:
         for value in values:
             config = default.replace(**{resource: value})
             more = [cycles[name, config] / cycles[name, default] - 1 for name in NETWORKS]
-            cells = ["default"] * len(more) if config == default else [f"{part:+.1%}" for part in more]
+            cells = ["default"] * len(more) if config == default else [f"{part:+z.2%}" for part in more]
             rows.append((f"`{resource}`", f"{value:,}", *cells))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 

@@ -64,7 +64,7 @@ def test_table(monkeypatch: pytest.MonkeyPatch, computed: list[int], tmp_path: P
     rows = [line for line in written.splitlines() if line.startswith("| `command_queue_depth`")]
     assert rows == [
         f"| `command_queue_depth` | {depth} | {cell} |"
-        for depth, cell in ((2, "+0.0%"), (4, "default"), (8, "+1.0%"), (16, "+1.0%"))
+        for depth, cell in ((2, "+0.00%"), (4, "default"), (8, "+1.00%"), (16, "+1.00%"))
     ]
 
 
