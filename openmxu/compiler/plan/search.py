@@ -17,8 +17,11 @@ from openmxu.compiler.target import Target
 
 __all__ = ["fastest"]
 
-_RAMPS, _LIMITS = 200_000, 60_000
+_RAMPS, _LIMITS = 300_000, 60_000
 """Instructions of all the programs that are tried in each part of a search with an effort of 1: up to a minute."""
+
+_SHORT = 1000
+"""Programs as long as the best one that may still be tried, where it is so short that all ways are tried twice."""
 
 _STEPS = 300_000
 """Likewise of programs for the first steps of recurrent cells."""
@@ -221,7 +224,21 @@ def _with_other_ends(
     compiled: _Compile[_Result], operation: Operation, config: Target, limits: Config, effort: int
 ) -> tuple[_Search[_Result], Ramp]:
     """A search for the fastest way to begin and to end a program, and that way."""
-    ramp = Ramp.of(operation, limits)
+    first = Ramp.of(operation, limits)
+    search, ramp = _with_changes(compiled, operation, config, limits, effort, first)
+    if search.attempts >= _SHORT:
+        # To load parameters before the first sums may pay off with other changes alone, which come before it.
+        other, found = _with_changes(
+            compiled, operation, config, limits, effort, dataclasses.replace(first, parameters_first=True)
+        )
+        ramp = found if search.improve(other.best, other.cycles) else ramp
+    return search, ramp
+
+
+def _with_changes(
+    compiled: _Compile[_Result], operation: Operation, config: Target, limits: Config, effort: int, ramp: Ramp
+) -> tuple[_Search[_Result], Ramp]:
+    """A search that changes one thing of a way after the other, and the way that it ends with."""
     search = _Search(compiled(limits, ramp), config)
     search.allow(effort * _RAMPS)
     tried, before = {ramp}, None

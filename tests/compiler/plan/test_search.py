@@ -121,6 +121,19 @@ def test_a_long_program_takes_the_place_of_several() -> None:
     assert found.attempts == 0
 
 
+@pytest.mark.usefixtures("stated_cycles")
+@pytest.mark.parametrize(("length", "cycles"), [(100, 4000), (1000, 6000)])
+def test_a_short_program_is_tried_again_with_its_parameters_first(length: int, cycles: int) -> None:
+    """These pay off with a short tail alone, which by itself is slower and is tried before them."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        taken = {(False, 0): 6000, (True, 8): 4000}.get((ramp.parameters_first, ramp.tail), 8000)
+        return _Program(taken, (taken,) * length)
+
+    found = search.fastest(compiled, gemm_network(31, 31, 31).operations[0], Target.of(Config.for_size(8)), effort=1)
+    assert found.cycles == cycles
+
+
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize(("later_step", "sets"), [(10, 32), (16, 64)])
 def test_first_steps_decide_nothing_where_later_ones_are_slower(later_step: int, sets: int) -> None:
