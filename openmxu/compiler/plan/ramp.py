@@ -83,7 +83,7 @@ class Ramp:
             yield [{"spare": spare} for spare in (3, 2)]
         # With small bands, fewer tiles pay off at the beginning.
         fewer = [{"together": count, "startup": False} for count in range(1, min(most, 2) + 1)]
-        yield [{"split": split, **change} for split in (3, 12, 6, 2) for change in ({}, *fewer)]
+        yield [{"split": split, **change} for split in (3, 6, 12, 2) for change in ({}, *fewer)]
         yield [{"together": count, "startup": start} for count in range(1, most + 1) for start in (False, True)]
         if operation.window.is_point:
             yield [{"chunk": chunk, **change} for chunk in (32, 16) for change in ({}, {"split": 1, "together": 1})]
