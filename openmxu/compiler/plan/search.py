@@ -17,7 +17,7 @@ from openmxu.compiler.target import Target
 
 __all__ = ["fastest"]
 
-_RAMPS, _LIMITS = 300_000, 60_000
+_RAMPS, _LIMITS = 300_000, 100_000
 """Instructions of all the programs that are tried in each part of a search with an effort of 1: up to a minute."""
 
 _SHORT = 1000
