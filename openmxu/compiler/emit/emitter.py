@@ -95,10 +95,10 @@ class WeightRun:
 
 @dataclass(frozen=True)
 class Load:
-    """A tile of the unified buffer; all tasks up to number ``after`` must come before it."""
+    """A tile of the unified buffer; the task with number ``after``, if there is one, must come before it."""
 
     tile: LoadedTile
-    after: int
+    after: int | None
 
 
 @dataclass
@@ -150,19 +150,19 @@ class WeightStream:
         if self._outstanding[0].tiles == 0:
             self._outstanding.popleft()
 
-    def load(self, done: int) -> None:
+    def load(self, is_emitted: Sequence[bool]) -> None:
         """Queue as many of the next tiles of the unified buffer as have room, and what is read behind them.
 
-        ``done`` is the number of the last task up to which all have been emitted.
+        ``is_emitted`` says of each task whether it has been emitted.
         """
         if any(item.is_read for item in self._outstanding):
             return
         while self._waiting and len(self._outstanding) < self._most_loads:
             following = self._waiting[0]
             if isinstance(following, WeightRun):
-                self._queue(self._limit)
+                self._queue(self._most_loads)
                 return
-            if following.after > done:
+            if following.after is not None and not is_emitted[following.after]:
                 return
             self._load(self._waiting.popleft())
 

@@ -58,8 +58,10 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
     earliest = _earliest(tasks, config)
     reads = deque(index for index, task in enumerate(tasks) if task.unit is Unit.HOST_READ)
 
-    def emit(task: Task) -> None:
+    def emit(index: int) -> None:
         nonlocal configured
+        task = tasks[index]
+        is_emitted[index] = True
         emitter.layer = task.layer
         if task.tile is not None:
             weights.take(task.tile)
@@ -73,36 +75,37 @@ def list_schedule(tasks: Sequence[Task], config: Config, *, spare: int = 1) -> C
     def let_go(until: int) -> None:
         """Emit deferred tasks with lower indices than ``until``, and others while there is room."""
         while deferred and (deferred[0] < until or machine.has_room(tasks[deferred[0]].unit)):
-            emit(tasks[deferred.popleft()])
+            emit(deferred.popleft())
 
+    is_emitted = [False] * len(tasks)
     configured: object = None
     deferred: deque[int] = deque()
     # Cycles that the array works in front of each task, at least.
     worked = list(itertools.accumulate((task.passed for task in tasks), initial=0))
     if reads and reads[0] == 0:
         # The first input, then its weights, then the rest of the input.
-        emit(tasks[reads.popleft()])
+        emit(reads.popleft())
         weights.begin()
     for index, task in enumerate(tasks):
         if task.unit is Unit.HOST_READ:
             if reads and reads[0] == index:
                 let_go(earliest[index])
-                emit(tasks[reads.popleft()])
+                emit(reads.popleft())
             continue
         passed = deferred[0] if deferred else index
         while reads and earliest[reads[0]] <= passed and machine.has_room(Unit.HOST_READ):
-            emit(tasks[reads.popleft()])
+            emit(reads.popleft())
         while reads and machine.is_idle(Unit.HOST_READ):
             # The first one must wait. A long one may overtake it that will be done before the first one is needed.
             other = next((number for number in itertools.islice(reads, 1, _AHEAD) if earliest[number] <= passed), None)
             if other is None or not _LONG_READ <= tasks[other].cycles <= worked[reads[0]] - worked[index]:
                 break
             reads.remove(other)
-            emit(tasks[other])
+            emit(other)
         if task.unit is Unit.MATRIX:
             let_go(1 + max((other for other in deferred if _disturbs(task, tasks[other])), default=-1))
-            emit(task)
-            weights.load(min([index, *(waiting[0] - 1 for waiting in (deferred, reads) if waiting)]))
+            emit(index)
+            weights.load(is_emitted)
         else:
             deferred.append(index)
             let_go(0)
@@ -126,7 +129,7 @@ def _weight_runs(tasks: Sequence[Task]) -> list[WeightRun | Load]:
     for index, task in enumerate(tasks):
         if isinstance(task.tile, LoadedTile):
             rows = range(task.tile.rows.first, task.tile.rows.first + task.tile.rows.count)
-            runs.append(Load(task.tile, max(written.get(row, -1) for row in rows)))
+            runs.append(Load(task.tile, max((written[row] for row in rows if row in written), default=None)))
         elif has_loads:
             written.update((row, index) for rows in task.writes for row in range(rows.first, rows.first + rows.count))
         if not isinstance(task.tile, WeightTile):

@@ -7,7 +7,7 @@ import pytest
 from openmxu.arch import Config
 from openmxu.arch.isa import Opcode, Register
 from openmxu.compiler.emit.list_scheduler import list_schedule
-from openmxu.compiler.emit.tasks import Rows, TaskList, WeightTile
+from openmxu.compiler.emit.tasks import LoadedTile, Rows, TaskList, WeightTile
 from openmxu.compiler.emit.weights import ByteFormat
 
 CONFIG = Config()
@@ -82,6 +82,25 @@ def test_neighbouring_tiles_are_queued_together() -> None:
     queued = [item for item in code if item.word & 0xFF == Opcode.READ_WEIGHTS]
     tile_bytes = CONFIG.tile_bytes
     assert [(item["weights"], item["tiles"]) for item in queued] == [(0, 3), (0, 3), (7 * tile_bytes, 1)]
+
+
+def test_tiles_of_the_unified_buffer_are_loaded_ahead() -> None:
+    """As many as the queue has entries, also where the read that brings them comes behind the products before them."""
+    tasks, size = TaskList(CONFIG), CONFIG.size
+    tasks.read(0, 0, 64)
+    for first in (1000, 2000):
+        tasks.read(first, first * size, 4 * size)
+        for index in range(4):
+            tasks.multiply(
+                source=Rows(0, 64),
+                accumulators=Rows(0, 64),
+                accumulate=False,
+                tile=LoadedTile(Rows(first + index * size, size), transposed=False, format=BYTES),
+                registers={},
+            )
+    letters = {Opcode.LOAD_WEIGHTS: "L", Opcode.MATRIX_MULTIPLY: "M"}
+    order = "".join(letters.get(opcode, "") for opcode in opcodes(tasks))
+    assert order == "L" + "MLLLL" + "ML" * 3 + "M" * 4
 
 
 def activate(tasks: TaskList, source: int, target: int, rows: int = 64) -> None:
