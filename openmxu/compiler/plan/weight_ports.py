@@ -60,17 +60,19 @@ class WeightPorts:
         bound = {index: max(size, count) for index, count in rows.items() if count is not None and count < fetch}
         if not bound:
             return nowhere
-        load = max(bound.values())
         # While so many tiles come from weight memory and so many are loaded, the host port reads as many copies.
         read = size * row_cycles(config) + _INSTRUCTIONS * -(-WORD_BYTES // config.host_data_bytes)
         most = config.unified_buffer_rows // _SHARE // size // 2
-        loaded = most if read <= load else min(most, int(_FETCHED * fetch / (read - load)))
+        loaded = most if read <= size else min(most, int(_FETCHED * fetch / (read - size)))
+        # Loads that wait for the array are held up by results that are written between them: less in short turns.
+        turns = 1 if max(bound.values()) == size else 2
+        fetched, loaded = _FETCHED // turns, loaded // turns
         operations = frozenset(
-            index for index in bound if _least_tiles(network.operations[index], size) > _FETCHED + loaded
+            index for index in bound if _least_tiles(network.operations[index], size) > fetched + loaded
         )
         if not operations or loaded < 2:
             return nowhere
-        return cls(operations, _FETCHED, loaded, Rows(first, 2 * loaded * size))
+        return cls(operations, fetched, loaded, Rows(first, 2 * loaded * size))
 
     def copied(self, tiles: range) -> list[int]:
         """Those of an operation's tiles that have a copy, in the order of use."""

@@ -86,6 +86,14 @@ def test_nothing_is_copied_where_it_gains_nothing() -> None:
     assert compile_network(network, NARROW, 16).host_bytes == standard.host_bytes
 
 
+@pytest.mark.parametrize(("rows", "fetched"), [(4, 16), (8, 16), (9, 8), (15, 8)])
+def test_turns_are_short_where_loads_wait_for_the_array(rows: int, fetched: int) -> None:
+    """It works on more rows than a load takes cycles."""
+    network = random_network(np.random.default_rng(0), (400, 240))
+    ports = WeightPorts.of(network, rows, 16, NARROW)
+    assert (ports.fetched, 0 < ports.loaded <= fetched) == (fetched, True)
+
+
 def test_copies_of_a_later_segment() -> None:
     """Copies lie behind the constants of their own segment."""
     model = between_layers()
