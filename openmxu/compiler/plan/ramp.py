@@ -81,6 +81,9 @@ class Ramp:
         if not operation.window.is_point:
             yield [{"split": 3}]
             yield [{"spare": spare} for spare in (3, 2)]
+        elif self.together > 1:
+            # With one tile less, bands may become so much larger that they hide the fetch of their weights.
+            yield [{"together": self.together - 1}]
         # With small bands, fewer tiles pay off at the beginning.
         fewer = [{"together": count, "startup": False} for count in range(1, min(most, 2) + 1)]
         yield [{"split": split, **change} for split in (3, 6, 12, 2) for change in ({}, *fewer)]

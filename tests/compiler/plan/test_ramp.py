@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,20 @@ def test_smaller_bands_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ramp, "others", without_split)
     whole = compile_network(network, config)
     assert predict(found.instructions, config).cycles < 0.95 * predict(whole.instructions, config).cycles
+
+
+def test_fewer_tiles_side_by_side_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five of them leave bands of 100 rows, too few to hide the 128 cycles of a tile's fetch; four leave one band."""
+    network, config = gemm_network(200, 256, 512), Config.for_size(32)
+    first = Ramp.of(network.operations[0], config)
+    (changes,) = next(first.others(network.operations[0], config))
+    fewer = dataclasses.replace(first, **changes)
+    assert (first.together, fewer.together) == (5, 4)
+    cycles = []
+    for ramp in (first, fewer):
+        monkeypatch.setattr(Ramp, "of", lambda operation, config, ramp=ramp: ramp)
+        cycles.append(predict(compile_network(network, config, effort=0).instructions, config).cycles)
+    assert cycles[1] < 0.9 * cycles[0]
 
 
 @pytest.mark.parametrize(("effort", "error"), [(-1, ValueError), (0.5, TypeError), (True, TypeError)])
