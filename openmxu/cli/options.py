@@ -17,6 +17,7 @@ from openmxu.remote.address import Address
 from openmxu.remote.errors import AddressError
 
 __all__ = [
+    "DEFAULT_EFFORT",
     "DEFAULT_LATENCY",
     "INTERPRETER",
     "VERILATOR",
@@ -27,6 +28,7 @@ __all__ = [
     "DeviceAddress",
     "DeviceName",
     "DeviceOption",
+    "EffortOption",
     "HostMemoryOption",
     "HostMemoryOutputOption",
     "HostRateOption",
@@ -44,6 +46,9 @@ __all__ = [
 
 DEFAULT_LATENCY = 4
 """Cycles from a request to the first beat of its data."""
+
+DEFAULT_EFFORT = 1
+"""Length of the search for a fast schedule, as a multiple of the usual one."""
 
 
 class DeviceName(StrEnum):
@@ -169,6 +174,15 @@ ShapeOption = Annotated[
         metavar="NAME=N",
         help="Fix a dimension that the model leaves open, as height=48, or all those of an input, as x=0,3,48,320, "
         "where 0 leaves one open. May be repeated.",
+    ),
+]
+EffortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--effort",
+        metavar="N",
+        min=0,
+        help=f"Search N times as long as usual for a fast schedule; with 0 not at all. Default: {DEFAULT_EFFORT}.",
     ),
 ]
 LatencyOption = Annotated[

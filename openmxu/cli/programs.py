@@ -18,7 +18,7 @@ from openmxu.arch.events import Counter
 from openmxu.cli.configuration import ConfigChoice
 from openmxu.cli.errors import InputError
 from openmxu.cli.files import check_readable
-from openmxu.cli.options import DeviceAddress, DeviceName
+from openmxu.cli.options import DEFAULT_EFFORT, DeviceAddress, DeviceName
 from openmxu.cli.report import running, working
 from openmxu.device import Device
 from openmxu.program import InputError as ProgramInputError
@@ -84,10 +84,12 @@ def compile_model(
     batch: int | None,
     strict: bool = False,
     shapes: Shapes | None = None,
-    effort: int = 1,
+    effort: int | None = None,
     rates: Mapping[str, Any] | None = None,
 ) -> Program:
     """Compile an ONNX file, for memories of some ``rates``: ``host_rate`` and ``weight_rate``.
+
+    Without an ``effort`` it is :data:`~openmxu.cli.options.DEFAULT_EFFORT`.
 
     Raises
     ------
@@ -95,6 +97,7 @@ def compile_model(
         The file cannot be read or compiled.
     """
     check_readable(path)
+    effort = DEFAULT_EFFORT if effort is None else effort
     with working(f"Compiling {path.name}"), naming(path):
         return openmxu.compile(path, config, batch=batch, strict=strict, shapes=shapes, effort=effort, **(rates or {}))
 
@@ -139,6 +142,7 @@ def load_program(
     shapes: Shapes | None = None,
     board: Config | None = None,
     rates: Mapping[str, Any] | None = None,
+    effort: int | None = None,
 ) -> Program:
     """Load a compiled program from a file, or compile the model in it.
 
@@ -148,6 +152,8 @@ def load_program(
         The configuration to compile for, in place of the one that ``choice`` says.
     rates
         Of the memories to compile for: ``host_rate`` and ``weight_rate``.
+    effort
+        As of :func:`compile_model`.
 
     Raises
     ------
@@ -156,7 +162,8 @@ def load_program(
         for.
     """
     if not is_program(path):
-        return compile_model(path, choice.config() if board is None else board, batch, strict, shapes, rates=rates)
+        config = choice.config() if board is None else board
+        return compile_model(path, config, batch, strict, shapes, effort, rates)
     try:
         program = Program.load(path)
     except ProgramFileError as error:
@@ -169,6 +176,8 @@ def load_program(
         raise InputError(f"{path} is compiled already, for a batch of {program.batch}")
     if shapes:
         raise InputError(f"{path} is compiled already: all of its dimensions are fixed")
+    if effort is not None:
+        raise InputError(f"{path} is compiled already: --effort needs a model")
     if strict and program.host_segments:
         raise InputError(f"{path} is compiled already, and the host computes {program.host_segments[0].nodes[0]}")
     return program

@@ -165,6 +165,17 @@ def test_compile_plans_for_rates(openmxu, folder):
     assert fast != slow
 
 
+def test_a_report_is_of_the_effort_that_is_given(openmxu, folder):
+    compile_ = ("compile", "model.onnx", "--size", 4, "--batch", 16, "--report", "--json")
+    quick, usual = (openmxu(*compile_, *effort).json for effort in (("--effort", 0), ()))
+    assert quick["report"]["total"]["cycles"] > usual["report"]["total"]["cycles"]
+    assert quick == openmxu(*compile_, "--effort", 0, "-o", "quick.mxu").json
+    for again in (("--report",), ("--export", "bin", "-o", "quick.bin")):
+        openmxu("compile", "quick.mxu", *again, "--effort", 1).failed(
+            2, "quick.mxu is compiled already: --effort needs a model"
+        )
+
+
 def test_options_may_not_contradict_a_compiled_program(openmxu, folder):
     assert openmxu("compile", "model.onnx", "--size", 4, "--batch", 32, "-o", "model.mxu").status == 0
     run = ("run", "model.mxu", "--input", "x.npy", "--output", "y.npy")

@@ -35,6 +35,7 @@ from openmxu.cli.options import (
     BatchOption,
     BaudOption,
     DeviceAddress,
+    EffortOption,
     HostMemoryOption,
     HostMemoryOutputOption,
     HostRateOption,
@@ -215,15 +216,7 @@ def compile_command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse a model of which the host would compute anything.")
     ] = False,
-    effort: Annotated[
-        int,
-        typer.Option(
-            "--effort",
-            metavar="N",
-            min=0,
-            help="Search N times as long as usual for a fast schedule; with 0 not at all.",
-        ),
-    ] = 1,
+    effort: EffortOption = None,
     report: Annotated[bool, typer.Option("--report", help="Report the cost and the limit of each layer.")] = False,
     memory_latency: LatencyOption = None,
     host_rate: HostRateOption = None,
@@ -250,7 +243,7 @@ def compile_command(
     if report and not is_program(model):
         check_predicted(board or choice.config())  # before a file is written
     if output is None:
-        program = load_program(model, choice, batch, strict, shapes, board, rates)
+        program = load_program(model, choice, batch, strict, shapes, board, rates, effort)
     else:
         if output == STANDARD_STREAM:
             raise InputError("a program cannot be written to stdout; --output needs the name of a file")
@@ -259,7 +252,7 @@ def compile_command(
             for name, rate in rates.items():
                 if rate is not None and not report:
                     raise InputError(f"--{name.replace('_', '-')} needs --report: {model} is compiled already")
-            program = load_program(model, choice, batch, strict, shapes, board)
+            program = load_program(model, choice, batch, strict, shapes, board, effort=effort)
         else:
             program = compile_model(model, board or choice.config(), batch, strict, shapes, effort, rates)
         if export is not None:
