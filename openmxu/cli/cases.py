@@ -33,8 +33,13 @@ class Case:
         return sum(int(np.count_nonzero(array != self.expected[name])) for name, array in results.items())
 
 
-def layer_case(network: Network, values: NDArray[np.uint8], config: Config) -> Case:
+def layer_case(network: Network, values: NDArray[np.uint8], config: Config, **planning: Any) -> Case:
     """A network of one input and one output.
+
+    Parameters
+    ----------
+    planning
+        ``effort``, ``host_rate`` and ``weight_rate``, as of :func:`openmxu.compile`.
 
     Raises
     ------
@@ -43,13 +48,13 @@ def layer_case(network: Network, values: NDArray[np.uint8], config: Config) -> C
     """
     from openmxu.compiler import compile_network, evaluate
 
-    program, result = compile_network(network, config), evaluate(network, values)
+    program, result = compile_network(network, config, **planning), evaluate(network, values)
     assert not isinstance(result, dict), "there is one output"
     return Case(program, values, {network.outputs[0].host.name: result})
 
 
-def example_case(example: ExampleNetwork, config: Config, batch: int, seed: int = 0) -> Case:
-    """An example network with a batch of its inputs.
+def example_case(example: ExampleNetwork, config: Config, batch: int, seed: int = 0, **planning: Any) -> Case:
+    """An example network with a batch of its inputs; ``planning`` is as of :func:`layer_case`.
 
     Raises
     ------
@@ -59,7 +64,7 @@ def example_case(example: ExampleNetwork, config: Config, batch: int, seed: int 
     from openmxu.compiler import import_model
 
     model, inputs = example.model(), example.inputs(batch, seed)
-    program = openmxu.compile(model, config, batch=batch)
+    program = openmxu.compile(model, config, batch=batch, **planning)
     imported = import_model(model)
     given = inputs if isinstance(inputs, Mapping) else {imported.inputs[0].name: inputs}
     return Case(program, given, imported.evaluate(given))

@@ -26,6 +26,21 @@ def test_modelled_device_predicts(openmxu):
     )
 
 
+def test_programs_are_planned_for_the_rates(openmxu):
+    """With a slow memory of weights fewer of them are read twice."""
+    bench = ("--device", "model", "--json", "--size")
+    for case in (("gemm", 64, 64, 64, *bench, 8), ("network", "mnist", "--batch", 2, *bench, 16)):
+        fast, slow = (openmxu("bench", *case, *rate).json for rate in ((), ("--weight-rate", "1/2")))
+        assert slow["counters"]["weight_bytes"] < fast["counters"]["weight_bytes"]
+
+
+def test_effort(openmxu):
+    bench = ("bench", "gemm", 16, 12, 5, "--size", 4, "--device", "model", "--json")
+    usual, quick = openmxu(*bench).json, openmxu(*bench, "--effort", 0).json
+    assert (usual["effort"], quick["effort"]) == (1, 0)
+    assert usual["cycles"] < quick["cycles"]
+
+
 def test_text_output(openmxu):
     result = openmxu("bench", "gemm", 3, 4, 5, "--device", "interpreter")
     assert (result.status, result.stderr) == (0, "")

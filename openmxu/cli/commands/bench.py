@@ -16,10 +16,12 @@ from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
 from openmxu.cli.errors import InputError
 from openmxu.cli.networks import load_network
 from openmxu.cli.options import (
+    DEFAULT_EFFORT,
     DEFAULT_LATENCY,
     AnySizeOption,
     DeviceName,
     DeviceOption,
+    EffortOption,
     HostRateOption,
     JsonOption,
     LatencyOption,
@@ -53,6 +55,7 @@ def gemm_command(
     memory_latency: LatencyOption = None,
     host_rate: HostRateOption = None,
     weight_rate: WeightRateOption = None,
+    effort: EffortOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
     any_size: AnySizeOption = False,
@@ -74,8 +77,7 @@ def gemm_command(
         device=device,
         seed=seed,
         memory_latency=memory_latency,
-        host_rate=host_rate,
-        weight_rate=weight_rate,
+        planning=_planning(effort, host_rate, weight_rate),
         stall_probability=stall_probability,
         json=json,
     )
@@ -102,6 +104,7 @@ def conv_command(
     memory_latency: LatencyOption = None,
     host_rate: HostRateOption = None,
     weight_rate: WeightRateOption = None,
+    effort: EffortOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
     any_size: AnySizeOption = False,
@@ -137,8 +140,7 @@ def conv_command(
         device=device,
         seed=seed,
         memory_latency=memory_latency,
-        host_rate=host_rate,
-        weight_rate=weight_rate,
+        planning=_planning(effort, host_rate, weight_rate),
         stall_probability=stall_probability,
         json=json,
     )
@@ -154,6 +156,7 @@ def network_command(
     memory_latency: LatencyOption = None,
     host_rate: HostRateOption = None,
     weight_rate: WeightRateOption = None,
+    effort: EffortOption = None,
     stall_probability: StallOption = None,
     json: JsonOption = False,
     any_size: AnySizeOption = False,
@@ -164,10 +167,10 @@ def network_command(
     are part of them. Utilization is useful multiply-adds ÷ (S² × cycles). Mismatches are outputs that differ from a
     numpy model; there must be none.
     """
-    config = choice.config()
+    config, planning = choice.config(), _planning(effort, host_rate, weight_rate)
     with working(f"Preparing {name}"):
         try:
-            case = example_case(load_network(name), config, batch, seed)
+            case = example_case(load_network(name), config, batch, seed, **planning)
         except openmxu.CompileError as error:
             raise InputError(f"{name}: {error}") from None
     _measure(
@@ -178,11 +181,19 @@ def network_command(
         device=device,
         seed=seed,
         memory_latency=memory_latency,
-        host_rate=host_rate,
-        weight_rate=weight_rate,
+        planning=planning,
         stall_probability=stall_probability,
         json=json,
     )
+
+
+def _planning(effort: int | None, host_rate: Fraction | None, weight_rate: Fraction | None) -> dict[str, Any]:
+    """What the compiler plans with: effort of the search, and rates of the memories."""
+    return {
+        "effort": DEFAULT_EFFORT if effort is None else effort,
+        "host_rate": host_rate,
+        "weight_rate": weight_rate,
+    }
 
 
 def _measure_layer(
@@ -192,15 +203,17 @@ def _measure_layer(
     network: Network,
     values: NDArray[np.uint8],
     config: Config,
+    *,
+    planning: dict[str, Any],
     **options: Any,
 ) -> None:
     """Compile a network of one input and one output, and measure it."""
     with working("Preparing"):
         try:
-            case = layer_case(network, values, config)
+            case = layer_case(network, values, config, **planning)
         except openmxu.CompileError as error:
             raise InputError(str(error)) from None
-    _measure(description, what, text, case, **options)
+    _measure(description, what, text, case, planning=planning, **options)
 
 
 def _measure(
@@ -212,8 +225,7 @@ def _measure(
     device: DeviceName,
     seed: int,
     memory_latency: int | None,
-    host_rate: Fraction | None,
-    weight_rate: Fraction | None,
+    planning: dict[str, Any],
     stall_probability: float | None,
     json: bool,
 ) -> None:
@@ -224,7 +236,7 @@ def _measure(
     clocked = device is not DeviceName.INTERPRETER
     if clocked and memory_latency is None:
         memory_latency = DEFAULT_LATENCY
-    rates = {"host_rate": host_rate, "weight_rate": weight_rate}
+    rates = {name: planning[name] for name in ("host_rate", "weight_rate")}
     options = {"memory_latency": memory_latency, **rates, "stall_probability": stall_probability}
     if clocked and device is not DeviceName.MODEL:
         options["seed"] = seed
@@ -246,6 +258,7 @@ def _measure(
         "stall_probability": (stall_probability or 0.0) if clocked else None,
         "host_data_bytes": config.host_data_bytes,
         "weight_data_bytes": config.weight_data_bytes,
+        "effort": planning["effort"],
         "seed": seed,
         "outputs": outputs,
         "mismatches": mismatches,
