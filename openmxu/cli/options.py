@@ -13,6 +13,7 @@ import typer
 
 from openmxu.arch.serial import BAUD_RATES
 from openmxu.cli.errors import InputError
+from openmxu.memory_timing import MOST_LATENCY, RATE_RANGE, read_rate
 from openmxu.remote.address import Address
 from openmxu.remote.errors import AddressError
 
@@ -188,19 +189,19 @@ EffortOption = Annotated[
 LatencyOption = Annotated[
     int | None,
     typer.Option(
-        "--memory-latency", metavar="CYCLES", min=1, help=f"From request to data. Default: {DEFAULT_LATENCY}."
+        "--memory-latency",
+        metavar="CYCLES",
+        min=1,
+        max=MOST_LATENCY,
+        help=f"From request to data. Default: {DEFAULT_LATENCY}.",
     ),
 ]
 
 
 def _rate(text: str) -> Fraction:
-    """Bytes per cycle: 20, 48.57 or 340/7."""
-    try:
-        rate = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        rate = Fraction(0)
-    if rate <= 0:
-        raise typer.BadParameter(f"{text!r} is no positive number, as in 48.57 or 340/7")
+    rate = read_rate(text)
+    if rate is None:
+        raise typer.BadParameter(f"{text!r} is not a number of bytes per cycle {RATE_RANGE}.")
     return rate
 
 

@@ -8,11 +8,11 @@ import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from openmxu.arch import Config
 from openmxu.arch.errors import OpenmxuError
+from openmxu.memory_timing import MOST_LATENCY, RATE_RANGE, read_rate
 
 __all__ = ["RATES", "Settings", "SweepError", "expanded", "read_settings"]
 
@@ -105,18 +105,15 @@ def _checked(name: str, value: object) -> Value:
             return value
         raise SweepError(f"{name} must be a text, not {value!r}")
     if name in RATES:
-        try:
-            rate = Fraction(str(value))
-        except (ValueError, ZeroDivisionError):
-            rate = Fraction(0)
-        if rate > 0:
-            return str(rate)
-        raise SweepError(f"{name} must be a positive number, as 48.57 or '340/7', not {value!r}")
+        rate = read_rate(str(value))
+        if rate is None:
+            raise SweepError(f"{name} must be a number of bytes per cycle {RATE_RANGE}, not {value!r}")
+        return str(rate)
     if not _is_int(value):
         raise SweepError(f"{name} must be an integer, not {value!r}")
     assert isinstance(value, int)
-    if name == "memory_latency" and value < 1:
-        raise SweepError(f"memory_latency must be at least 1, not {value}")
+    if name == "memory_latency" and not 1 <= value <= MOST_LATENCY:
+        raise SweepError(f"memory_latency must be from 1 to {MOST_LATENCY}, not {value}")
     return value
 
 

@@ -83,11 +83,31 @@ def test_simulated_rtl_measures(openmxu):
         ([1, 1, 1, "--stall-probability", 1.5], "stall_probability must be at least 0 and less than 1, not 1.5"),
         ([1, 1, 1, "--device", "interpreter", "--memory-latency", 3], "--memory-latency needs --device verilator"),
         ([1, 1, 1, "--device", "interpreter", "--host-rate", 3], "--host-rate needs --device verilator"),
-        ([1, 1, 1, "--weight-rate", "1/0"], "'1/0' is no positive number"),
     ],
 )
 def test_wrong_usage_is_one_line(openmxu, arguments, problem):
     openmxu("bench", "gemm", *arguments).failed(2, problem)
+
+
+@pytest.mark.parametrize("latency", [0, 10_001, 10**21])
+def test_latency_has_a_range(openmxu, latency):
+    openmxu("bench", "gemm", 1, 1, 1, "--device", "model", "--memory-latency", latency).failed(2, "'--memory-latency'")
+
+
+@pytest.mark.parametrize("option", ["--host-rate", "--weight-rate"])
+@pytest.mark.parametrize("rate", ["x", "-1", "1/0", "1e-30", "0.0009", "1001", "1e400", "1e999999999", "0.12345678901"])
+def test_rates_have_a_range(openmxu, option, rate):
+    """Larger ones overflow, and the fraction of an exponent may not fit into memory."""
+    openmxu("bench", "gemm", 1, 1, 1, "--device", "model", option, rate).failed(2, f"'{option}'", "from 1/1000 to 1000")
+
+
+@pytest.mark.parametrize(
+    "memories", [("--memory-latency", 10_000), ("--host-rate", "0.001", "--weight-rate", "1/1000")]
+)
+@pytest.mark.parametrize("device", ["model", "verilator"])
+def test_slowest_memories_are_no_hang(openmxu, device, memories):
+    result = openmxu("bench", "gemm", 6, 8, 8, "--device", device, "--json", *memories).json
+    assert (result["mismatches"], result["cycles"] > 20_000) == (0, True)
 
 
 def test_convolution_on_the_interpreter(openmxu):

@@ -32,8 +32,13 @@ def test_configurations_are_all_combinations():
         ("[[configurations]]\nlanes = 2", "unknown parameter 'lanes'; known: size, "),
         ("[[configurations]]\nsize = [4.5]", "size must be an integer, not 4.5"),
         ("[[configurations]]\nsize = []", "size has no values"),
-        ("[[configurations]]\nmemory_latency = 0", "memory_latency must be at least 1, not 0"),
-        ("[[configurations]]\nweight_rate = '1/0'", "weight_rate must be a positive number"),
+        ("[[configurations]]\nmemory_latency = 0", "memory_latency must be from 1 to 10000, not 0"),
+        ("[[configurations]]\nmemory_latency = 1000000000", "memory_latency must be from 1 to 10000, not 1000000000"),
+        (
+            "[[configurations]]\nweight_rate = '1/0'",
+            "weight_rate must be a number of bytes per cycle from 1/1000 to 1000",
+        ),
+        ("[[configurations]]\nhost_rate = '1e999999999'", "host_rate must be a number of bytes per cycle from 1/1000"),
     ],
 )
 def test_wrong_description(text, problem):
