@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -12,29 +12,36 @@ import typer
 
 from openmxu.arch import PRESETS, Config
 from openmxu.arch.profile import PROFILES
-from openmxu.cli.errors import InputError
+from openmxu.cli.errors import InputError, as_typed
 
 __all__ = ["DEFAULTS", "ConfigChoice", "configured"]
 
 _PANEL = "Configuration of the core"
 
 
-def _number(name: str, metavar: str, help: str) -> Any:
-    return typer.Option(name, metavar=metavar, min=1, help=help, rich_help_panel=_PANEL)
+def _number(name: str, metavar: str, what: str, values: str) -> Any:
+    """An option for a number: the validation of :class:`~openmxu.arch.Config` has the legal ``values``."""
+    help = f"{what}: {values}. Default: that of the size or the preset."
+    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=_PANEL)
 
+
+_BUS_BYTES = "a power of two from 4 to 64"
 
 _PARAMETERS = {
     "size": ("size",),
     "profile": ("profile",),
     "bus_bytes": ("host_data_bytes", "weight_data_bytes"),
+    "host_bus_bytes": ("host_data_bytes",),
+    "weight_bus_bytes": ("weight_data_bytes",),
     "lanes": ("activation_lanes",),
     "unified_buffer": ("unified_buffer_rows",),
     "accumulators": ("accumulator_rows",),
     "weight_fifo": ("weight_fifo_tiles",),
+    "weight_queue": ("weight_queue_depth",),
     "parameter_sets": ("parameter_sets",),
     "queue_depth": ("command_queue_depth",),
 }
-"""The parameters that each option sets; a preset sets all of them."""
+"""The parameters that each option sets, where none behind it sets them too; a preset sets all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,20 +76,48 @@ class ConfigChoice:
             rich_help_panel=_PANEL,
         ),
     ] = None
-    bus_bytes: Annotated[int | None, _number("--bus-bytes", "N", "Width of both memory buses.")] = None
-    lanes: Annotated[int | None, _number("--lanes", "N", "Columns that the activation unit finishes per cycle.")] = None
-    unified_buffer: Annotated[
-        int | None, _number("--unified-buffer", "ROWS", "Rows of S bytes in the unified buffer.")
+    bus_bytes: Annotated[int | None, _number("--bus-bytes", "N", "Width of both memory buses in bytes", _BUS_BYTES)] = (
+        None
+    )
+    host_bus_bytes: Annotated[
+        int | None,
+        _number("--host-bus-bytes", "N", "That of the bus of host memory alone, over --bus-bytes", _BUS_BYTES),
     ] = None
-    accumulators: Annotated[int | None, _number("--accumulators", "ROWS", "Rows of S sums.")] = None
+    weight_bus_bytes: Annotated[
+        int | None,
+        _number("--weight-bus-bytes", "N", "That of the bus of weight memory alone, over --bus-bytes", _BUS_BYTES),
+    ] = None
+    lanes: Annotated[
+        int | None,
+        _number("--lanes", "N", "Columns that the activation unit finishes per cycle", "from 1 to S, a divisor of S"),
+    ] = None
+    unified_buffer: Annotated[
+        int | None,
+        _number(
+            *("--unified-buffer", "ROWS", "Rows of S bytes in the unified buffer"),
+            "from 4 to 16777216, a multiple of its banks, which are 2 without a preset",
+        ),
+    ] = None
+    accumulators: Annotated[
+        int | None, _number("--accumulators", "ROWS", "Rows of S sums", "an even number from 4 to 65536")
+    ] = None
     weight_fifo: Annotated[
-        int | None, _number("--weight-fifo", "TILES", "Tiles of S × S weights in the weight FIFO.")
+        int | None, _number("--weight-fifo", "TILES", "Tiles of S × S weights in the weight FIFO", "from 2 to 256")
+    ] = None
+    weight_queue: Annotated[
+        int | None,
+        _number(
+            *("--weight-queue", "N", "Reads of weights that may be outstanding before their tiles are taken"),
+            "from 1 to 64, in the profile lite 1",
+        ),
     ] = None
     parameter_sets: Annotated[
-        int | None, _number("--parameter-sets", "N", "Sets of S biases and scales in the activation unit.")
+        int | None,
+        _number("--parameter-sets", "N", "Sets of S biases and scales in the activation unit", "from 1 to 65536"),
     ] = None
     queue_depth: Annotated[
-        int | None, _number("--queue-depth", "N", "Instructions that may be in flight in each unit.")
+        int | None,
+        _number("--queue-depth", "N", "Instructions that may be in flight in each unit", "a power of two from 2 to 16"),
     ] = None
 
     @property
@@ -94,7 +129,7 @@ class ConfigChoice:
     def arguments(self) -> list[str]:
         """The options and their values as they would be typed."""
         given = ((name, value) for name, value in asdict(self).items() if value is not None)
-        return [word for name, value in given for word in (f"--{name.replace('_', '-')}", str(value))]
+        return [word for name, value in given for word in (as_typed(name), str(value))]
 
     def config(self) -> Config:
         """The configuration.
@@ -105,13 +140,15 @@ class ConfigChoice:
             Size and preset are both given, the preset or the profile is unknown, or a value is not legal.
         """
         self._check_size()
-        changes: dict[str, Any] = {name: value for _, name, value in self._parameters() if name != "size"}
+        options = self._options()
+        changes: dict[str, Any] = {name: getattr(self, option) for name, option in options.items() if name != "size"}
         try:
             if self.preset is not None:
                 return Config.preset(self.preset, **changes)
             return Config(**changes) if self.size is None else Config.for_size(self.size, **changes)
         except ValueError as error:
-            raise InputError(str(error)) from None
+            name, _, problem = str(error).partition(" ")
+            raise InputError(f"{as_typed(options[name])} {problem}" if name in options else str(error)) from None
 
     def check_board(self, config: Config, where: str) -> None:
         """Check that no option contradicts the configuration that a board reports.
@@ -123,18 +160,18 @@ class ConfigChoice:
             unknown.
         """
         self._check_size()
-        wanted = list(self._parameters())
+        options = self._options()
+        wanted = {name: getattr(self, option) for name, option in options.items()}
         if self.preset is not None:
-            changed = {name for _, name, _ in wanted}
             try:
-                parameters = Config.preset(self.preset).as_dict()
+                wanted = Config.preset(self.preset).as_dict() | wanted
             except ValueError as error:
                 raise InputError(str(error)) from None
-            wanted += [("preset", name, value) for name, value in parameters.items() if name not in changed]
-        for option, name, value in wanted:
+        for name, value in wanted.items():
             if getattr(config, name) != value:
+                option = options.get(name, "preset")
                 raise InputError(
-                    f"the board at {where} has {name} {getattr(config, name)}, and --{option.replace('_', '-')} "
+                    f"the board at {where} has {name} {getattr(config, name)}, and {as_typed(option)} "
                     f"{getattr(self, option)} means {value}: leave it out, and the board's configuration is used"
                 )
 
@@ -142,12 +179,10 @@ class ConfigChoice:
         if self.size is not None and self.preset is not None:
             raise InputError("--size and --preset exclude each other: a preset has its own size")
 
-    def _parameters(self) -> Iterator[tuple[str, str, int | str]]:
-        """The parameters that options set: option, parameter, value."""
-        for option, names in _PARAMETERS.items():
-            value = getattr(self, option)
-            if value is not None:
-                yield from ((option, name, value) for name in names)
+    def _options(self) -> dict[str, str]:
+        """The parameters that are set, each with the option that sets it."""
+        given = {option: names for option, names in _PARAMETERS.items() if getattr(self, option) is not None}
+        return {name: option for option, names in given.items() for name in names}
 
 
 DEFAULTS = ConfigChoice()

@@ -6,7 +6,7 @@ import typer
 
 from openmxu.arch.errors import OpenmxuError
 
-__all__ = ["InputError", "RunError", "one_line"]
+__all__ = ["InputError", "RunError", "as_typed", "one_line"]
 
 
 class RunError(OpenmxuError, typer.TyperException):
@@ -24,3 +24,8 @@ class InputError(OpenmxuError, typer.TyperException):
 def one_line(message: object) -> str:
     """The text of ``message`` with every run of white space, line ends included, as one blank."""
     return " ".join(str(message).split())
+
+
+def as_typed(option: str) -> str:
+    """The option of a parameter ``option`` of a command, as it is typed."""
+    return f"--{option.replace('_', '-')}"

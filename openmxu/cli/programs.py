@@ -16,7 +16,7 @@ import openmxu
 from openmxu.arch import Config
 from openmxu.arch.events import Counter
 from openmxu.cli.configuration import ConfigChoice
-from openmxu.cli.errors import InputError
+from openmxu.cli.errors import InputError, as_typed
 from openmxu.cli.files import check_readable
 from openmxu.cli.options import DEFAULT_EFFORT, DeviceAddress, DeviceName
 from openmxu.cli.report import running, working
@@ -227,7 +227,7 @@ def open_device(device: DeviceAddress | DeviceName, config: Config | None, **opt
     else:
         unknown, remedy = of_a_board, "serial:PORT"
     if unknown:
-        raise InputError(f"--{unknown[0].replace('_', '-')} needs --device {remedy}")
+        raise InputError(f"{as_typed(unknown[0])} needs --device {remedy}")
     try:
         named = {_PARAMETERS.get(option, option): value for option, value in given.items()}
         return openmxu.open_device(name.value, config, **named)
@@ -238,7 +238,7 @@ def open_device(device: DeviceAddress | DeviceName, config: Config | None, **opt
 def _open_remote(address: DeviceAddress, config: Config | None, options: Mapping[str, object]) -> Device:
     for option, value in options.items():
         if value is not None:
-            raise InputError(f"--{option.replace('_', '-')} is for the server: its device at {address} is open already")
+            raise InputError(f"{as_typed(option)} is for the server: its device at {address} is open already")
 
     def say(message: str) -> None:
         typer.echo(f"openmxu: {message}", err=True)

@@ -15,7 +15,7 @@ import openmxu
 from openmxu.cli.boards.opening import board_configuration, opened, opened_board
 from openmxu.cli.commands.instructions import run_instructions
 from openmxu.cli.configuration import DEFAULTS, ConfigChoice, configured
-from openmxu.cli.errors import InputError, RunError, one_line
+from openmxu.cli.errors import InputError, RunError, as_typed, one_line
 from openmxu.cli.files import (
     STANDARD_STREAM,
     archive_bytes,
@@ -251,7 +251,7 @@ def compile_command(
         if export is not None and is_program(model):
             for name, rate in rates.items():
                 if rate is not None and not report:
-                    raise InputError(f"--{name.replace('_', '-')} needs --report: {model} is compiled already")
+                    raise InputError(f"{as_typed(name)} needs --report: {model} is compiled already")
             program = load_program(model, choice, batch, strict, shapes, board, effort=effort)
         else:
             program = compile_model(model, board or choice.config(), batch, strict, shapes, effort, rates)
