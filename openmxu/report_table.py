@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from openmxu.reporting import LayerReport, Report
 
-__all__ = ["REPORT_HEADINGS", "report_rows", "report_title"]
+__all__ = ["REPORT_HEADINGS", "TEXT_HEADINGS", "report_rows", "report_title"]
 
 REPORT_HEADINGS = (
-    *("layer", "kind", "instructions", "cycles", "bound", "÷ cycles", "multiply-adds", "utilization"),
+    *("layer", "kind", "instructions", "cycles", "bound", "bound by", "÷ cycles", "multiply-adds", "utilization"),
     *("host read bytes", "host write bytes", "weight bytes", "buffer rows", "limited by"),
 )
-"""The columns. All hold numbers but the first two and the last."""
+"""The columns."""
+
+TEXT_HEADINGS = ("layer", "kind", "bound by", "limited by")
+"""Those that do not hold numbers."""
 
 
 def report_title(report: Report) -> str:
@@ -40,7 +43,7 @@ def report_rows(report: Report) -> list[tuple[str | int | float, ...]]:
 
 def _row(layer: LayerReport) -> tuple[str | int | float, ...]:
     return (
-        *(layer.name, layer.kind, layer.instructions, layer.cycles, layer.bound, layer.bound_ratio),
+        *(layer.name, layer.kind, layer.instructions, layer.cycles, layer.bound, layer.bound_by, layer.bound_ratio),
         *(layer.multiply_adds, layer.utilization, layer.host_read_bytes, layer.host_write_bytes),
         *(layer.weight_bytes, layer.unified_buffer_rows, layer.limit),
     )

@@ -67,9 +67,10 @@ class LayerReport:
     busy
         Cycles for which it occupies the array, the weight path from memory to the array, the busier direction of the
         host port, the activation unit and the dispatcher.
-    bound, bound_ratio
+    bound, bound_by, bound_ratio
         The roofline: cycles of the busiest of these apart from the dispatcher, of which a better schedule can spare
-        none; and their share of the cycles, 1 on the roofline.
+        none; the name of that; and their share of the cycles, 1 on the roofline. Segments follow each other: the
+        bound of a whole program is the sum of theirs, and may be of several parts, of which this is the busiest.
     limit
         The busiest of them; ``latency`` if even that is busy for less than half of the cycles, because instructions
         wait for each other's results.
@@ -88,6 +89,7 @@ class LayerReport:
     unified_buffer_rows: int
     busy: Mapping[str, int]
     bound: int
+    bound_by: str
     bound_ratio: float
     limit: str
 
@@ -358,6 +360,7 @@ def _total(parts: Sequence[LayerReport]) -> LayerReport:
         kinds={kind: sum(part.kinds[kind] for part in parts) for kind in parts[0].kinds},
         utilization=weights / cycles if cycles else 0.0,
         bound=sum(part.bound for part in parts),
+        bound_by=_bound_by(busy),
         bound_ratio=sum(part.bound for part in parts) / cycles if cycles else 0.0,
         unified_buffer_rows=max(part.unified_buffer_rows for part in parts),
         limit=_limit(busy, cycles),
@@ -386,6 +389,7 @@ def _layer(
         "activation": total(demand.activation),
         _DISPATCH: total(demand.dispatch),
     }
+    bound_by = _bound_by(busy)
     stalls = prediction.stalls
     kinds = {
         "array_active": busy["array"],
@@ -410,14 +414,15 @@ def _layer(
         weight_bytes=total(demand.weight_bytes),
         unified_buffer_rows=int(demand.unified_buffer_rows[own].max(initial=0)),
         busy=busy,
-        bound=_bound(busy),
-        bound_ratio=_bound(busy) / cycles if cycles else 0.0,
+        bound=busy[bound_by],
+        bound_by=bound_by,
+        bound_ratio=busy[bound_by] / cycles if cycles else 0.0,
         limit=_limit(busy, cycles),
     )
 
 
-def _bound(busy: Mapping[str, int]) -> int:
-    return max(cycles for part, cycles in busy.items() if part != _DISPATCH)
+def _bound_by(busy: Mapping[str, int]) -> str:
+    return max((part for part in busy if part != _DISPATCH), key=busy.__getitem__)
 
 
 def _limit(busy: Mapping[str, int], cycles: int) -> str:

@@ -11,6 +11,7 @@ import pytest
 import openmxu
 import openmxu.models
 from openmxu.arch.events import Counter
+from openmxu.cli.networks import load_network
 from openmxu.compiler import compile_network, conv_input, conv_network, gemm, gemm_input
 from openmxu.reporting import LayerReport, Report
 from tests.compiler.models.host_models import embedding
@@ -124,16 +125,30 @@ def test_the_bound_knows_the_rates() -> None:
     """Weights at 3 bytes per cycle, or rows at 5, are what the whole program waits for."""
     program = gemm(1, 512, 512, CONFIG)
     report = openmxu.report(program, weight_rate=3)
-    assert report.total.limit == "weights"
+    assert report.total.limit == report.total.bound_by == "weights"
     assert report.total.bound == report.total.busy["weights"] == 512 * 512 // 3
     assert 0.95 < report.total.bound_ratio <= 1
     assert report.as_dict()["weight_rate"] == 3.0
     program = gemm(2048, 8, 8, openmxu.Config(activation_lanes=8))
     report = openmxu.report(program, host_rate=Fraction(5, 2))
-    assert report.total.limit == "host"
+    assert report.total.limit == report.total.bound_by == "host"
     assert report.total.bound == report.total.busy["host"] >= 2048 * 8 * 2 // 5
     assert sum(layer.bound for layer in report.layers) == pytest.approx(report.total.bound, abs=1)
     assert report.as_dict()["host_rate"] == 2.5
+
+
+def test_segments_are_bound_by_several_parts() -> None:
+    """Segments with the host between them: no part is busy for as long as the sum of their bounds."""
+    model = load_network("vision_transformer").model()
+    total = openmxu.report(openmxu.compile(model, openmxu.Config.for_size(16), batch=1, effort=0)).total
+    assert total.bound_by == "array" == max(total.busy, key=total.busy.__getitem__)
+    assert total.bound > total.busy["array"]
+
+
+def test_a_bound_is_not_the_dispatchers() -> None:
+    """One row through one tile: most cycles are those of handing instructions over."""
+    layer = only_layer(gemm(1, 8, 8, openmxu.Config(activation_lanes=8)))
+    assert layer.busy["dispatch"] > layer.bound == layer.busy[layer.bound_by]
 
 
 def test_nodes_on_the_host() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from openmxu.device import RunProgress
-from openmxu.report_table import REPORT_HEADINGS, report_rows, report_title
+from openmxu.report_table import REPORT_HEADINGS, TEXT_HEADINGS, report_rows, report_title
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
@@ -76,10 +76,7 @@ def running(what: str) -> Iterator[RunProgress]:
 _COLUMNS = REPORT_HEADINGS[1:]
 """Columns beside that of the name."""
 
-_TEXTS = ("kind", "limited by")
-"""Those that do not hold numbers."""
-
-_WIDTH = 200
+_WIDTH = 220
 """Width of a line in characters when the output is a file or a pipe."""
 
 _NAME_WIDTH = 16
@@ -136,7 +133,7 @@ def _table(rows: Sequence[Sequence[str]], columns: Sequence[int], widths: Sequen
     table.add_column("layer", overflow="fold")
     for number in columns:
         # Only names may be folded: half a number would be another number.
-        justify: JustifyMethod = "left" if _COLUMNS[number] in _TEXTS else "right"
+        justify: JustifyMethod = "left" if _COLUMNS[number] in TEXT_HEADINGS else "right"
         table.add_column(_COLUMNS[number], justify=justify, width=widths[number])
     for row in rows:
         table.add_row(row[0], *(row[number + 1] for number in columns))

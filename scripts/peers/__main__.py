@@ -71,7 +71,7 @@ def main() -> int:
             ratio = theirs / ours.cycles
             print(
                 f"S = {size:2}  {name:16} {theirs:9,} cycles in SCALE-Sim, {ours.cycles:9,} here, bound "
-                f"{ours.bound:9,} ({ours.limit}), {ratio:.2f}",
+                f"{ours.bound:9,} ({ours.bound_by}), {ratio:.2f}",
                 flush=True,
             )
         print(

@@ -56,7 +56,7 @@ def main() -> int:
         found.append(item)
         print(
             f"S = {item.size:2}  latency {item.latency:3}  {item.name:20} {item.cycles:10,} cycles, bound "
-            f"{item.bound:10,} ({item.limit}), {item.ratio:.3f}; utilization {item.utilization:.3f}; "
+            f"{item.bound:10,} ({item.bound_by}), {item.ratio:.3f}; utilization {item.utilization:.3f}; "
             f"{item.mismatches} mismatches",
             flush=True,
         )

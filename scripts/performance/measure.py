@@ -36,7 +36,7 @@ class Measured:
     latency: int
     cycles: int
     bound: int
-    limit: str
+    bound_by: str
     utilization: float
     mismatches: int
 
@@ -54,7 +54,7 @@ class Measured:
             str(self.latency),
             f"{self.cycles:,}",
             f"{self.bound:,}",
-            self.limit,
+            self.bound_by,
             f"{self.ratio:.3f}",
             f"{self.utilization:.3f}",
         )
@@ -81,7 +81,7 @@ def measure(name: str, size: int, latency: int, **changes: int) -> Measured:
         latency=latency,
         cycles=measurement.cycles,
         bound=total.bound,
-        limit=next(part for part, busy in total.busy.items() if busy == total.bound),
+        bound_by=total.bound_by,
         utilization=measurement.utilization,
         mismatches=case.mismatches(results),
     )

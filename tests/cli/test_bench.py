@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from openmxu.arch import Config
+
 
 def test_interpreter_computes_and_has_no_clock(openmxu):
     result = openmxu("bench", "gemm", 20, 30, 40, "--size", 4, "--device", "interpreter", "--json").json
@@ -11,7 +13,7 @@ def test_interpreter_computes_and_has_no_clock(openmxu):
     assert (result["outputs"], result["mismatches"]) == (800, 0)
     assert result["multiply_adds"] == 20 * 30 * 40
     assert result["cycles"] is result["utilization"] is result["cycles_per_second"] is None
-    assert result["bound"] is result["bound_ratio"] is None
+    assert result["bound"] is result["bound_by"] is result["busy"] is result["bound_ratio"] is None
 
 
 def test_modelled_device_predicts(openmxu):
@@ -19,6 +21,7 @@ def test_modelled_device_predicts(openmxu):
     result = openmxu(*bench).json
     assert (result["device"], result["mismatches"], result["memory_latency"]) == ("model", 0, 4)
     assert result["bound"] <= result["cycles"] == result["counters"]["cycles"]
+    assert result["bound"] == result["busy"][result["bound_by"]]
     slow = openmxu(*bench, "--memory-latency", 100, "--weight-rate", "1/2").json
     assert slow["cycles"] > result["cycles"]
     openmxu(*bench, "--stall-probability", 0.5).failed(
@@ -39,6 +42,20 @@ def test_effort(openmxu):
     usual, quick = openmxu(*bench).json, openmxu(*bench, "--effort", 0).json
     assert (usual["effort"], quick["effort"]) == (1, 0)
     assert usual["cycles"] < quick["cycles"]
+
+
+def test_runs_are_told_apart(openmxu):
+    sizes = ("--size", 4, "--lanes", 4, "--host-bus-bytes", 16, "--weight-queue", 3)
+    result = openmxu("bench", "gemm", 3, 4, 5, "--device", "interpreter", "--json", *sizes).json
+    config = Config.for_size(4, activation_lanes=4, host_data_bytes=16, weight_queue_depth=3)
+    assert config.as_dict().items() <= result.items()
+
+
+def test_what_bounds_a_product(openmxu):
+    bench = ("bench", "gemm", 64, 16, 16, "--device", "model")
+    for lanes, part in ((1, "activation"), (8, "array")):
+        assert openmxu(*bench, "--lanes", lanes, "--json").json["bound_by"] == part
+        assert f"\nbound by                     {part}\n" in openmxu(*bench, "--lanes", lanes).stdout
 
 
 def test_text_output(openmxu):

@@ -135,6 +135,7 @@ def test_report_as_text(openmxu, folder):
     (title,) = (number for number, line in enumerate(lines) if line.startswith("Predicted: array of 8 × 8, batch of "))
     header, *rows = (line.split() for line in lines[title + 1 :])
     assert header[:2] == ["layer", "kind"]
+    assert "bound bound by ÷ cycles" in " ".join(header)
     assert [row[:2] for row in rows[:2]] == [["words", "(Gather)"], ["scaled", "(Mul)"]]
     assert {row[2] for row in rows[:2]} == {"host"}
     assert rows[-1][:2] == ["all", "layers"]

@@ -15,6 +15,7 @@ from openmxu.compiler import gemm
 from openmxu.profiling import predicted_timeline, take_profile
 from openmxu.profiling.limits import limit_in_words
 from openmxu.profiling.page import profile_page
+from openmxu.report_table import REPORT_HEADINGS
 from openmxu.sim import cycle_model
 from openmxu.sweep.measuring import Group, Memory, Product, measure
 from tests.profiling.profiles import digits_profile
@@ -74,7 +75,7 @@ def test_page_shows_the_numbers():
     page = Page(profile_page(profile))
     assert page.data["cycles"] == f"{profile.cycles:,}"
     assert page.data["utilization"] == f"{profile.utilization:.3f}"
-    shown = {row[0]: row for row in page.rows if len(row) == 13}
+    shown = {row[0]: row for row in page.rows if len(row) == len(REPORT_HEADINGS)}
     for layer in (*profile.report.layers, profile.report.total):
         assert shown[layer.name][3] == f"{layer.cycles:,}"
     in_words = {row[0]: row[2] for row in page.rows if len(row) == 3}

@@ -244,11 +244,12 @@ def _measure(
         results, measurement = measured_run(program, opened, case.inputs, f"Running {text} on {device.value}")
     outputs = sum(array.size for array in results.values())
     mismatches = case.mismatches(results)
-    bound = ratio = None
+    bound = bound_by = busy = ratio = None
     if measurement.cycles:
         executions = -(-program.elements(results) // program.batch)
-        report = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY, **rates)
-        bound = executions * report.total.bound
+        total = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY, **rates).total
+        bound, bound_by = executions * total.bound, total.bound_by
+        busy = {part: executions * cycles for part, cycles in total.busy.items()}
         ratio = bound / measurement.cycles
     result = {
         **description,
@@ -256,14 +257,15 @@ def _measure(
         "memory_latency": memory_latency,
         **{name: None if rate is None else float(rate) for name, rate in rates.items()},
         "stall_probability": (stall_probability or 0.0) if clocked else None,
-        "host_data_bytes": config.host_data_bytes,
-        "weight_data_bytes": config.weight_data_bytes,
+        **config.as_dict(),
         "effort": planning["effort"],
         "seed": seed,
         "outputs": outputs,
         "mismatches": mismatches,
         **measurement.as_dict(),
+        "busy": busy,
         "bound": bound,
+        "bound_by": bound_by,
         "bound_ratio": ratio,
     }
     if json:
@@ -278,6 +280,7 @@ def _measure(
                 ("outputs that differ", f"{mismatches:,} of {outputs:,}"),
                 *measurement.as_rows(),
                 *([] if bound is None else [("bound", f"{bound:,} cycles, {ratio:.3f} of the measured ones")]),
+                *([] if bound_by is None else [("bound by", bound_by)]),
             ]
         )
     if mismatches:
