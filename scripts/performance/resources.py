@@ -24,7 +24,7 @@ import openmxu.arch
 import openmxu.compiler
 import openmxu.rtl
 import openmxu.sim.cycle_model
-from openmxu.cli.networks import load_network
+from openmxu.cli.networks import load_network, network_names
 from openmxu.cluster import add_worker_options, chosen_workers
 from openmxu.program_file import write_atomically
 from openmxu.sweep import Journal
@@ -32,6 +32,9 @@ from scripts.docs.sections import with_section
 from scripts.performance.measure import BATCH, NETWORKS, predicted_cycles
 
 SIZES = (8, 16)
+_CHOICES = (*SIZES, 32, 64, 128, 256)
+"""Sizes that have each number of lanes in :data:`RESOURCES`."""
+
 LIMIT = 0.001
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
@@ -59,8 +62,8 @@ RESOURCES = {
 def main() -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--size", type=int, action="append", help="only this size of the array")
-    parser.add_argument("--network", action="append", help="only this network of examples/")
+    parser.add_argument("--size", type=int, action="append", choices=_CHOICES, help="only this size of the array")
+    parser.add_argument("--network", action="append", choices=network_names(), help="only this network of examples/")
     parser.add_argument("--resource", action="append", choices=RESOURCES, help="only this parameter")
     parser.add_argument("--kept", type=Path, default=KEPT, help="file of what is done (default %(default)s)")
     parser.add_argument("--write", action="store_true", help=f"put a table of all results into {DOCUMENT.name}")

@@ -72,3 +72,13 @@ def test_table_of_a_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
     with pytest.raises(SystemExit):
         run(monkeypatch, tmp_path / "kept", f"--write {ONE}")
     assert "--write needs all results" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", ["--network nope", "--size 7", "--size 4"])
+def test_unknown_networks_and_sizes_are_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(monkeypatch, tmp_path / "kept", options)
+    assert f"argument {options.split()[0]}: invalid choice: " in capsys.readouterr().err
+    assert not (tmp_path / "kept").exists()
