@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openmxu.arch.profile import Profile, profile_named
+from openmxu.arch.profile import PROFILES, Profile, profile_named
 
 __all__ = ["PRESETS", "Config", "ceil_log2", "sum_width"]
 
@@ -132,7 +133,7 @@ class Config:
 
     @classmethod
     def preset(cls, name: str, **changes: int | str) -> Config:
-        """The named configuration, with the given parameters changed.
+        """The named configuration, with the given parameters changed; a given profile as in :meth:`for_size`.
 
         Raises
         ------
@@ -143,7 +144,7 @@ class Config:
             parameters = PRESETS[name]
         except KeyError:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(PRESETS)}") from None
-        values: dict[str, Any] = {**parameters, **changes}
+        values: dict[str, Any] = {**parameters, **_needed_by_profile(changes), **changes}
         return cls(**values)
 
     @classmethod
@@ -153,6 +154,7 @@ class Config:
         Block RAMs of 512 rows are filled, by 4 to 16 tiles of the weight FIFO. Up to S = 8 there are activation lanes
         for a quarter of the columns; from S = 16 on for half of them, 128 parameter sets, and the profile ``full``: a
         tile takes longer on the weight bus than in the array, and Load_Weights brings others through the host port.
+        With a sequential profile among the changes one Read_Weights may be outstanding.
         """
         values: dict[str, Any] = {"size": size}
         if isinstance(size, int) and size > 0:
@@ -161,7 +163,7 @@ class Config:
             values["weight_fifo_tiles"] = max(4, min(16, 512 // size))
             values["parameter_sets"] = 128 if is_large else 64
             values["profile"] = "full" if is_large else "standard"
-        return cls(**{**values, **changes})
+        return cls(**{**values, **_needed_by_profile(changes), **changes})
 
     def replace(self, **changes: int | str) -> Config:
         """A copy with the given parameters changed, validated again."""
@@ -225,6 +227,13 @@ class Config:
         No sum within one column leaves this range, so a partial sum of this width equals one of 32 bits that wraps.
         """
         return sum_width(self.size)
+
+
+def _needed_by_profile(changes: Mapping[str, int | str]) -> dict[str, int]:
+    """The parameters for which the profile among ``changes`` leaves one value."""
+    profile = changes.get("profile")
+    is_sequential = any(known.is_sequential for known in PROFILES if known.name == profile)
+    return {"weight_queue_depth": 1} if is_sequential else {}
 
 
 _SMALL_FPGA: dict[str, int | str] = {

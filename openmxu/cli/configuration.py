@@ -145,7 +145,7 @@ class ConfigChoice:
         try:
             if self.preset is not None:
                 return Config.preset(self.preset, **changes)
-            return Config(**changes) if self.size is None else Config.for_size(self.size, **changes)
+            return Config.for_size(Config.size if self.size is None else self.size, **changes)
         except ValueError as error:
             name, _, problem = str(error).partition(" ")
             raise InputError(f"{as_typed(options[name])} {problem}" if name in options else str(error)) from None

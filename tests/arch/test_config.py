@@ -30,6 +30,17 @@ def test_profile_is_a_known_name() -> None:
         Config(profile="sparse")
 
 
+@pytest.mark.parametrize("size", [2, 8, 16])
+def test_a_sequential_profile_has_one_read_of_weights(size: int) -> None:
+    config = Config.for_size(size, profile="lite")
+    assert config == Config.for_size(size, profile="standard").replace(profile="lite", weight_queue_depth=1)
+    assert Config.preset("tiny", profile="lite").weight_queue_depth == 1
+    with pytest.raises(ValueError, match=r"^weight_queue_depth must be 1 in the profile lite, not 2$"):
+        Config.for_size(size, profile="lite", weight_queue_depth=2)
+    with pytest.raises(TypeError, match="profile must be a str, not 1"):
+        Config.for_size(size, profile=1)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

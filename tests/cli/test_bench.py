@@ -58,6 +58,14 @@ def test_what_bounds_a_product(openmxu):
         assert f"\nbound by                     {part}\n" in openmxu(*bench, "--lanes", lanes).stdout
 
 
+def test_a_core_that_the_cycle_model_does_not_know_has_no_bound(openmxu):
+    bench = ("bench", "gemm", 8, 8, 8, "--size", 4, "--profile", "lite")
+    result = openmxu(*bench, "--json").json
+    assert (result["mismatches"], result["cycles"] > 0) == (0, True)
+    assert result["bound"] is result["bound_by"] is result["busy"] is result["bound_ratio"] is None
+    assert "bound" not in openmxu(*bench).stdout
+
+
 def test_text_output(openmxu):
     result = openmxu("bench", "gemm", 3, 4, 5, "--device", "interpreter")
     assert (result.status, result.stderr) == (0, "")

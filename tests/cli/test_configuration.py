@@ -40,6 +40,15 @@ def test_nothing_chosen_is_the_default() -> None:
     assert ConfigChoice().config() == Config()
 
 
+def test_a_sequential_profile_needs_no_other_option() -> None:
+    lite = {"profile": "lite", "weight_queue_depth": 1}
+    assert ConfigChoice(profile="lite").config() == Config(**lite)
+    assert ConfigChoice(profile="lite", size=4).config() == Config.for_size(4, **lite)
+    assert ConfigChoice(profile="lite", preset="medium").config() == Config.preset("medium", **lite)
+    with pytest.raises(InputError, match=r"^--weight-queue must be 1 in the profile lite, not 2$"):
+        ConfigChoice(profile="lite", weight_queue=2).config()
+
+
 def test_size_and_preset_exclude_each_other() -> None:
     with pytest.raises(InputError, match=r"^--size and --preset exclude each other: a preset has its own size$"):
         ConfigChoice(size=8, preset="tiny").config()

@@ -32,6 +32,7 @@ from openmxu.cli.report import print_json, print_rows, working
 
 if TYPE_CHECKING:
     from openmxu.compiler.ir.network import Network
+    from openmxu.program import Program
 
 __all__ = ["conv_command", "gemm_command", "network_command"]
 
@@ -244,13 +245,8 @@ def _measure(
         results, measurement = measured_run(program, opened, case.inputs, f"Running {text} on {device.value}")
     outputs = sum(array.size for array in results.values())
     mismatches = case.mismatches(results)
-    bound = bound_by = busy = ratio = None
-    if measurement.cycles:
-        executions = -(-program.elements(results) // program.batch)
-        total = openmxu.report(program, memory_latency=memory_latency or DEFAULT_LATENCY, **rates).total
-        bound, bound_by = executions * total.bound, total.bound_by
-        busy = {part: executions * cycles for part, cycles in total.busy.items()}
-        ratio = bound / measurement.cycles
+    executions = -(-program.elements(results) // program.batch)
+    roofline = _roofline(program, executions, measurement.cycles, memory_latency or DEFAULT_LATENCY, rates)
     result = {
         **description,
         "device": device.value,
@@ -263,10 +259,7 @@ def _measure(
         "outputs": outputs,
         "mismatches": mismatches,
         **measurement.as_dict(),
-        "busy": busy,
-        "bound": bound,
-        "bound_by": bound_by,
-        "bound_ratio": ratio,
+        **roofline,
     }
     if json:
         print_json(result)
@@ -279,9 +272,36 @@ def _measure(
                 *((name.replace("_", " "), f"{float(rate):g} bytes/cycle") for name, rate in rates.items() if rate),
                 ("outputs that differ", f"{mismatches:,} of {outputs:,}"),
                 *measurement.as_rows(),
-                *([] if bound is None else [("bound", f"{bound:,} cycles, {ratio:.3f} of the measured ones")]),
-                *([] if bound_by is None else [("bound by", bound_by)]),
+                *([] if roofline["bound"] is None else _roofline_rows(roofline)),
             ]
         )
     if mismatches:
         raise typer.Exit(1)
+
+
+def _roofline(
+    program: Program, executions: int, cycles: int | None, memory_latency: int, rates: dict[str, Any]
+) -> dict[str, Any]:
+    """The cycles of each part and their bound in all executions; all are ``None`` where no cycles are measured, or the
+    cycle model does not know the core."""
+    from openmxu.sim import cycle_model
+
+    try:
+        cycle_model.check_predicted(program.config)
+    except cycle_model.UnpredictedError:
+        cycles = None
+    if cycles is None:
+        return dict.fromkeys(("busy", "bound", "bound_by", "bound_ratio"))
+    total = openmxu.report(program, memory_latency=memory_latency, **rates).total
+    bound = executions * total.bound
+    return {
+        "busy": {part: executions * count for part, count in total.busy.items()},
+        "bound": bound,
+        "bound_by": total.bound_by,
+        "bound_ratio": bound / cycles,
+    }
+
+
+def _roofline_rows(roofline: dict[str, Any]) -> list[tuple[str, str]]:
+    bound = f"{roofline['bound']:,} cycles, {roofline['bound_ratio']:.3f} of the measured ones"
+    return [("bound", bound), ("bound by", roofline["bound_by"])]
