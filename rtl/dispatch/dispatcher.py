@@ -58,7 +58,7 @@ class _Action(data.StructLayout):
 class Dispatcher(wiring.Component):
     """Checks each instruction, gives it the configuration of its place in the program, and queues it at its unit.
 
-    Dispatch is in order, six cycles per instruction, thirteen for one with a plane; it waits while the unit's queue is
+    Dispatch is in order, six cycles per instruction, twelve for one with a plane; it waits while the unit's queue is
     full. Halt, a fault, Interrupt_Host and Host_Synchronize wait for all units; the first two empty the weight path as
     well.
 

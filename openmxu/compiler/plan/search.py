@@ -18,7 +18,7 @@ from openmxu.compiler.target import Target
 __all__ = ["fastest"]
 
 _RAMPS, _LIMITS = 300_000, 100_000
-"""Instructions of all the programs that are tried in each part of a search with an effort of 1: up to a minute."""
+"""Instructions of all the programs that are tried in each part of a search with an effort of 1: up to two minutes."""
 
 _SHORT = 1000
 """Programs as long as the best one that may still be tried, where it is so short that all ways are tried twice."""
@@ -140,7 +140,8 @@ def fastest(
     use a half of a memory, a quarter and so on: a core with more of it should not be slower than one with less. Where
     that helps, the search begins again as it would there.
 
-    Programs of recurrent cells are too long for that. How much of each memory they use is decided by their first steps.
+    Programs of recurrent cells may be too long for that. How much of each memory they use is decided by their first
+    steps, before the search begins.
 
     Parameters
     ----------
