@@ -81,11 +81,13 @@ class ConfigChoice:
     )
     host_bus_bytes: Annotated[
         int | None,
-        _number("--host-bus-bytes", "N", "That of the bus of host memory alone, over --bus-bytes", _BUS_BYTES),
+        _number("--host-bus-bytes", "N", "Width of the host memory bus in bytes, in place of --bus-bytes", _BUS_BYTES),
     ] = None
     weight_bus_bytes: Annotated[
         int | None,
-        _number("--weight-bus-bytes", "N", "That of the bus of weight memory alone, over --bus-bytes", _BUS_BYTES),
+        _number(
+            "--weight-bus-bytes", "N", "Width of the weight memory bus in bytes, in place of --bus-bytes", _BUS_BYTES
+        ),
     ] = None
     lanes: Annotated[
         int | None,
