@@ -10,7 +10,7 @@ import numpy as np
 
 from openmxu.rtl.activation.element_fetcher import ElementFetcher
 from openmxu.sim.cycle_model.accumulators import AccumulatorReads, EvenSteps
-from openmxu.sim.cycle_model.buffer_traffic import BufferReads, BufferWrites, Results
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads, BufferWrites, Fetch, Results
 from openmxu.sim.cycle_model.demand import load_cycles, pass_cycles
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.passes import Passes
@@ -61,7 +61,12 @@ class Activation(InOrderUnit):
         self._operand = work.operand.first.tolist()
         # A first pass whose reads take longer than its lanes begins later by the difference.
         is_wide = np.where(work.from_unified_buffer, work.source_wide, work.operand_wide)
+        self._is_wide = is_wide.tolist()
         self._length = (pass_cycles(work) - ((1 + is_wide).clip(groups) - groups)).tolist()
+        # Passes in the queue, and the one offered to the lanes.
+        self._queued = ElementFetcher.passes_ahead(work.config) + 1
+        self._is_shared = bool(work.loads_weights.any())
+        self._element_banks: dict[int, list[int]] = {}  # of each pass, by instruction
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
         self._last_load = -1  # the place of the last queued load
@@ -107,6 +112,8 @@ class Activation(InOrderUnit):
         else:
             self._next, begins = self._sums.run(number, start, self._length[number])
         passes = self._passes[number]
+        if self._is_shared and self._reads_elements[number]:
+            self._fetch(number, cycle, start)
         self._write(number, start, begins if passes == self._results[number] else [])
         self._walker = max(cycle + passes, self._next - self.ahead * self._groups)
         return start, self._next - 1 + self._end
@@ -139,9 +146,7 @@ class Activation(InOrderUnit):
         """Begin and end of an Activate taken in ``cycle``, computed pass by pass, if reads of the unified buffer have
         to wait."""
         passes = Passes.of(self._work, number)
-        # The passes in the queue, and the one offered to the lanes.
-        queued = ElementFetcher.passes_ahead(self._work.config) + 1
-        ahead = deque([-1] * queued, maxlen=queued)
+        ahead = deque([-1] * self._queued, maxlen=self._queued)
         enters, granted, start = cycle + self.walk - 1, -1, -1
         for row, is_sum, elements in zip(
             passes.row.tolist(), passes.is_sum.tolist(), passes.elements.tolist(), strict=True
@@ -161,6 +166,19 @@ class Activation(InOrderUnit):
             ahead.append(self._next - 1)
             start = begin if start < 0 else start
         return start, self._next
+
+    def _fetch(self, number: int, cycle: int, start: int) -> None:
+        """Record the reads of an Activate that is taken in ``cycle``, of passes from ``start`` to ``_next``."""
+        banks = self._element_banks.get(number)
+        if banks is None:
+            passes = Passes.of(self._work, number)
+            banks = np.where(passes.elements > 0, passes.row % self._banks, -1).tolist()
+            self._element_banks[number] = banks
+        # A pass enters the queue when the one so many places before it enters the lanes.
+        span = self._next - start
+        paced = start + 2 - (self._queued - 1) * span // len(banks)
+        fetch = Fetch(banks, self._is_wide[number], cycle + self.walk, paced, span)
+        self._reads.elements.add(fetch)
 
     def _load(self, number: int, cycle: int) -> int:
         """The end of a load, the cycle after the last write."""
@@ -199,11 +217,13 @@ class Activation(InOrderUnit):
         end = self._last_load + 1 if loads_alone else len(self.numbers)
         state = self._next, self._walker, self._taken, self._sums.position
         length, loads, known = len(self.writes), len(self._reads.loads), len(self.done)
+        fetches = len(self._reads.elements)
         while len(self.done) < end and self._is_certain(self.numbers[len(self.done)]):
             self._work_out()
         yield
         self.writes.forget(length)
         self._reads.loads.forget(loads)
+        self._reads.elements.forget(fetches)
         del self.begun[known:], self.done[known:]
         self._next, self._walker, self._taken, self._sums.position = state
 

@@ -3,7 +3,8 @@
 A bank serves one read per cycle; the matrix unit has priority, then the activation unit, then the host writer. While
 the matrix unit moves from bank to bank, others wait a cycle at most. But if its rows are so far apart that all of them
 lie in one bank, as with strides of two or 16-bit operands, that bank is free only in cycles in which the matrix unit
-does not read. Loads of the activation unit cost the host writer a cycle here and there.
+does not read. Loads of the activation unit cost the host writer a cycle here and there, and elements that it reads for
+Activate take up to every other cycle of Load_Weights.
 
 A bank takes one write per cycle, and results of the activation unit have priority. A writer with a row in every cycle
 then loses a cycle for good; one whose rows take several beats each catches up.
@@ -18,10 +19,23 @@ from dataclasses import dataclass
 from openmxu.arch.isa import Opcode, Register
 from openmxu.sim.cycle_model.work import Work
 
-__all__ = ["BufferReads", "BufferWrites", "Results", "Runs", "free_of_all"]
+__all__ = ["BufferReads", "BufferWrites", "ElementReads", "Fetch", "Reads", "Results", "Runs", "free_of_all"]
 
 
-class Runs:
+class Reads:
+    """Reads of one unit, at most one in a cycle."""
+
+    @property
+    def end(self) -> int:
+        """The cycle after the last read."""
+        raise NotImplementedError
+
+    def free(self, cycle: int, bank: int) -> int:
+        """The first cycle from ``cycle`` on without a read of this bank."""
+        raise NotImplementedError
+
+
+class Runs(Reads):
     """Runs of reads, one row per cycle: first and last cycle, bank of the first row, and bank step from row to row."""
 
     def __init__(self, banks: int) -> None:
@@ -46,7 +60,6 @@ class Runs:
 
     @property
     def end(self) -> int:
-        """The cycle after the last read."""
         return self._ends[-1] if self._ends else 0
 
     def forget(self, length: int) -> None:
@@ -60,7 +73,6 @@ class Runs:
         return run < len(self._begins) and self._begins[run] < end
 
     def free(self, cycle: int, bank: int) -> int:
-        """The first cycle from ``cycle`` on without a read of this bank."""
         for run in range(bisect_right(self._ends, cycle), len(self._begins)):
             if cycle < self._begins[run]:
                 break
@@ -74,7 +86,83 @@ class Runs:
         return cycle
 
 
-def free_of_all(reads: Sequence[Runs], cycle: int, bank: int) -> int:
+@dataclass(frozen=True)
+class Fetch:
+    """Reads of the elements of one Activate.
+
+    Pass i needs a row of bank ``banks[i]``, or none for -1, and with ``is_wide`` the row behind it as well. Its request
+    comes i cycles behind ``first`` as long as the queue of passes has room, and otherwise with the pace of the lanes,
+    which take ``span`` cycles for all passes, from cycle ``paced`` on.
+    """
+
+    banks: Sequence[int]
+    is_wide: bool
+    first: int
+    paced: int
+    span: int
+
+    @property
+    def end(self) -> int:
+        """The cycle after the last read."""
+        return max(self.first + len(self.banks), self.paced + self.span) + 1
+
+    def reads(self, cycle: int, bank: int, banks: int) -> bool:
+        """Whether a row of one of so many banks is read in a cycle."""
+        return self._reads(cycle, bank) or (self.is_wide and self._reads(cycle - 1, (bank - 1) % banks))
+
+    def _reads(self, cycle: int, bank: int) -> bool:
+        count, early, late = len(self.banks), cycle - self.first, cycle - self.paced
+        if 0 <= early < count and early * self.span // count <= late:
+            return self.banks[early] == bank
+        number = -(-late * count // self.span)
+        is_there = 0 <= number < count and number <= early and number * self.span // count == late
+        return is_there and self.banks[number] == bank
+
+
+class ElementReads(Reads):
+    """Reads of the activation unit for elements, in the order of its instructions.
+
+    Where the ``matrix`` unit reads the same bank, they come a cycle later.
+    """
+
+    def __init__(self, banks: int, matrix: Runs) -> None:
+        self._banks = banks
+        self._matrix = matrix
+        self._fetches: list[Fetch] = []
+        self._ends: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._fetches)
+
+    @property
+    def end(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def add(self, fetch: Fetch) -> None:
+        """Append those of an instruction."""
+        self._fetches.append(fetch)
+        self._ends.append(max(fetch.end, self.end))
+
+    def forget(self, length: int) -> None:
+        """Drop all but those of the first ``length`` instructions."""
+        del self._fetches[length:], self._ends[length:]
+
+    def free(self, cycle: int, bank: int) -> int:
+        for index in range(bisect_right(self._ends, cycle), len(self._fetches)):
+            fetch = self._fetches[index]
+            if cycle < min(fetch.first, fetch.paced):
+                break
+            while self._is_read(fetch, cycle, bank):
+                cycle += 1
+        return cycle
+
+    def _is_read(self, fetch: Fetch, cycle: int, bank: int) -> bool:
+        if fetch.reads(cycle, bank, self._banks):
+            return True
+        return fetch.reads(cycle - 1, bank, self._banks) and self._matrix.free(cycle - 1, bank) >= cycle
+
+
+def free_of_all(reads: Sequence[Reads], cycle: int, bank: int) -> int:
     """The first cycle from ``cycle`` on without a read of this bank in any of the runs."""
     while (free := max((runs.free(cycle, bank) for runs in reads), default=cycle)) > cycle:
         cycle = free
@@ -103,6 +191,8 @@ class BufferReads:
         """Only runs that stay in one bank."""
         self.loads = Runs(banks)
         """Reads of the activation unit for loads."""
+        self.elements = ElementReads(banks, self.all)
+        """And for elements, in programs with Load_Weights."""
 
     def add(self, number: int, cycle: int, byte: int) -> None:
         """Add a pass of instruction ``number`` over input bytes ``byte`` that begins in ``cycle``."""

@@ -10,7 +10,7 @@ from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
 from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
-from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Runs, free_of_all
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Reads, Runs, free_of_all
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.port import MemoryPort
 from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
@@ -179,11 +179,12 @@ class HostWriter(_Transfers):
         before = port.free, port.next
         cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
         with self._foreseen(loads_alone=True):
-            is_delayed = any(reads.any_between(begin, port.free) for reads in self._before(is_slow=self._is_slow))
+            runs = self._before()
+            is_delayed = any(reads.any_between(begin, port.free) for reads in runs)
             if is_delayed:
                 port.free, port.next = before
                 waits = port.waits(rows, lane, alternate=is_alternate)
-                cycles = self._follow(begin, self._first[number], waits, is_slow=self._is_slow)
+                cycles = self._follow(begin, self._first[number], waits, runs)
         if not is_delayed:
             self._left.extend(cycles[-WriterHardware.rows_ahead - 1 : -1])
             self._next_read = max(begin + rows, self._left[0] + self.credit + 1)
@@ -204,8 +205,9 @@ class HostWriter(_Transfers):
         number = self.numbers[place]
         begin = max(taken + self.first_read, self._next_read)
         self._port.free = max(self._port.free, self._turn[place])
-        with self._activation.foreseen(loads_alone=True):
-            self._follow(begin, self._first[number], [False] * self._rows[number], is_slow=False)
+        with self._activation.foreseen():
+            reads = self._reads.all, self._reads.loads, self._reads.elements
+            self._follow(begin, self._first[number], [False] * self._rows[number], reads)
         # The last row waits until all transfers before are done.
         end = self._port.free
         if place:
@@ -216,15 +218,15 @@ class HostWriter(_Transfers):
         self._loaded[place] = end
         return end
 
-    def _before(self, *, is_slow: bool) -> tuple[Runs, ...]:
-        """The reads that delay rows: of ``is_slow`` ones only those that stay in one bank, because waiting a single
-        cycle costs nothing."""
-        return (self._reads.held,) if is_slow else (self._reads.all, self._reads.loads)
+    def _before(self) -> tuple[Runs, ...]:
+        """The reads that delay rows of a transfer: of slow ones only those that stay in one bank, because waiting a
+        single cycle costs nothing."""
+        return (self._reads.held,) if self._is_slow else (self._reads.all, self._reads.loads)
 
-    def _follow(self, cycle: int, row: int, waits: Sequence[bool], *, is_slow: bool) -> list[int]:
+    def _follow(self, cycle: int, row: int, waits: Sequence[bool], others: Sequence[Reads]) -> list[int]:
         """The cycles of the last beats of rows from ``row`` on, computed one by one from cycle ``cycle`` on; ``waits``
-        has for each row whether it waits for a beat."""
-        before, cycles = [reads for reads in self._before(is_slow=is_slow) if reads.end > cycle], []
+        has for each row whether it waits for a beat, and ``others`` are reads that come before its own."""
+        before, cycles = [reads for reads in others if reads.end > cycle], []
         for place, waits_for_beat in enumerate(waits, row):
             cycle = free_of_all(before, max(cycle, self._left[0] + self.credit), place % self._banks)
             cycles.append(self._port.row(cycle + self.read, waits_for_beat))

@@ -121,3 +121,16 @@ def test_rtl() -> None:
         assert np.array_equal(program.run(device, rows)["y"], expected)
         cycles = device.counters[Counter.CYCLES]
     assert predict(program.instructions, NARROW).cycles == pytest.approx(cycles, rel=0.005)
+
+
+@pytest.mark.build
+def test_rtl_of_a_cell() -> None:
+    """Tiles are loaded while the activation unit reads elements of the cell, which delays them as predicted."""
+    random = np.random.default_rng(0)
+    network = cell_network(random_cell(random, "gru", 9, 96), 9, 3)
+    program, values = compile_network(network, WIDER, 2), random_values(random, network, 2)
+    assert any(instructions_of(program, Opcode.LOAD_WEIGHTS))
+    with openmxu.open_device("verilator", WIDER) as device:
+        program.run(device, values)
+        cycles = device.counters[Counter.CYCLES]
+    assert predict(program.instructions, WIDER).cycles == pytest.approx(cycles, rel=0.002)
