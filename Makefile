@@ -12,7 +12,7 @@ BAUD ?=
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers litex fuzz serial remote formal docs site clean distclean
+.PHONY: help setup demo check test test-all lint format bench resources cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers litex fuzz serial remote formal docs site clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -62,6 +62,9 @@ format: $(INSTALLED) ## Apply the format
 
 bench: $(INSTALLED) ## Measure products and networks on the simulated RTL against their roofline
 	$(BIN)/python -m scripts.performance
+
+resources: $(INSTALLED) ## Compare cores with more and less of a resource, which takes hours the first time
+	$(BIN)/python -m scripts.performance.resources
 
 cycles: $(INSTALLED) ## Compare the cycle model with the simulated RTL
 	$(BIN)/python scripts/cycle_model.py
