@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +19,18 @@ from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
 from openmxu.sim.cycle_model.work import Work
 
 __all__ = ["Activation"]
+
+
+@dataclass(frozen=True)
+class _Soon:
+    """What queued instructions read of elements, as far as known when instructions up to place ``known`` were worked
+    out: those before ``place``, which end before cycle ``end``. What the array does was known up to ``until``."""
+
+    known: int
+    place: int
+    until: int
+    end: int
+    fetches: list[Fetch]
 
 
 class Activation(InOrderUnit):
@@ -67,6 +80,7 @@ class Activation(InOrderUnit):
         self._queued = ElementFetcher.passes_ahead(work.config) + 1
         self._is_shared = bool(work.loads_weights.any())
         self._element_banks: dict[int, list[int]] = {}  # of each pass, by instruction
+        self._soon = _Soon(-1, 0, 0, 0, [])
         self._next = 0  # the first cycle in which the lanes are free
         self._walker = 0
         self._last_load = -1  # the place of the last queued load
@@ -211,14 +225,18 @@ class Activation(InOrderUnit):
             written += passes
 
     @contextmanager
-    def foreseen(self, *, loads_alone: bool = False) -> Iterator[None]:
+    def foreseen(self, *, loads_alone: bool = False, until: int | None = None) -> Iterator[None]:
         """A context that also knows the results and loads of queued instructions whose begin is already known; with
-        ``loads_alone`` none behind the last load."""
+        ``loads_alone`` none behind the last load, and none that begins behind cycle ``until``."""
         end = self._last_load + 1 if loads_alone else len(self.numbers)
         state = self._next, self._walker, self._taken, self._sums.position
         length, loads, known = len(self.writes), len(self._reads.loads), len(self.done)
         fetches = len(self._reads.elements)
-        while len(self.done) < end and self._is_certain(self.numbers[len(self.done)]):
+        while (
+            len(self.done) < end
+            and (until is None or self._next < until)
+            and self._is_certain(self.numbers[len(self.done)])
+        ):
             self._work_out()
         yield
         self.writes.forget(length)
@@ -226,6 +244,30 @@ class Activation(InOrderUnit):
         self._reads.elements.forget(fetches)
         del self.begun[known:], self.done[known:]
         self._next, self._walker, self._taken, self._sums.position = state
+
+    @contextmanager
+    def fetching(self, until: int) -> Iterator[None]:
+        """A context that also knows the elements that queued instructions read up to cycle ``until``. What it finds is
+        kept as long as it holds: many loads come during one instruction."""
+        elements = self._reads.elements
+        length, known = len(elements), len(self.done)
+        if self._soon.known != known or self._is_stale(until):
+            with self.foreseen(until=until):
+                self._soon = _Soon(known, len(self.done), self._reads.all.end, self._next, elements.behind(length))
+        for fetch in self._soon.fetches:
+            elements.add(fetch)
+        yield
+        elements.forget(length)
+
+    def _is_stale(self, until: int) -> bool:
+        """Whether what :meth:`fetching` found last does not hold up to cycle ``until``."""
+        soon = self._soon
+        if soon.end < until and soon.place < len(self.numbers):
+            worked_out = self.numbers[soon.known : soon.place]
+            others = self._waits.of[self.numbers[soon.place]]
+            if all(self._waits.is_known(other) or other in worked_out for other in others):
+                return True
+        return soon.until < min(soon.end, self._reads.all.end)
 
     def _is_certain(self, number: int) -> bool:
         return all(self._waits.is_known(other) for other in self._waits.of[number])

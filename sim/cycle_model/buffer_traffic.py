@@ -143,6 +143,10 @@ class ElementReads(Reads):
         self._fetches.append(fetch)
         self._ends.append(max(fetch.end, self.end))
 
+    def behind(self, length: int) -> list[Fetch]:
+        """Those behind the first ``length`` instructions."""
+        return self._fetches[length:]
+
     def forget(self, length: int) -> None:
         """Drop all but those of the first ``length`` instructions."""
         del self._fetches[length:], self._ends[length:]
