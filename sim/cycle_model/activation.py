@@ -262,12 +262,11 @@ class Activation(InOrderUnit):
     def _is_stale(self, until: int) -> bool:
         """Whether what :meth:`fetching` found last does not hold up to cycle ``until``."""
         soon = self._soon
-        if soon.end < until and soon.place < len(self.numbers):
-            worked_out = self.numbers[soon.known : soon.place]
-            others = self._waits.of[self.numbers[soon.place]]
-            if all(self._waits.is_known(other) or other in worked_out for other in others):
-                return True
+        may_follow = soon.end < until and soon.place < len(self.numbers)
+        if may_follow and self._is_certain(self.numbers[soon.place], self.numbers[soon.known : soon.place]):
+            return True
         return soon.until < min(soon.end, self._reads.all.end)
 
-    def _is_certain(self, number: int) -> bool:
-        return all(self._waits.is_known(other) for other in self._waits.of[number])
+    def _is_certain(self, number: int, worked_out: Sequence[int] = ()) -> bool:
+        """Whether all that an instruction waits for is known, or among those that are ``worked_out``."""
+        return all(self._waits.is_known(other) or other in worked_out for other in self._waits.of[number])

@@ -23,12 +23,19 @@ __all__ = ["BufferReads", "BufferWrites", "ElementReads", "Fetch", "Reads", "Res
 
 
 class Reads:
-    """Reads of one unit, at most one in a cycle."""
+    """Reads of one unit, at most one in a cycle, kept as pieces of many reads each."""
+
+    def __init__(self, banks: int) -> None:
+        self._banks = banks
+        self._ends: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._ends)
 
     @property
     def end(self) -> int:
         """The cycle after the last read."""
-        raise NotImplementedError
+        return self._ends[-1] if self._ends else 0
 
     def free(self, cycle: int, bank: int) -> int:
         """The first cycle from ``cycle`` on without a read of this bank."""
@@ -39,9 +46,8 @@ class Runs(Reads):
     """Runs of reads, one row per cycle: first and last cycle, bank of the first row, and bank step from row to row."""
 
     def __init__(self, banks: int) -> None:
-        self._banks = banks
+        super().__init__(banks)
         self._begins: list[int] = []
-        self._ends: list[int] = []
         self._phases: list[int] = []  # bank in cycle 0, extrapolated
         self._steps: list[int] = []
 
@@ -54,13 +60,6 @@ class Runs(Reads):
         self._ends.append(cycle + rows)
         self._phases.append(phase)
         self._steps.append(step)
-
-    def __len__(self) -> int:
-        return len(self._begins)
-
-    @property
-    def end(self) -> int:
-        return self._ends[-1] if self._ends else 0
 
     def forget(self, length: int) -> None:
         """Drop all but the first ``length`` runs."""
@@ -126,17 +125,9 @@ class ElementReads(Reads):
     """
 
     def __init__(self, banks: int, matrix: Runs) -> None:
-        self._banks = banks
+        super().__init__(banks)
         self._matrix = matrix
         self._fetches: list[Fetch] = []
-        self._ends: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._fetches)
-
-    @property
-    def end(self) -> int:
-        return self._ends[-1] if self._ends else 0
 
     def add(self, fetch: Fetch) -> None:
         """Append those of an instruction."""

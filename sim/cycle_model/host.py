@@ -205,8 +205,8 @@ class HostWriter(_Transfers):
         number = self.numbers[place]
         begin = max(taken + self.first_read, self._next_read)
         self._port.free = max(self._port.free, self._turn[place])
-        end = max(begin, self._port.free) + 2 * self._rows[number]
-        with self._activation.foreseen(loads_alone=True), self._activation.fetching(end):
+        until = max(begin, self._port.free) + 2 * self._rows[number]
+        with self._activation.foreseen(loads_alone=True), self._activation.fetching(until):
             reads = self._reads.all, self._reads.loads, self._reads.elements
             self._follow(begin, self._first[number], [False] * self._rows[number], reads)
         # The last row waits until all transfers before are done.

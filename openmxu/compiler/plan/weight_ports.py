@@ -57,7 +57,7 @@ class WeightPorts:
         if not config.features.has(Opcode.LOAD_WEIGHTS) or fetch <= size:
             return nowhere
         rows = {index: _rows(network, operation, batch) for index, operation in enumerate(network.operations)}
-        bound = {index: max(size, count) for index, count in rows.items() if count is not None and count < fetch}
+        bound = {index: count for index, count in rows.items() if count is not None and count < fetch}
         if not bound:
             return nowhere
         # While so many tiles come from weight memory and so many are loaded, the host port reads as many copies.
@@ -65,7 +65,7 @@ class WeightPorts:
         most = config.unified_buffer_rows // _SHARE // size // 2
         loaded = most if read <= size else min(most, int(_FETCHED * fetch / (read - size)))
         # Loads that wait for the array are held up by results that are written between them: less in short turns.
-        turns = 1 if max(bound.values()) == size else 2
+        turns = 1 if max(bound.values()) <= size else 2
         fetched, loaded = _FETCHED // turns, loaded // turns
         operations = frozenset(
             index for index in bound if _least_tiles(network.operations[index], size) > fetched + loaded
