@@ -171,6 +171,8 @@ class Core(wiring.Component):
         connect(m, fetcher.rows, fifo.rows)
         if loads_weights(self.config):
             m.d.comb += [
+                fifo.slot.eq(fetcher.slot),
+                fifo.row.eq(fetcher.row),
                 fifo.transposed.eq(fetcher.transposed),
                 shifter.transposed.eq(fifo.read_transposed),
             ]

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from openmxu.arch.config import Config, ceil_log2
-from openmxu.rtl.common.counting import Countdown, CreditCounter, up_down
+from openmxu.rtl.common.counting import Countdown, CreditCounter
 from openmxu.rtl.common.interfaces import ReadPortSignature
 from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.common.run_walker import RunWalker
@@ -25,17 +25,22 @@ def weight_row_layout(config: Config) -> data.ArrayLayout:
 
 
 def tile_layout(config: Config) -> data.StructLayout:
-    """What is known of a tile when it is asked for."""
-    loads = {"from_buffer": 1, "transposed": 1} if loads_weights(config) else {}
-    return data.StructLayout({"format": OperandFormat, **loads})
+    """What is known of a tile of weight memory that has been asked for: ``slot`` is its place in the weight FIFO."""
+    slot = {"slot": range(config.weight_fifo_tiles)} if loads_weights(config) else {}
+    return data.StructLayout({"format": OperandFormat, **slot})
+
+
+def loaded_tile_layout(config: Config) -> data.StructLayout:
+    """The same of a tile of the unified buffer."""
+    return data.StructLayout({"tile": tile_layout(config), "transposed": 1})
 
 
 class WeightFetcher(wiring.Component):
     """Executes Read_Weights: requests one burst per tile while the weight FIFO has room; converts bytes to operands.
 
-    Load_Weights has its turn among them: the rows of its tile, which the host writer reads, are taken when those of all
-    tiles before it have come. Nothing is requested from weight memory until its own have come, so that what that memory
-    sends never has to wait.
+    Tiles of Load_Weights, whose rows the host writer reads, come beside those of weight memory: a tile has its slot in
+    the weight FIFO from the moment in which it is asked for. Where rows of both wait, they go in turn, so that what the
+    memory sends waits a cycle at most.
 
     Members
     -------
@@ -45,9 +50,12 @@ class WeightFetcher(wiring.Component):
     memory
         The weight read port.
     rows
-        Rows of the tiles, row 0 first, zero point subtracted.
-    buffer_rows, transposed
-        In cores with Load_Weights: its rows of the unified buffer, S for each; whether ``rows`` are columns.
+        Rows of the tiles, row 0 first, zero point subtracted; in cores without Load_Weights tile after tile.
+    buffer_rows
+        In cores with Load_Weights: its rows of the unified buffer, S for each.
+    slot, row, transposed
+        In cores with Load_Weights: the slot of the row's tile, one after the other in the order of the tiles; the row's
+        number; whether the tile's rows are columns.
     tile_taken
         Set for one cycle when a tile leaves the weight FIFO, which makes room for another.
     flush
@@ -61,17 +69,22 @@ class WeightFetcher(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        loads = loads_weights(config)
+        loads = {
+            "buffer_rows": In(stream.Signature(8 * config.size)),
+            "slot": Out(range(config.weight_fifo_tiles)),
+            "row": Out(range(config.size)),
+            "transposed": Out(1),
+        }
         super().__init__(
             {
                 "commands": In(stream.Signature(weight_command(config))),
                 "memory": Out(ReadPortSignature(config.weight_address_width, config.weight_data_bytes)),
-                "rows": Out(stream.Signature(weight_row_layout(config))),
+                "rows": Out(stream.Signature(weight_row_layout(config), always_ready=True)),
                 "tile_taken": In(1),
                 "flush": In(1),
                 "busy": Out(1),
                 "settled": Out(1),
-                **({"buffer_rows": In(stream.Signature(8 * config.size)), "transposed": Out(1)} if loads else {}),
+                **(loads if loads_weights(config) else {}),
             }
         )
 
@@ -100,8 +113,7 @@ class WeightFetcher(wiring.Component):
         connect(m, flipped(self.memory.data), unpacker.beats)
 
         # The active command is in registers; its tiles are counted down and their addresses counted up.
-        tile = Signal(tile_layout(config), reset_less=True)
-        format = tile.format
+        format = Signal(OperandFormat, reset_less=True)
         is_wide = Signal(reset_less=True)
         address = Signal(config.weight_address_width, reset_less=True)
         tiles = Countdown(queued.output.p.tiles.shape(), "tiles")
@@ -114,18 +126,18 @@ class WeightFetcher(wiring.Component):
         # as deep as the weight FIFO and therefore has room as well.
         credits = CreditCounter(config.weight_fifo_tiles)
         request = self.memory.request
-        from_buffer, follows_load = Const(0), Const(0)
+        from_buffer: Value = Const(0)
         if loads_weights(config):
-            from_buffer, follows_load = tile.from_buffer, self._count_loads(m, asked & tile.from_buffer, places)
+            from_buffer, transposed = (Signal(name=name, reset_less=True) for name in ("from_buffer", "transposed"))
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
-            request.valid.eq(active & credits.has_credit & (~self.flush | committed) & ~from_buffer & ~follows_load),
+            request.valid.eq(active & credits.has_credit & (~self.flush | committed) & ~from_buffer),
             asked.eq(Mux(from_buffer, active & credits.has_credit, request.valid & request.ready)),
             # The idle cycle between two commands costs nothing, because tiles take longer than that.
             queued.output.ready.eq(~active),
-            in_flight.input.valid.eq(asked),
+            in_flight.input.valid.eq(asked & ~from_buffer),
             in_flight.input.p.rows.eq(config.size),
-            in_flight.input.p.context.eq(tile),
+            in_flight.input.p.context.format.eq(format),
         ]
         if config.tile_bytes >= config.weight_data_bytes:
             m.d.comb += request.p.beats.eq(config.tile_bytes // config.weight_data_bytes)
@@ -152,8 +164,8 @@ class WeightFetcher(wiring.Component):
                 m.d.sync += format.eq(queued.output.p.format)
             if loads_weights(config):
                 m.d.sync += [
-                    tile.from_buffer.eq(queued.output.p.from_buffer),
-                    tile.transposed.eq(queued.output.p.transposed),
+                    from_buffer.eq(queued.output.p.from_buffer),
+                    transposed.eq(queued.output.p.transposed),
                 ]
         with m.Elif(asked):
             m.d.sync += [
@@ -168,61 +180,95 @@ class WeightFetcher(wiring.Component):
 
         waits = queue.output.valid | queued.output.valid
         is_coming = in_flight.output.valid | places.busy
-        rows = Signal(weight_row_layout(config))
-        self._choose_rows(m, places, unpacker)
-        for column in range(config.size):
-            byte = unpacker.rows.payload.word_select(column, 8)
-            if loads_weights(config):
-                own = self.buffer_rows.payload.word_select(column, 8)
-                operand = self._chosen_operand(m, platform, f"operand_{column}", own, byte, places.context)
-            else:
-                operand = operand_value(byte, places.context.format)
-            m.d.comb += rows[column].eq(operand)
+        if loads_weights(config):
+            slot = self._count_slots(m, asked)
+            m.submodules.to_load = to_load = StreamFIFO(
+                loaded_tile_layout(config), config.weight_fifo_tiles, always_ready=True
+            )
+            m.submodules.loads = loads = RunWalker(row_bits + 1, 0, loaded_tile_layout(config))
+            m.d.comb += [
+                in_flight.input.p.context.slot.eq(slot),
+                to_load.input.valid.eq(asked & from_buffer),
+                to_load.input.p.tile.format.eq(format),
+                to_load.input.p.tile.slot.eq(slot),
+                to_load.input.p.transposed.eq(transposed),
+                loads.runs.valid.eq(to_load.output.valid),
+                loads.runs.p.rows.eq(config.size),
+                loads.runs.p.context.eq(to_load.output.payload),
+                to_load.output.ready.eq(loads.runs.ready),
+            ]
+            is_coming = is_coming | to_load.output.valid | loads.busy
+            self._merge(m, platform, places, unpacker, loads)
+        else:
+            connect(m, places.places, unpacker.places)
+            m.d.comb += [self.rows.valid.eq(unpacker.rows.valid), unpacker.rows.ready.eq(1)]
+            for column in range(config.size):
+                byte = unpacker.rows.payload.word_select(column, 8)
+                m.d.comb += self.rows.payload[column].eq(operand_value(byte, places.context.format))
         m.d.comb += [
-            self.rows.payload.eq(rows),
             self.busy.eq(waits | active | is_coming),
             self.settled.eq(~is_coming & ((~waits & ~active) | ~credits.has_credit)),
         ]
         return m
 
-    def _count_loads(self, m: Module, asked: Value, places: RunWalker) -> Value:
-        """Whether rows of a Load_Weights are still to come."""
-        loads = Signal(range(self.config.weight_fifo_tiles + 1))
-        ends = places.places.valid & places.places.ready & places.places.p.last & places.context.from_buffer
-        m.d.sync += loads.eq(up_down(loads, asked, ends))
-        return loads != 0
+    def _count_slots(self, m: Module, asked: Value) -> Value:
+        """The slot of the next tile."""
+        slot = Signal(range(self.config.weight_fifo_tiles))
+        with m.If(asked):
+            m.d.sync += slot.eq(Mux(slot == self.config.weight_fifo_tiles - 1, 0, slot + 1))
+        return slot
+
+    def _merge(self, m: Module, platform: object, places: RunWalker, unpacker: RowUnpacker, loads: RunWalker) -> None:
+        """Take rows of the memory and of the unified buffer, in turn where both wait."""
+        was_memory = Signal()
+        takes_memory, takes_buffer = Signal(), Signal()
+        memory_row, buffer_row = Signal(range(self.config.size)), Signal(range(self.config.size))
+        connect(m, places.places, unpacker.places)
+        m.d.comb += [
+            takes_buffer.eq(loads.places.valid & self.buffer_rows.valid & (was_memory | ~unpacker.rows.valid)),
+            takes_memory.eq(unpacker.rows.valid & ~takes_buffer),
+            self.buffer_rows.ready.eq(loads.places.valid & (was_memory | ~unpacker.rows.valid)),
+            loads.places.ready.eq(takes_buffer),
+            unpacker.rows.ready.eq(~(loads.places.valid & self.buffer_rows.valid & was_memory)),
+            self.rows.valid.eq(unpacker.rows.valid | takes_buffer),
+            self.slot.eq(Mux(takes_buffer, loads.context.tile.slot, places.context.slot)),
+            self.row.eq(Mux(takes_buffer, buffer_row, memory_row)),
+            self.transposed.eq(takes_buffer & loads.context.transposed),
+        ]
+        m.d.sync += was_memory.eq(takes_memory)
+        # Tiles have S rows, after which the counts begin again by themselves.
+        with m.If(takes_memory):
+            m.d.sync += memory_row.eq(memory_row + 1)
+        with m.If(takes_buffer):
+            m.d.sync += buffer_row.eq(buffer_row + 1)
+        format = Mux(takes_buffer, Value.cast(loads.context.tile.format), Value.cast(places.context.format))
+        for column in range(self.config.size):
+            of_buffer = self.buffer_rows.payload.word_select(column, 8)
+            of_memory = unpacker.rows.payload.word_select(column, 8)
+            m.d.comb += self.rows.payload[column].eq(
+                self._chosen_operand(
+                    m, platform, f"operand_{column}", of_buffer, of_memory, takes_buffer, OperandFormat(format)
+                )
+            )
 
     @staticmethod
     def _chosen_operand(
-        m: Module, platform: object, name: str, of_buffer: Value, of_memory: Value, tile: data.View
+        m: Module,
+        platform: object,
+        name: str,
+        of_buffer: Value,
+        of_memory: Value,
+        from_buffer: Value,
+        format: data.View,
     ) -> Value:
         """The operand of one of two bytes, which the cells that subtract the zero point select as well."""
-        sign = Mux(tile.from_buffer, of_buffer[7], of_memory[7]) & tile.format.is_signed
+        sign = Mux(from_buffer, of_buffer[7], of_memory[7]) & format.is_signed
         return chained_sum(
             m,
             platform,
             name,
-            [tile.format.zero_point.as_unsigned(), Cat(of_buffer, sign), Cat(of_memory, sign), tile.from_buffer],
+            [format.zero_point.as_unsigned(), Cat(of_buffer, sign), Cat(of_memory, sign), from_buffer],
             first=lambda zero_point, of_buffer, of_memory, selects: (of_buffer & selects) | (of_memory & ~selects),
             second=lambda zero_point, of_buffer, of_memory, selects: ~zero_point,
             carry=1,
         ).as_signed()
-
-    def _choose_rows(self, m: Module, places: RunWalker, unpacker: RowUnpacker) -> None:
-        """Take rows of the memory or of the unified buffer, as their tile says."""
-        if not loads_weights(self.config):
-            connect(m, places.places, unpacker.places)
-            m.d.comb += [self.rows.valid.eq(unpacker.rows.valid), unpacker.rows.ready.eq(self.rows.ready)]
-            return
-        from_buffer = places.context.from_buffer
-        m.d.comb += [
-            unpacker.places.payload.eq(places.places.payload),
-            unpacker.places.valid.eq(places.places.valid & ~from_buffer),
-            unpacker.rows.ready.eq(self.rows.ready),
-            self.rows.valid.eq(Mux(from_buffer, places.places.valid & self.buffer_rows.valid, unpacker.rows.valid)),
-            self.buffer_rows.ready.eq(places.places.valid & from_buffer & self.rows.ready),
-            places.places.ready.eq(
-                Mux(from_buffer, self.buffer_rows.valid & self.rows.ready, unpacker.places.ready),
-            ),
-            self.transposed.eq(places.context.transposed),
-        ]

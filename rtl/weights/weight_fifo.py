@@ -1,6 +1,6 @@
 """Weight FIFO: whole tiles of operands in block RAM."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -18,30 +18,40 @@ class WeightFIFO(wiring.Component):
     Members
     -------
     rows
-        Rows of tiles, row 0 first. Always ready: the writer must not exceed the number of tiles.
+        Rows of tiles, row 0 first; in cores without Load_Weights tile after tile. Always ready: the writer must not
+        exceed the number of tiles.
+    slot, row, transposed
+        In cores with Load_Weights: the slot of the row's tile, one after the other in the order of reading; the row's
+        number; whether the tile's rows are columns. Rows of two tiles may come in turn.
     tiles
-        Number of whole tiles held.
+        Number of whole tiles held before which none is missing.
     read_enable, read_row
         Read row ``read_row`` of the oldest tile.
     read_data
         The row, one cycle later.
     drop
         Remove the oldest tile.
-    transposed, read_transposed
-        In cores with Load_Weights: whether ``rows``, and the rows of the oldest tile, are columns of their tile.
+    read_transposed
+        In cores with Load_Weights: the rows of the oldest tile are columns.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        loads = {
+            "slot": In(range(config.weight_fifo_tiles)),
+            "row": In(range(config.size)),
+            "transposed": In(1),
+            "read_transposed": Out(1),
+        }
         super().__init__(
             {
-                "rows": In(stream.Signature(weight_row_layout(config))),
+                "rows": In(stream.Signature(weight_row_layout(config), always_ready=True)),
                 "tiles": Out(range(config.weight_fifo_tiles + 1)),
                 "read_enable": In(1),
                 "read_row": In(range(config.size)),
                 "read_data": Out(weight_row_layout(config)),
                 "drop": In(1),
-                **({"transposed": In(1), "read_transposed": Out(1)} if loads_weights(config) else {}),
+                **(loads if loads_weights(config) else {}),
             }
         )
 
@@ -62,34 +72,46 @@ class WeightFIFO(wiring.Component):
         write = memory.write_port()
         read = memory.read_port()
 
-        write_tile = Signal(range(depth))
-        write_row = Signal(row_bits)
-        read_tile = Signal(range(depth))
-        complete = Signal()
+        # The tile that comes next in the order of reading.
+        next_tile, read_tile = Signal(range(depth)), Signal(range(depth))
+        write_tile, write_row = next_tile, Signal(row_bits)
+        comes = Signal()
+        if loads_weights(self.config):
+            write_tile, write_row = self.slot, self.row
+            self._follow_order(m, next_tile, comes)
+            are_transposed = Signal(depth, reset_less=True)
+            m.d.comb += self.read_transposed.eq(are_transposed.bit_select(read_tile, 1))
+            with m.If(self.rows.valid):
+                m.d.sync += are_transposed.bit_select(write_tile, 1).eq(self.transposed)
+        else:
+            m.d.comb += comes.eq(self.rows.valid & (write_row == size - 1))
+            with m.If(self.rows.valid):
+                m.d.sync += write_row.eq(write_row + 1)
         m.d.comb += [
-            self.rows.ready.eq(1),
             write.en.eq(self.rows.valid),
             write.addr.eq((write_tile << row_bits) | write_row),
             write.data.eq(Value.cast(self.rows.payload)),
-            complete.eq(self.rows.valid & (write_row == size - 1)),
             read.en.eq(self.read_enable),
             read.addr.eq((read_tile << row_bits) | self.read_row),
             Value.cast(self.read_data).eq(read.data),
         ]
-        if loads_weights(self.config):
-            are_transposed = Signal(depth, reset_less=True)
-            m.d.comb += self.read_transposed.eq(are_transposed.bit_select(read_tile, 1))
-            with m.If(complete):
-                m.d.sync += are_transposed.bit_select(write_tile, 1).eq(self.transposed)
-        with m.If(self.rows.valid):
-            m.d.sync += write_row.eq(write_row + 1)
-        with m.If(complete):
-            m.d.sync += write_tile.eq(write_tile + 1)
-            with m.If(write_tile == depth - 1):
-                m.d.sync += write_tile.eq(0)
-        with m.If(self.drop):
-            m.d.sync += read_tile.eq(read_tile + 1)
-            with m.If(read_tile == depth - 1):
-                m.d.sync += read_tile.eq(0)
-        m.d.sync += self.tiles.eq(self.tiles + complete - self.drop)
+        for tile, moves in ((next_tile, comes), (read_tile, self.drop)):
+            with m.If(moves):
+                m.d.sync += tile.eq(Mux(tile == depth - 1, 0, tile + 1))
+        m.d.sync += self.tiles.eq(self.tiles + comes - self.drop)
         return m
+
+    def _follow_order(self, m: Module, next_tile: Value, comes: Value) -> None:
+        """Whether the next tile is whole: its last row comes, or had come before that of an earlier tile."""
+        is_early = Signal(self.config.weight_fifo_tiles)
+        ends, was_early = Signal(), Signal()
+        is_next = self.slot == next_tile
+        m.d.comb += [
+            ends.eq(self.rows.valid & (self.row == self.config.size - 1)),
+            was_early.eq(is_early.bit_select(next_tile, 1)),
+            comes.eq(was_early | (ends & is_next)),
+        ]
+        with m.If(ends & ~is_next):
+            m.d.sync += is_early.bit_select(self.slot, 1).eq(1)
+        with m.If(was_early):
+            m.d.sync += is_early.bit_select(next_tile, 1).eq(0)

@@ -9,7 +9,7 @@ from openmxu.arch.isa import Opcode
 from openmxu.rtl.dispatch.check.instruction_check import InstructionCheck
 from openmxu.rtl.dispatch.instruction_fields import by_opcode, field_of
 from openmxu.rtl.host.burst_generator import BurstGenerator
-from openmxu.rtl.weights.weight_fetcher import WeightFetcher, tile_layout
+from openmxu.rtl.weights.weight_fetcher import WeightFetcher
 from tb.formal.proof import Proof
 
 __all__ = ["BurstsOfTransfers", "LegalAccesses", "TilesOfWeights"]
@@ -169,36 +169,20 @@ class TilesOfWeights(Proof):
         self.assume(m, self.kept(m, unit.memory.data))
 
         active, left, address = self.inside("active"), self.inside("tiles_left"), self.inside("address")
-        from_buffer = tile_layout(CONFIG)(self.inside("tile")).from_buffer
-        loads, context = self.inside("loads"), tile_layout(CONFIG)(self.inside("places.context"))
+        from_buffer = self.inside("from_buffer")
         with m.If(active):
             self.lemma(m, (left != 0) & (self.inside("tiles_last") == (left == 1)))
             is_inside = (address >= base) & (address + (left << ceil_log2(tile)) <= limit) & (address[:2] == 0)
             self.lemma(m, Mux(from_buffer, left == 1, is_inside))
         credits = self.inside("credits")
-        # A tile that is taken had come, all of it.
-        self.assume(m, ~unit.tile_taken | (loads + credits < CONFIG.weight_fifo_tiles))
+        # A tile that is taken had been asked for.
+        self.assume(m, ~unit.tile_taken | (credits < CONFIG.weight_fifo_tiles))
         self.lemma(m, credits <= CONFIG.weight_fifo_tiles)
         self.lemma(m, self.inside("has_credit") == (credits != 0))
-        asks = active & (credits != 0) & ~from_buffer & (loads == 0)
+        asks = active & (credits != 0) & ~from_buffer
         self.lemma(m, ~self.inside("committed") | asks)
-        # What is counted as it goes into the queue is there when it comes out.
-        ends = unit.buffer_rows.valid & unit.buffer_rows.ready & self.inside("places.places__payload")[-1]
-        self.assume(m, ~ends | (loads != 0))
-        self.lemma(m, loads + credits <= CONFIG.weight_fifo_tiles)
         request = unit.memory.request
-        self.claim(
-            m,
-            "nothing is asked of the memory while rows of the unified buffer are to come",
-            ~request.valid | (loads == 0),
-        )
-        with m.If(unit.rows.valid):
-            self.claim(
-                m,
-                "a row is of the memory or of the unified buffer, as its tile says",
-                unit.buffer_rows.ready == (context.from_buffer & unit.rows.ready),
-            )
-        self.reach(m, unit.buffer_rows.valid & unit.buffer_rows.ready & unit.transposed)
+        self._rows_in_turn(m)
         with m.If(request.valid):
             last = request.p.address + ((request.p.beats - 1) << ceil_log2(beat))
             self.claim(m, "a request is aligned, and not empty", (request.p.address[:3] == 0) & (request.p.beats != 0))
@@ -209,3 +193,20 @@ class TilesOfWeights(Proof):
             )
         self.claim(m, "requests stay until they are taken, also when flushed", self.kept(m, request))
         self.reach(m, request.valid & request.ready & (left == 2))
+
+    def _rows_in_turn(self, m: Module) -> None:
+        """Of rows that the memory and the unified buffer have ready, neither waits for two of the other's."""
+        unit = self.unit
+        of_memory, has_gone = self.inside("unpacker.rows__valid"), self.inside("unpacker.places__ready")
+        of_buffer = unit.buffer_rows.valid & self.inside("loads.places__valid")
+        has_come = unit.buffer_rows.valid & unit.buffer_rows.ready
+        self.claim(m, "a row goes to the weight FIFO whenever there is one", unit.rows.valid == (of_memory | of_buffer))
+        self.claim(m, "one row goes in a cycle", ~(has_gone & has_come))
+        memory_waited, buffer_waited = Signal(), Signal()
+        m.d.sync += [memory_waited.eq(of_memory & ~has_gone), buffer_waited.eq(of_buffer & ~has_come)]
+        self.lemma(m, ~(memory_waited & self.inside("was_memory")))
+        self.lemma(m, ~buffer_waited | self.inside("was_memory"))
+        self.claim(m, "a row of the memory waits a cycle at most", ~memory_waited | ~of_memory | has_gone)
+        self.claim(m, "a row of the unified buffer waits a cycle at most", ~buffer_waited | ~of_buffer | has_come)
+        self.reach(m, memory_waited & of_memory)
+        self.reach(m, has_come & unit.transposed)

@@ -13,31 +13,48 @@ TILES = 80
 
 
 class Writer(Agent):
-    """Writes tiles row by row."""
+    """Writes tiles row by row; in cores with Load_Weights rows of several tiles in turn."""
 
     def __init__(self, bench, idle):
-        self.source = bench.source("rows", idle)
-        self.transposed = bench.optional_port("transposed")
-        self.started = 0
-        self.whole = deque()
-        self.arrived = 0
+        self.idle = idle
+        self.valid, self.payload = bench.port("rows__valid"), bench.port("rows__payload")
+        self.slot, self.row, self.transposed = (bench.optional_port(name) for name in ("slot", "row", "transposed"))
+        self.started = self.arrived = 0
+        self.tiles = {}  # by number: rows, whether they are columns, and how many of them have been written
+        self.written = None
         bench.add(self)
 
     def arrivals(self):
-        """Tiles whose last row was written in this cycle."""
-        while self.arrived < len(self.source.sent) // CONFIG.size:
+        """Tiles that are whole, and all tiles before them, with the last row written in this cycle.
+
+        One tile in a cycle, even if several have come before an earlier one."""
+        if self.written is not None:
+            self.tiles[self.written][2] += 1
+            self.written = None
+        if self.arrived in self.tiles and self.tiles[self.arrived][2] == CONFIG.size:
+            rows, transposed, _ = self.tiles.pop(self.arrived)
             self.arrived += 1
-            yield self.whole.popleft()
+            yield rows, transposed
 
     def start(self):
-        tile = [random.getrandbits(OPERAND_WIDTH * CONFIG.size) for _ in range(CONFIG.size)]
-        self.source.send(*tile)
-        self.whole.append((tile, int(loads_weights(CONFIG) and random.random() < 0.5)))
+        rows = [random.getrandbits(OPERAND_WIDTH * CONFIG.size) for _ in range(CONFIG.size)]
+        self.tiles[self.started] = [rows, int(loads_weights(CONFIG) and random.random() < 0.5), 0]
         self.started += 1
 
     def drive(self):
-        coming = len(self.source.sent) // CONFIG.size - self.arrived
-        self.transposed.value = self.whole[coming][1] if coming < len(self.whole) else random.randrange(2)
+        open_tiles = [number for number, (_, _, written) in self.tiles.items() if written < CONFIG.size]
+        # Two tiles at most are being written.
+        number = random.choice(open_tiles[: 2 if loads_weights(CONFIG) else 1]) if open_tiles else None
+        self.valid.value = 0
+        self.slot.value = random.randrange(CONFIG.weight_fifo_tiles)
+        self.row.value, self.transposed.value = random.randrange(CONFIG.size), random.randrange(2)
+        if number is None or random.random() < self.idle:
+            return
+        rows, transposed, written = self.tiles[number]
+        self.valid.value, self.payload.value = 1, rows[written]
+        self.slot.value, self.row.value = number % CONFIG.weight_fifo_tiles, written
+        self.transposed.value = transposed
+        self.written = number
 
 
 class Reader(Agent):
