@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
@@ -208,7 +208,7 @@ class HostWriter(_Transfers):
         until = max(begin, self._port.free) + 2 * self._rows[number]
         with self._activation.foreseen(loads_alone=True), self._activation.fetching(until):
             reads = self._reads.all, self._reads.loads, self._reads.elements
-            self._follow(begin, self._first[number], [False] * self._rows[number], reads)
+            self._follow(begin, self._first[number], [False] * self._rows[number], reads, self._weights.free)
         # The last row waits until all transfers before are done.
         end = self._port.free
         if place:
@@ -224,14 +224,23 @@ class HostWriter(_Transfers):
         single cycle costs nothing."""
         return (self._reads.held,) if self._is_slow else (self._reads.all, self._reads.loads)
 
-    def _follow(self, cycle: int, row: int, waits: Sequence[bool], others: Sequence[Reads]) -> list[int]:
+    def _follow(
+        self,
+        cycle: int,
+        row: int,
+        waits: Sequence[bool],
+        others: Sequence[Reads],
+        free: Callable[[int], int] = int,
+    ) -> list[int]:
         """The cycles of the last beats of rows from ``row`` on, computed one by one from cycle ``cycle`` on; ``waits``
-        has for each row whether it waits for a beat, and ``others`` are reads that come before its own."""
+        has for each row whether it waits for a beat, ``others`` are reads that come before its own, and ``free`` finds
+        the cycle in which a row makes room for the next one, from the one behind its own on."""
         before, cycles = [reads for reads in others if reads.end > cycle], []
         for place, waits_for_beat in enumerate(waits, row):
             cycle = free_of_all(before, max(cycle, self._left[0] + self.credit), place % self._banks)
             cycles.append(self._port.row(cycle + self.read, waits_for_beat))
             self._left.append(cycles[-1])
+            self._port.free = free(self._port.free)
             cycle += 1
         self._next_read = cycle
         return cycles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from openmxu.arch.config import Config
 from openmxu.sim.cycle_model.latencies import Latencies
@@ -30,9 +30,9 @@ class Weights:
     A tile is requested when the FIFO has room for all of it; its room is free again when its last row has left. It
     begins to shift into the array when it has arrived and the tile before is taken, and can be taken with its last row.
 
-    Rows of a Load_Weights are taken when all tiles before it have arrived, and the next tile is requested when its last
-    row has come. Of two transposed tiles one begins to shift together with the end of the other, or S cycles later at
-    the earliest.
+    Rows of a Load_Weights come beside those of weight memory: where both wait, they go in turn. A tile can be used when
+    all tiles before it have arrived as well. Of two transposed tiles one begins to shift together with the end of the
+    other, or S cycles later at the earliest.
 
     Attributes
     ----------
@@ -49,7 +49,8 @@ class Weights:
         self._port = MemoryPort(config.size, config.weight_data_bytes, latencies.weight_beat)
         self._apart = 2 if config.tile_bytes >= 2 * config.weight_data_bytes else 1  # cycles between two requests
         # For each Read_Weights the number of tiles up to its end; for each tile the cycle from which on it may be
-        # requested, and those in which it is requested, is in the FIFO, begins to shift, and is taken.
+        # requested, those in which it is requested, is in the FIFO with all tiles before it, begins to shift, and is
+        # taken.
         self._ends: list[int] = []
         self._queued: list[int] = []
         self._asked: list[int] = []
@@ -57,6 +58,11 @@ class Weights:
         self._shifts: list[int] = []
         self._taken: list[int] = []
         self._paces: list[int] = []  # for each tile when the memory is ready for the next one
+        # For each tile that is requested when it is in the FIFO, -1 for a Load_Weights whose rows are not worked out.
+        self._comes: list[int] = []
+        # For each tile of weight memory the cycle behind its last row, and those in which its rows come.
+        self._stops: list[int] = []
+        self._rows: list[Collection[int]] = []
         # For tiles of Load_Weights: the cycle of the last row, for the cycle from which on rows may come.
         self._loads: dict[int, Callable[[int], int]] = {}
         self._transposed: set[int] = set()
@@ -107,7 +113,7 @@ class Weights:
         """The first cycle from ``cycle`` on in which no tile is in transit: all have arrived, or the next has no
         room."""
         self._follow(self._foreseeable())
-        for tile in range(bisect_right(self._arrived, cycle), len(self._asked)):
+        for tile in range(bisect_right(self._arrived, cycle), len(self._arrived)):
             if self._asked[tile] > cycle:
                 break
             cycle = self._arrived[tile]
@@ -140,8 +146,11 @@ class Weights:
                 shifted = end
             # The empty path is detected a cycle later, except after a tile that was being shifted in already.
             end = max(idle + 2, shifted) if len(left) == 1 else end + 1
-        for item in (self._queued, self._asked, self._arrived, self._taken, self._ends, self._shifts, self._paces):
+        self._port.free = 0
+        for item in (self._queued, self._asked, self._comes, self._arrived, self._taken, self._ends, self._shifts):
             item.clear()
+        for found in (self._paces, self._stops, self._rows):
+            found.clear()
         self._loads.clear()
         self._transposed.clear()
         return end
@@ -157,34 +166,48 @@ class Weights:
                 self.done.append(arrived[0] - _CAME if comes else cycle)
             first = end
 
+    def free(self, cycle: int) -> int:
+        """The first cycle from ``cycle`` on in which a row of a Load_Weights may come, because none of weight memory
+        does, or one did in the cycle before."""
+        tile = bisect_right(self._stops, cycle)
+        if tile < len(self._rows) and cycle in self._rows[tile] and cycle - 1 not in self._rows[tile]:
+            return cycle + 1
+        return cycle
+
     def _follow(self, last: int) -> None:
         """Compute all cycles up to tile ``last``, for which tiles taken so far must make room."""
-        while len(self._asked) <= last:
-            tile = len(self._asked)
-            asked, load = self._queued[tile], self._loads.get(tile)
-            arrived = 0
+        while len(self._arrived) <= last:
+            tile = len(self._arrived)
+            self._ask(tile)
+            if self._comes[tile] < 0:
+                self._comes[tile] = self._loads[tile](self._asked[tile] + _TURN) + 1
+            # Tiles that have come before an earlier one are counted one by one.
+            self._arrived.append(max(self._comes[tile], self._arrived[-1] + 1 if tile else 0))
+        if self._asked:
+            self._shift(min(len(self._arrived) - 1, len(self._taken)))
+
+    def _ask(self, last: int) -> None:
+        """Request tiles up to number ``last``, and those behind it whose room is known."""
+        while (tile := len(self._asked)) < len(self._queued):
+            asked, behind = self._queued[tile], tile - self._config.weight_fifo_tiles
             if tile:
                 asked = max(asked, self._asked[-1] + self._apart)
-                arrived = self._arrived[-1]
-                if load is None and tile - 1 in self._loads:
-                    # Asked for with the last row of the tile before, but its own come a cycle later than usual.
-                    asked = max(asked, arrived - 1)
-                    arrived += self._latency
-            behind = tile - self._config.weight_fifo_tiles
             if behind >= 0:
+                if tile > last and (behind >= len(self._arrived) or behind > len(self._taken)):
+                    return
                 # The last row of the earlier tile must have left.
                 asked = max(asked, self._shift(behind) + self._config.size)
             self._asked.append(asked)
-            if load is None:
-                self._port.free = arrived
-                self._port.transfer(asked + self._latency, self._config.size)
-                arrived = self._port.free
-            else:
-                arrived = load(max(asked + _TURN, arrived - 1)) + 1
-            self._arrived.append(arrived)
+            self._comes.append(-1 if tile in self._loads else self._fetch(asked))
             self._paces.append(self._port.next)
-        if self._asked:
-            self._shift(min(len(self._asked) - 1, len(self._taken)))
+
+    def _fetch(self, asked: int) -> int:
+        """Fetch a tile of weight memory; returns the cycle in which it is in the FIFO."""
+        port = self._port
+        rows = port.transfer(asked + self._latency, self._config.size)
+        self._stops.append(port.free)
+        self._rows.append(rows if isinstance(rows, range) else set(rows))
+        return port.free
 
     def _shift(self, tile: int) -> int:
         """The cycle in which a tile begins to leave the FIFO; all tiles before it must be taken."""
