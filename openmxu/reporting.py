@@ -384,7 +384,7 @@ def _layer(
 
     busy = {
         "array": total(demand.array),
-        "weights": total(demand.weights),
+        "weights": max(total(demand.weights), total(demand.weight_rows)),
         "host": max(total(demand.host_read), total(demand.host_write)),
         "activation": total(demand.activation),
         _DISPATCH: total(demand.dispatch),

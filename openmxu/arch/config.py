@@ -163,6 +163,7 @@ class Config:
             values["weight_fifo_tiles"] = max(4, min(16, 512 // size))
             values["parameter_sets"] = 128 if is_large else 64
             values["profile"] = "full" if is_large else "standard"
+            values["weight_queue_depth"] = 8 if is_large else 4
         return cls(**{**values, **_needed_by_profile(changes), **changes})
 
     def replace(self, **changes: int | str) -> Config:

@@ -369,9 +369,9 @@ FORMATS: tuple[Format, ...] = (
         "Load_Weights",
         "Queues S rows of the unified buffer for the weight FIFO as one tile, behind those of earlier Read_Weights and "
         "Load_Weights; so the array multiplies activations by activations. The unit of host writes executes it. Bytes "
-        "are read as WEIGHT_FORMAT says, which must not be wide. When it is dispatched, no tile of a Read_Weights may "
-        "be left that no matrix instruction has taken, and fewer of Load_Weights than `weight_fifo_tiles` and "
-        "`weight_queue_depth`.",
+        "are read as WEIGHT_FORMAT says, which must not be wide. When it is dispatched, fewer tiles than "
+        "`weight_fifo_tiles`, of fewer instructions than `weight_queue_depth`, may be left that no matrix instruction "
+        "has taken.",
         (
             Field("transposed", 8, 1, "row n holds the weights of all inputs for output n, not those of input n"),
             _UNIFIED_BUFFER,

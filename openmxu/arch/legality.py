@@ -41,7 +41,7 @@ class Window:
         return self.base <= address and address + length <= self.limit
 
 
-LegalityState = tuple[Window | None, Window | None, tuple[int, ...], tuple[tuple[int, ...], bool, bool]]
+LegalityState = tuple[Window | None, Window | None, tuple[int, ...], tuple[tuple[int, ...], bool]]
 """A hashable state of a :class:`LegalityChecker`."""
 
 
@@ -89,7 +89,6 @@ class LegalityChecker:
     weights: Window | None = None
     registers: dict[Register, int] = field(default_factory=lambda: dict.fromkeys(Register, 0))
     outstanding: deque[int] = field(default_factory=deque)
-    reads_outstanding: bool = False
     tile_in_array: bool = False
 
     def check(self, instruction: Instruction) -> FaultCode:
@@ -102,12 +101,12 @@ class LegalityChecker:
     def begin_program(self) -> None:
         """Forget queued weights, as Halt and clearing a fault do."""
         self.outstanding.clear()
-        self.reads_outstanding = self.tile_in_array = False
+        self.tile_in_array = False
 
     @property
     def state(self) -> LegalityState:
         """All that decides, together with the configuration, which fault a program raises."""
-        queue = tuple(self.outstanding), self.reads_outstanding, self.tile_in_array
+        queue = tuple(self.outstanding), self.tile_in_array
         return self.host, self.weights, tuple(self.registers.values()), queue
 
     def register(self, register: Register) -> Mapping[str, int]:
@@ -146,8 +145,8 @@ class LegalityChecker:
     @property
     def may_load(self) -> bool:
         """Whether a Load_Weights would have room: its tile then waits for no tile that a later instruction takes."""
-        most = min(self.config.weight_fifo_tiles, self.config.weight_queue_depth)
-        return not self.reads_outstanding and len(self.outstanding) < most
+        has_entry = len(self.outstanding) < self.config.weight_queue_depth
+        return has_entry and sum(self.outstanding) < self.config.weight_fifo_tiles
 
     def illegal_value(self, instruction: Instruction) -> str | None:
         """The field that makes the next instruction fault as ``ILLEGAL_VALUE``, and why; ``None`` if none does."""
@@ -258,7 +257,6 @@ class LegalityChecker:
                 self.registers[Register(values["register"])] = values["value"]
             case Opcode.READ_WEIGHTS:
                 self.outstanding.append(values["tiles"])
-                self.reads_outstanding = True
             case Opcode.LOAD_WEIGHTS:
                 self.outstanding.append(1)
             case Opcode.MATRIX_MULTIPLY | Opcode.CONVOLVE if values["next_tile"]:
@@ -267,4 +265,3 @@ class LegalityChecker:
                     self.outstanding[0] -= 1
                     if self.outstanding[0] == 0:
                         self.outstanding.popleft()
-                self.reads_outstanding &= bool(self.outstanding)

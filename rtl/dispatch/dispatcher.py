@@ -342,5 +342,3 @@ class Dispatcher(wiring.Component):
             tiles.take.eq(takes_another | (queued & takes)),
             takes_another.eq(queued & takes_two),
         ]
-        if loads_weights(self.config):
-            m.d.sync += tiles.loads.eq(loads)

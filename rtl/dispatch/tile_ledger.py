@@ -1,6 +1,6 @@
 """Tile ledger: counts the weight tiles that are queued at this point in the program."""
 
-from amaranth.hdl import Module, ResetInserter, Shape, Signal
+from amaranth.hdl import Module, Mux, ResetInserter, Shape, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,19 +17,19 @@ class TileLedger(wiring.Component):
 
     Members
     -------
-    enqueue, tiles, loads
-        A Read_Weights of ``tiles`` tiles is dispatched, not while ``queue_full``; or, if ``loads``, a Load_Weights of
-        one tile, only while ``may_load``. Only in cores with Load_Weights are there these two.
+    enqueue, tiles
+        A Read_Weights of ``tiles`` tiles is dispatched, not while ``queue_full``; or a Load_Weights of one tile, only
+        while ``may_load``.
     take
-        A matrix instruction takes the next tile; only while ``has_queued_tile``.
+        A matrix instruction takes the next tile; only while ``has_queued_tile``, and not together with ``enqueue``.
     clear, is_clear
         Discard all tiles, queued or taken; no tile is queued.
     has_queued_tile, has_two_queued_tiles, has_tile, queue_full
         A tile is queued, from two cycles after ``enqueue`` on; two or more are; one has been taken;
         ``weight_queue_depth`` instructions have tiles that are not taken.
     may_load
-        No tile of a Read_Weights is queued, and fewer of Load_Weights than the weight FIFO and the queue have room for.
-        Valid three cycles after ``enqueue`` or ``take``.
+        In cores with Load_Weights: fewer tiles are queued than the weight FIFO holds, and not ``queue_full``. Valid
+        three cycles after ``enqueue`` or ``take``.
     """
 
     def __init__(self, config: Config) -> None:
@@ -45,7 +45,7 @@ class TileLedger(wiring.Component):
                 "has_two_queued_tiles": Out(1),
                 "has_tile": Out(1),
                 "queue_full": Out(1),
-                **({"loads": In(1), "may_load": Out(1)} if loads_weights(config) else {}),
+                **({"may_load": Out(1)} if loads_weights(config) else {}),
             }
         )
 
@@ -71,13 +71,13 @@ class TileLedger(wiring.Component):
         ]
         m.d.sync += entries.eq(entries + self.enqueue - frees)
         if loads_weights(self._config):
-            # A Load_Weights comes only when nothing of a Read_Weights is left.
-            has_reads = Signal()
-            m.d.comb += self.may_load.eq(~has_reads & (entries < min(depth, self._config.weight_fifo_tiles)))
-            with m.If(self.enqueue):
-                m.d.sync += has_reads.eq(has_reads | ~self.loads)
-            with m.Elif(entries == 0):
-                m.d.sync += has_reads.eq(0)
+            queued, has_room = Signal(range(depth << 24)), Signal(init=1)
+            m.d.comb += self.may_load.eq(has_room & ~self.queue_full)
+            m.d.sync += has_room.eq(queued < self._config.weight_fifo_tiles)
+            with m.If(self.clear):
+                m.d.sync += queued.eq(0)
+            with m.Elif(self.enqueue | self.take):
+                m.d.sync += queued.eq(queued + Mux(self.take, -1, self.tiles))
         with m.If(counts.output.ready):
             m.d.sync += [has_oldest.eq(counts.output.valid), *left.start(counts.output.payload)]
         with m.Elif(self.take):

@@ -44,11 +44,11 @@ class Demand:
 
     Attributes
     ----------
-    array, weights, host_read, host_write, activation, dispatch
-        Cycles for which it occupies the array, the weight path, the two directions of the host port, the activation
-        unit and the dispatcher, if nothing delays it. Of a memory whose beats take no whole number of cycles each
-        instruction has its share, rounded so that the shares add up. A tile of weights counts for the instruction that
-        takes it; one that was loaded occupies the weight path for a cycle for each row.
+    array, weights, weight_rows, host_read, host_write, activation, dispatch
+        Cycles for which it occupies the array, the weight memory, the way of rows into the weight FIFO, the two
+        directions of the host port, the activation unit and the dispatcher, if nothing delays it. Of a memory whose
+        beats take no whole number of cycles each instruction has its share, rounded so that the shares add up. A tile
+        of weights counts for the instruction that takes it.
     host_read_bytes, host_write_bytes, weight_bytes
         Bytes of the beats that it needs on the ports.
     unified_buffer_rows
@@ -57,6 +57,7 @@ class Demand:
 
     array: _Array
     weights: _Array
+    weight_rows: _Array
     host_read: _Array
     host_write: _Array
     activation: _Array
@@ -74,7 +75,6 @@ class Demand:
         loaded = work.loaded_tiles
         fetched = work.is_matrix * work.tiles - loaded
         tile_beats = max(1, config.tile_bytes // config.weight_data_bytes)
-        fetch = np.maximum(fetched * config.size, _cycles(fetched * tile_beats, memories.weight_beat))
         is_read, is_write = (work.unit == unit for unit in (Unit.HOST_READ, Unit.HOST_WRITE))
         beats = _beats(work)
         read, write = (
@@ -86,7 +86,8 @@ class Demand:
         ranges = (work.unified_buffer, work.source, work.operand)
         return cls(
             array=passes * work.rows,
-            weights=fetch + loaded * config.size,
+            weights=_cycles(fetched * tile_beats, memories.weight_beat),
+            weight_rows=(fetched + loaded) * config.size,
             host_read=read,
             host_write=write,
             activation=activation,

@@ -408,11 +408,17 @@ def test_load_weights_leaves_room_for_its_tile() -> None:
     assert fault(*[LOAD_WEIGHTS] * 3, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
     two_tiles = CONFIG.replace(weight_fifo_tiles=2)
     assert faults(*[LOAD_WEIGHTS] * 3, config=two_tiles)[1:] == [FaultCode.NONE, FaultCode.WEIGHT_QUEUE_FULL]
-    assert fault(READ_WEIGHTS, LOAD_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
-    assert fault(READ_WEIGHTS, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
-    assert fault(LOAD_WEIGHTS, READ_WEIGHTS, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
-    assert fault(LOAD_WEIGHTS, READ_WEIGHTS, NEXT_TILE, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
-    assert fault(READ_WEIGHTS, make("halt"), LOAD_WEIGHTS) is FaultCode.NONE
+
+    def last(*instructions: Instruction) -> FaultCode:
+        return faults(*instructions, config=two_tiles)[-1]
+
+    two_reads = make("read_weights", tiles=2, weights=0x4000)
+    assert last(READ_WEIGHTS, LOAD_WEIGHTS) is FaultCode.NONE
+    assert last(two_reads, LOAD_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
+    assert last(two_reads, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
+    assert last(LOAD_WEIGHTS, READ_WEIGHTS, LOAD_WEIGHTS) is FaultCode.WEIGHT_QUEUE_FULL
+    assert last(LOAD_WEIGHTS, READ_WEIGHTS, NEXT_TILE, LOAD_WEIGHTS) is FaultCode.NONE
+    assert last(two_reads, make("halt"), LOAD_WEIGHTS) is FaultCode.NONE
 
 
 def test_load_weights_reads_a_tile() -> None:

@@ -129,8 +129,8 @@ class WeightStream:
     ) -> None:
         self._emitter = emitter
         self._tile_bytes = config.tile_bytes
-        self._limit = min(config.weight_queue_depth, config.command_queue_depth, _RUNS_AHEAD)
-        self._most_loads = min(config.weight_queue_depth, config.weight_fifo_tiles)
+        self._depth, self._fifo_tiles = config.weight_queue_depth, config.weight_fifo_tiles
+        self._limit = min(self._depth, config.command_queue_depth, _RUNS_AHEAD)
         self._waiting = deque(runs)
         self._outstanding: deque[_Outstanding] = deque()
         self._loads = loads
@@ -155,16 +155,20 @@ class WeightStream:
 
         ``is_emitted`` says of each task whether it has been emitted.
         """
-        if any(item.is_read for item in self._outstanding):
-            return
-        while self._waiting and len(self._outstanding) < self._most_loads:
+        while self._waiting and len(self._outstanding) < self._depth:
             following = self._waiting[0]
             if isinstance(following, WeightRun):
-                self._queue(self._most_loads)
+                if self._outstanding and all(item.is_read for item in self._outstanding):
+                    return
+                self._queue(self._depth)
+            elif (following.after is None or is_emitted[following.after]) and self._has_room():
+                self._load(self._waiting.popleft())
+            else:
                 return
-            if following.after is not None and not is_emitted[following.after]:
-                return
-            self._load(self._waiting.popleft())
+
+    def _has_room(self) -> bool:
+        """Whether the tile of a Load_Weights would have a place in the weight FIFO."""
+        return sum(item.tiles for item in self._outstanding) < self._fifo_tiles
 
     def _load(self, load: Load) -> None:
         format = load.tile.format

@@ -236,7 +236,7 @@ class _Weights:
             if isinstance(operation, Recurrent):
                 memory += weight_tiles(operation, starts[index].layout)
             if index in plan.ports.operations:
-                copied += plan.ports.copied(range(first[index], base + len(memory)))
+                copied += plan.ports.copied(index, range(first[index], base + len(memory)))
         return cls(tiles, first, tuple(memory), base, tuple(copied))
 
     def bytes(self) -> NDArray[np.uint8]:

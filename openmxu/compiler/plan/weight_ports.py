@@ -20,11 +20,14 @@ from openmxu.compiler.recurrent.layout import step_tiles
 
 __all__ = ["WeightPorts"]
 
-_FETCHED = 16
-"""Tiles of weight memory one after the other: as many as the weight FIFO holds by default."""
+_FETCHED = 4
+"""Tiles of weight memory one after the other: few enough that both ports are busy, within the tiles of the FIFO."""
+
+_RING = 24
+"""Tiles of copies on their way, at most."""
 
 _INSTRUCTIONS = 2.5
-"""Instructions for each tile, which the host port reads as well: its multiplication, its load, and some of the rest."""
+"""Instructions for each copy, which the host port reads as well: its load, multiplications, and some of the rest."""
 
 _SHARE = 8
 """The ring takes at most one row of so many of the unified buffer."""
@@ -40,43 +43,53 @@ class WeightPorts:
         Their numbers in the network.
     fetched, loaded
         Tiles that come from weight memory one after the other, and behind them tiles that are loaded.
+    alone
+        Tiles of the first operation that come from weight memory before any copy: the host port reads the input then.
     ring
-        Unified buffer rows of copies on their way: tiles that are loaded, and as many that come next.
+        Unified buffer rows of copies on their way.
     """
 
     operations: frozenset[int]
     fetched: int
     loaded: int
+    alone: int
     ring: Rows
 
     @classmethod
     def of(cls, network: Network, batch: int, first: int, config: Config) -> WeightPorts:
         """The division for a network, with a ring from row ``first`` on."""
         size, fetch = config.size, fetch_cycles(config)
-        nowhere = cls(frozenset(), 0, 0, Rows(first, 0))
+        nowhere = cls(frozenset(), 0, 0, 0, Rows(first, 0))
         if not config.features.has(Opcode.LOAD_WEIGHTS) or fetch <= size:
             return nowhere
         rows = {index: _rows(network, operation, batch) for index, operation in enumerate(network.operations)}
         bound = {index: count for index, count in rows.items() if count is not None and count < fetch}
         if not bound:
             return nowhere
-        # While so many tiles come from weight memory and so many are loaded, the host port reads as many copies.
+        # While so many tiles come from weight memory, the host port reads as many copies.
         read = size * row_cycles(config) + _INSTRUCTIONS * -(-WORD_BYTES // config.host_data_bytes)
-        most = config.unified_buffer_rows // _SHARE // size // 2
-        loaded = most if read <= size else min(most, int(_FETCHED * fetch / (read - size)))
-        # Loads that wait for the array are held up by results that are written between them: less in short turns.
-        turns = 1 if max(bound.values()) <= size else 2
-        fetched, loaded = _FETCHED // turns, loaded // turns
+        loaded = round(_FETCHED * fetch / read)
+        ring = min(_RING, config.unified_buffer_rows // _SHARE // size)
         operations = frozenset(
-            index for index in bound if _least_tiles(network.operations[index], size) > fetched + loaded
+            index for index in bound if _least_tiles(network.operations[index], size) > _FETCHED + loaded
         )
-        if not operations or loaded < 2:
+        if not operations or not 0 < loaded <= ring // 2:
             return nowhere
-        return cls(operations, fetched, loaded, Rows(first, 2 * loaded * size))
+        alone = _input_rows(network, batch, size) * row_cycles(config) // fetch
+        return cls(operations, _FETCHED, loaded, alone, Rows(first, ring * size))
 
-    def copied(self, tiles: range) -> list[int]:
+    def copied(self, operation: int, tiles: range) -> list[int]:
         """Those of an operation's tiles that have a copy, in the order of use."""
-        return [tile for tile in tiles if (tile - tiles.start) % (self.fetched + self.loaded) >= self.fetched]
+        divided = tiles[0 if operation else self.alone :]
+        return [tile for place, tile in enumerate(divided) if place % (self.fetched + self.loaded) >= self.fetched]
+
+
+def _input_rows(network: Network, batch: int, size: int) -> int:
+    """Unified buffer rows of what the first operation reads, if that is a whole input; steps of cells take turns."""
+    if not isinstance(network.operations[0], Convolution):
+        return 0
+    source = network.tensors[network.operations[0].sources[0]]
+    return batch * source.positions * source.item * -(-source.channels // size)
 
 
 def _rows(network: Network, operation: Operation, batch: int) -> int | None:

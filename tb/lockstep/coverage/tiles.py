@@ -63,6 +63,7 @@ class Tiles:
             names += [
                 "the last Load_Weights that has room",
                 "Read_Weights behind Load_Weights",
+                "Load_Weights behind Read_Weights",
                 "a 16-bit pair of the unified buffer",
                 "WEIGHT_FORMAT is changed between two Load_Weights",
             ]
@@ -92,16 +93,20 @@ class Tiles:
             yield "more tiles than the FIFO holds"
         if len(step.state.outstanding) + 1 == self._config.weight_queue_depth:
             yield "the queue is full"
-        if step.state.outstanding and not step.state.reads_outstanding:
+        if self._queued and self._queued[-1].source != _SOURCES[0]:
             yield "Read_Weights behind Load_Weights"
         wide = step.register(Register.WEIGHT_FORMAT)["wide"]
         self._queued += [_Tile(self._reads, ("low", "high")[n % 2] if wide else "8-bit") for n in range(tiles)]
         self._reads += 1
 
     def _load(self, step: Step) -> Iterator[str]:
-        most = min(self._config.weight_fifo_tiles, self._config.weight_queue_depth)
-        if len(step.state.outstanding) + 1 == most:
+        state, config = step.state, self._config
+        if sum(state.outstanding) + 1 == config.weight_fifo_tiles or (
+            len(state.outstanding) + 1 == config.weight_queue_depth
+        ):
             yield "the last Load_Weights that has room"
+        if self._queued and self._queued[-1].source == _SOURCES[0]:
+            yield "Load_Weights behind Read_Weights"
         format = str(step.register(Register.WEIGHT_FORMAT))
         if self._queued and self._queued[-1].kind not in ("low", "high", "8-bit", format):
             yield "WEIGHT_FORMAT is changed between two Load_Weights"

@@ -100,10 +100,13 @@ def _queue_full(checker: LegalityChecker, rng: np.random.Generator) -> list[Inst
     if not config.features.has(Opcode.LOAD_WEIGHTS) or rng.integers(2):
         return [read] * (free + 1)
     load = _make("Load_Weights", transposed=int(rng.integers(2)))
-    if checker.reads_outstanding or (free and rng.integers(2)):
-        return [_fields(Register.WEIGHT_FORMAT), *([] if checker.reads_outstanding else [read]), load]
-    room = min(config.weight_queue_depth, config.weight_fifo_tiles) - len(checker.outstanding)
-    return [_fields(Register.WEIGHT_FORMAT), *[load] * (room + 1)]
+    room = max(0, config.weight_fifo_tiles - sum(checker.outstanding))
+    begin, loads = _fields(Register.WEIGHT_FORMAT), [load] * (min(free, room) + 1)
+    # Tiles of a Read_Weights take the room, if they lie in the window.
+    long_read = [begin, _make("Read_Weights", tiles=max(1, room)), load]
+    if rng.integers(2) and _raises(long_read, FaultCode.WEIGHT_QUEUE_FULL, checker):
+        return long_read
+    return [begin, *loads]
 
 
 def _no_tile(checker: LegalityChecker, rng: np.random.Generator) -> list[Instruction]:

@@ -47,7 +47,6 @@ def copy(checker):
         checker.weights,
         dict(checker.registers),
         deque(checker.outstanding),
-        checker.reads_outstanding,
         checker.tile_in_array,
     )
 
@@ -77,8 +76,8 @@ async def faults_and_ranges(dut, form):
         shift = random.choice([0, 0, 0, CONFIG.host_alignment])  # windows need not begin at 0
         checker = copy(checker)
         if random.random() < 0.1:
-            checker.outstanding = deque([1] * CONFIG.weight_queue_depth)
-            checker.reads_outstanding = random.random() < 0.5
+            most = 2 * CONFIG.weight_fifo_tiles // CONFIG.weight_queue_depth
+            checker.outstanding = deque([random.randint(1, 1 + most)] * random.randint(1, CONFIG.weight_queue_depth))
         checker.host = Window(min(shift, checker.host.limit), checker.host.limit)
         inputs["new_word"].value = instruction.word
         inputs["configuration"].value = pack(configuration_layout(), configuration(checker))

@@ -21,11 +21,10 @@ SETTLES_TO_LOAD = 2
 async def counts_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
     ports = {name: bench.port(name) for name in ("enqueue", "tiles", "take", "clear")}
-    ports["loads"] = bench.optional_port("loads")
     names = {"has_queued_tile", "has_two_queued_tiles", "has_tile", "queue_full", "is_clear"}
     outputs = {name: bench.port(name) for name in (*names, *(("may_load",) if loads_weights(CONFIG) else ()))}
     outstanding, has_tile, clears = deque(), False, False
-    has_reads, loads = False, 0
+    loads = 0
     most, settles, since = 0, 0, 0
     for cycle in range(CYCLES):
         # While `clear` is set, nothing else happens until the ledger is clear.
@@ -36,13 +35,13 @@ async def counts_tiles(dut):
             "has_tile": has_tile,
             "queue_full": len(outstanding) == CONFIG.weight_queue_depth,
             "is_clear": not outstanding,
-            "may_load": not has_reads and len(outstanding) < min(CONFIG.weight_queue_depth, CONFIG.weight_fifo_tiles),
+            "may_load": len(outstanding) < CONFIG.weight_queue_depth and sum(outstanding) < CONFIG.weight_fifo_tiles,
         }
         queue = not clears and not settles and not expected["queue_full"] and random.random() < 0.3
         takes = not clears and not settles and not queue and bool(outstanding) and random.random() < 0.6
         is_load = loads_weights(CONFIG) and expected["may_load"] and since >= SETTLES_TO_LOAD and random.random() < 0.7
         tiles = 1 if is_load else random.choice([1, 1, 2, 3, random.randrange(1, 9), 1 + (1 << random.randrange(24))])
-        ports["enqueue"].value, ports["tiles"].value, ports["loads"].value = int(queue), tiles, int(is_load)
+        ports["enqueue"].value, ports["tiles"].value = int(queue), tiles
         ports["take"].value, ports["clear"].value = int(takes), int(clears)
         await RisingEdge(dut.clk)
         known = {"has_tile", "queue_full", "is_clear"} if settles else names
@@ -58,7 +57,6 @@ async def counts_tiles(dut):
             outstanding[0] -= 1
             if outstanding[0] == 0:
                 outstanding.popleft()
-        has_reads = (has_reads and bool(outstanding)) or (queue and not is_load)
         loads += queue and is_load
         settles = SETTLES if queue else max(0, settles - 1)
         since = 0 if queue or takes or clears else since + 1
@@ -72,7 +70,7 @@ async def counts_tiles(dut):
 async def counts_many_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
     take, clear = bench.port("take"), bench.port("clear")
-    take.value = clear.value = bench.optional_port("loads").value = 0
+    take.value = clear.value = 0
     bench.port("enqueue").value, bench.port("tiles").value = 1, MANY
     await bench.step()
     bench.port("enqueue").value = 0
