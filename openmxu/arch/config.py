@@ -54,8 +54,8 @@ class Config:
         Instructions that may be in flight in each unit; a power of two from 2 to 16. A core of the lite profile has no
         queues.
     weight_queue_depth
-        Read_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64, in the lite
-        profile 1.
+        Read_Weights and Load_Weights instructions that may be outstanding before their tiles are taken; from 1 to 64,
+        in the lite profile 1.
     host_data_bytes, weight_data_bytes
         Width of one beat on the host and the weight memory ports, in bytes; a power of two from 4 to 64.
     host_address_width, weight_address_width
@@ -152,8 +152,9 @@ class Config:
         """The default configuration at array size ``size``.
 
         Block RAMs of 512 rows are filled, by 4 to 16 tiles of the weight FIFO. Up to S = 8 there are activation lanes
-        for a quarter of the columns; from S = 16 on for half of them, 128 parameter sets, and the profile ``full``: a
-        tile takes longer on the weight bus than in the array, and Load_Weights brings others through the host port.
+        for a quarter of the columns; from S = 16 on for half of them, 128 parameter sets, and the profile ``full`` with
+        a longer queue of weights: a tile takes longer on the weight bus than in the array, and Load_Weights brings
+        others through the host port.
         With a sequential profile among the changes one Read_Weights may be outstanding.
         """
         values: dict[str, Any] = {"size": size}
