@@ -247,8 +247,11 @@ class Activation(InOrderUnit):
 
     @contextmanager
     def fetching(self, until: int) -> Iterator[None]:
-        """A context that also knows the elements that queued instructions read up to cycle ``until``. What it finds is
-        kept as long as it holds: many loads come during one instruction."""
+        """A context that also knows the elements that queued instructions read up to cycle ``until``, in programs with
+        Load_Weights. What it finds is kept as long as it holds: many loads come during one instruction."""
+        if not self._is_shared:
+            yield
+            return
         elements = self._reads.elements
         length, known = len(elements), len(self.done)
         if self._soon.known != known or self._is_stale(until):

@@ -41,6 +41,15 @@ class Reads:
         """The first cycle from ``cycle`` on without a read of this bank."""
         raise NotImplementedError
 
+    def any_between(self, first: int, end: int) -> bool:
+        """Whether there is a read in cycles ``first`` up to ``end``."""
+        piece = bisect_right(self._ends, first)
+        return piece < len(self._ends) and self._begin(piece) < end
+
+    def _begin(self, piece: int) -> int:
+        """The cycle of the first read of a piece."""
+        raise NotImplementedError
+
 
 class Runs(Reads):
     """Runs of reads, one row per cycle: first and last cycle, bank of the first row, and bank step from row to row."""
@@ -66,10 +75,8 @@ class Runs(Reads):
         for values in (self._begins, self._ends, self._phases, self._steps):
             del values[length:]
 
-    def any_between(self, first: int, end: int) -> bool:
-        """Whether there is a read in cycles ``first`` up to ``end``."""
-        run = bisect_right(self._ends, first)
-        return run < len(self._begins) and self._begins[run] < end
+    def _begin(self, piece: int) -> int:
+        return self._begins[piece]
 
     def free(self, cycle: int, bank: int) -> int:
         for run in range(bisect_right(self._ends, cycle), len(self._begins)):
@@ -133,6 +140,10 @@ class ElementReads(Reads):
         """Append those of an instruction."""
         self._fetches.append(fetch)
         self._ends.append(max(fetch.end, self.end))
+
+    def _begin(self, piece: int) -> int:
+        fetch = self._fetches[piece]
+        return min(fetch.first, fetch.paced)
 
     def behind(self, length: int) -> list[Fetch]:
         """Those behind the first ``length`` instructions."""

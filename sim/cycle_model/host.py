@@ -10,7 +10,7 @@ from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.host.host_reader import HostReader as ReaderHardware
 from openmxu.rtl.host.host_writer import HostWriter as WriterHardware
 from openmxu.sim.cycle_model.activation import Activation
-from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Reads, Runs, free_of_all
+from openmxu.sim.cycle_model.buffer_traffic import BufferReads, Reads, free_of_all
 from openmxu.sim.cycle_model.latencies import Latencies
 from openmxu.sim.cycle_model.port import MemoryPort
 from openmxu.sim.cycle_model.unit import Comparison, InOrderUnit, Waits
@@ -178,7 +178,7 @@ class HostWriter(_Transfers):
         port, lane, is_alternate = self._port, self._lane[number], self._is_alternate[number]
         before = port.free, port.next
         cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
-        with self._foreseen(loads_alone=True):
+        with self._foreseen(loads_alone=True), self._fetching(port.free):
             runs = self._before()
             is_delayed = any(reads.any_between(begin, port.free) for reads in runs)
             if is_delayed:
@@ -208,21 +208,25 @@ class HostWriter(_Transfers):
         until = max(begin, self._port.free) + 2 * self._rows[number]
         with self._activation.foreseen(loads_alone=True), self._activation.fetching(until):
             reads = self._reads.all, self._reads.loads, self._reads.elements
-            self._follow(begin, self._first[number], [False] * self._rows[number], reads, self._weights.free)
+            rows = [False] * self._rows[number]
+            end = self._follow(begin, self._first[number], rows, reads, self._weights.enter)[-1] + 1
         # The last row waits until all transfers before are done.
-        end = self._port.free
-        if place:
-            end = max(end, self.done[place - 1] + 2)
-        self._port.free = end
+        if place and self.done[place - 1] + 2 > end:
+            end = self.done[place - 1] + 2
+            self._port.free = self._weights.enter(end)
         self._asked = taken
         self._runs.append(end - 1)
-        self._loaded[place] = end
+        self._loaded[place] = self._port.free
         return end
 
-    def _before(self) -> tuple[Runs, ...]:
+    def _fetching(self, until: int) -> AbstractContextManager[None]:
+        """A context that knows the elements that the activation unit reads, where they delay rows of a transfer."""
+        return nullcontext() if self._is_slow else self._activation.fetching(until)
+
+    def _before(self) -> tuple[Reads, ...]:
         """The reads that delay rows of a transfer: of slow ones only those that stay in one bank, because waiting a
         single cycle costs nothing."""
-        return (self._reads.held,) if self._is_slow else (self._reads.all, self._reads.loads)
+        return (self._reads.held,) if self._is_slow else (self._reads.all, self._reads.loads, self._reads.elements)
 
     def _follow(
         self,
@@ -230,17 +234,17 @@ class HostWriter(_Transfers):
         row: int,
         waits: Sequence[bool],
         others: Sequence[Reads],
-        free: Callable[[int], int] = int,
+        enter: Callable[[int], int] = int,
     ) -> list[int]:
         """The cycles of the last beats of rows from ``row`` on, computed one by one from cycle ``cycle`` on; ``waits``
-        has for each row whether it waits for a beat, ``others`` are reads that come before its own, and ``free`` finds
+        has for each row whether it waits for a beat, ``others`` are reads that come before its own, and ``enter`` finds
         the cycle in which a row makes room for the next one, from the one behind its own on."""
         before, cycles = [reads for reads in others if reads.end > cycle], []
         for place, waits_for_beat in enumerate(waits, row):
             cycle = free_of_all(before, max(cycle, self._left[0] + self.credit), place % self._banks)
             cycles.append(self._port.row(cycle + self.read, waits_for_beat))
             self._left.append(cycles[-1])
-            self._port.free = free(self._port.free)
+            self._port.free = enter(self._port.free)
             cycle += 1
         self._next_read = cycle
         return cycles

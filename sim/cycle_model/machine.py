@@ -55,7 +55,7 @@ class Machine:
         self._in_question = dependences.in_question
         updates, reads = Updates(), BufferReads(work)
         activation = Activation(waits, work, latencies, AccumulatorReads(work, updates), reads)
-        self._weights = Weights(work.config, latencies)
+        self._weights = Weights(work.config, latencies, has_loads=bool(work.loads_weights.any()))
         self.matrix = Matrix(waits, work, latencies, self._weights, updates, reads)
         self._units: dict[int, InOrderUnit] = {
             Unit.HOST_READ: HostReader(waits, work, latencies, activation),

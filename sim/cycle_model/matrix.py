@@ -106,7 +106,8 @@ class Matrix(InOrderUnit):
         for byte in self._bytes[number]:
             self._taken = cycle = max(cycle, self._walker)
             entry = turn = max(cycle + self.walk, self._next)
-            if byte == 0 and self._takes_tiles[number]:
+            takes_tile = byte == 0 and self._takes_tiles[number]
+            if takes_tile:
                 ready, shifts = self._weights.take(turn)
                 shift = ready - min(ready, max(turn, shifts))
                 weight_shift += shift
@@ -117,6 +118,8 @@ class Matrix(InOrderUnit):
             if accumulates:
                 turn = self._settled(turn, row, rows)
                 self._updates.add(turn + self._tag, rows, row)
+            if takes_tile:
+                self._weights.swap(turn)
             self._reads.add(number, turn, byte)
             self._occupied.append((turn, turn + rows))
             self._recent.append((turn, row, rows))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 
 from openmxu.arch.config import Config
 from openmxu.sim.cycle_model.latencies import Latencies
@@ -34,6 +34,11 @@ class Weights:
     all tiles before it have arrived as well. Of two transposed tiles one begins to shift together with the end of the
     other, or S cycles later at the earliest.
 
+    Parameters
+    ----------
+    has_loads
+        The programs have Load_Weights.
+
     Attributes
     ----------
     begun, done
@@ -41,10 +46,10 @@ class Weights:
         that of its last beat; the cycle in which Halt empties the path instead of those that do not come.
     """
 
-    def __init__(self, config: Config, latencies: Latencies) -> None:
+    def __init__(self, config: Config, latencies: Latencies, *, has_loads: bool) -> None:
         self.begun: list[int] = []
         self.done: list[int] = []
-        self._config = config
+        self._config, self._has_loads = config, has_loads
         self._latency = latencies.read
         self._port = MemoryPort(config.size, config.weight_data_bytes, latencies.weight_beat)
         self._apart = 2 if config.tile_bytes >= 2 * config.weight_data_bytes else 1  # cycles between two requests
@@ -58,11 +63,11 @@ class Weights:
         self._shifts: list[int] = []
         self._taken: list[int] = []
         self._paces: list[int] = []  # for each tile when the memory is ready for the next one
-        # For each tile that is requested when it is in the FIFO, -1 for a Load_Weights whose rows are not worked out.
-        self._comes: list[int] = []
-        # For each tile of weight memory the cycle behind its last row, and those in which its rows come.
-        self._stops: list[int] = []
-        self._rows: list[Collection[int]] = []
+        # The cycles in which rows of weight memory come, or only the last one of each tile without Load_Weights; and
+        # for each tile that is requested the place of its last row there, -1 for that of a Load_Weights.
+        self._rows: list[int] = []
+        self._lasts: list[int] = []
+        self._comes: list[int] = []  # for each tile when it is in the FIFO, whatever is missing before it
         # For tiles of Load_Weights: the cycle of the last row, for the cycle from which on rows may come.
         self._loads: dict[int, Callable[[int], int]] = {}
         self._transposed: set[int] = set()
@@ -109,6 +114,10 @@ class Weights:
         self._taken.append(ready)
         return ready, shifts
 
+    def swap(self, cycle: int) -> None:
+        """The row that waited for the tile goes in this cycle, when it has nothing else to wait for."""
+        self._taken[-1] = cycle
+
     def settled(self, cycle: int) -> int:
         """The first cycle from ``cycle`` on in which no tile is in transit: all have arrived, or the next has no
         room."""
@@ -116,7 +125,7 @@ class Weights:
         for tile in range(bisect_right(self._arrived, cycle), len(self._arrived)):
             if self._asked[tile] > cycle:
                 break
-            cycle = self._arrived[tile]
+            cycle = max(cycle, self._comes[tile])
         return cycle
 
     def _foreseeable(self) -> int:
@@ -147,9 +156,9 @@ class Weights:
             # The empty path is detected a cycle later, except after a tile that was being shifted in already.
             end = max(idle + 2, shifted) if len(left) == 1 else end + 1
         self._port.free = 0
-        for item in (self._queued, self._asked, self._comes, self._arrived, self._taken, self._ends, self._shifts):
+        for item in (self._queued, self._asked, self._arrived, self._taken, self._ends, self._shifts):
             item.clear()
-        for found in (self._paces, self._stops, self._rows):
+        for found in (self._paces, self._rows, self._lasts, self._comes):
             found.clear()
         self._loads.clear()
         self._transposed.clear()
@@ -160,18 +169,24 @@ class Weights:
         first = 0
         for end in self._ends:
             if first not in self._loads:
-                asked, arrived = self._asked[first : first + 1], self._arrived[end - 1 : end]
-                self.begun.append(min([cycle, *(tile + _PORT for tile in asked)]))
-                comes = bool(arrived) and self._asked[end - 1] < cycle
-                self.done.append(arrived[0] - _CAME if comes else cycle)
+                self.begun.append(min([cycle, *(tile + _PORT for tile in self._asked[first : first + 1])]))
+                comes = end <= len(self._asked) and self._asked[end - 1] < cycle
+                self.done.append(self._rows[self._lasts[end - 1]] + 1 - _CAME if comes else cycle)
             first = end
 
-    def free(self, cycle: int) -> int:
-        """The first cycle from ``cycle`` on in which a row of a Load_Weights may come, because none of weight memory
-        does, or one did in the cycle before."""
-        tile = bisect_right(self._stops, cycle)
-        if tile < len(self._rows) and cycle in self._rows[tile] and cycle - 1 not in self._rows[tile]:
-            return cycle + 1
+    def enter(self, cycle: int) -> int:
+        """Let a row of a Load_Weights into the FIFO, from ``cycle`` on; returns the cycle in which it comes."""
+        rows = self._rows
+        place = bisect_left(rows, cycle)
+        if place < len(rows) and rows[place] == cycle and not (place and rows[place - 1] == cycle - 1):
+            cycle, place = cycle + 1, place + 1
+        # A row of weight memory that is due comes behind it, and so do those right behind.
+        due = cycle
+        while place < len(rows) and rows[place] <= due:
+            due = rows[place] = due + 1
+            place += 1
+        if rows:
+            self._port.free = max(self._port.free, rows[-1] + 1)
         return cycle
 
     def _follow(self, last: int) -> None:
@@ -179,10 +194,11 @@ class Weights:
         while len(self._arrived) <= last:
             tile = len(self._arrived)
             self._ask(tile)
-            if self._comes[tile] < 0:
-                self._comes[tile] = self._loads[tile](self._asked[tile] + _TURN) + 1
+            row = self._lasts[tile]
+            comes = 1 + (self._loads[tile](self._asked[tile] + _TURN) if row < 0 else self._rows[row])
+            self._comes.append(comes)
             # Tiles that have come before an earlier one are counted one by one.
-            self._arrived.append(max(self._comes[tile], self._arrived[-1] + 1 if tile else 0))
+            self._arrived.append(max(comes, self._arrived[-1] + 1 if tile else 0))
         if self._asked:
             self._shift(min(len(self._arrived) - 1, len(self._taken)))
 
@@ -198,16 +214,17 @@ class Weights:
                 # The last row of the earlier tile must have left.
                 asked = max(asked, self._shift(behind) + self._config.size)
             self._asked.append(asked)
-            self._comes.append(-1 if tile in self._loads else self._fetch(asked))
+            if tile in self._loads:
+                self._lasts.append(-1)
+            else:
+                self._fetch(asked)
             self._paces.append(self._port.next)
 
-    def _fetch(self, asked: int) -> int:
-        """Fetch a tile of weight memory; returns the cycle in which it is in the FIFO."""
-        port = self._port
-        rows = port.transfer(asked + self._latency, self._config.size)
-        self._stops.append(port.free)
-        self._rows.append(rows if isinstance(rows, range) else set(rows))
-        return port.free
+    def _fetch(self, asked: int) -> None:
+        """Follow the rows of a tile of weight memory."""
+        rows = self._port.transfer(asked + self._latency, self._config.size)
+        self._rows += rows if self._has_loads else rows[-1:]
+        self._lasts.append(len(self._rows) - 1)
 
     def _shift(self, tile: int) -> int:
         """The cycle in which a tile begins to leave the FIFO; all tiles before it must be taken."""
