@@ -21,7 +21,7 @@ from openmxu.compiler.recurrent.layout import step_tiles
 __all__ = ["WeightPorts"]
 
 _FETCHED = 4
-"""Tiles of weight memory one after the other: few enough that both ports are busy, within the tiles of the FIFO."""
+"""Tiles of weight memory one after the other, at most: few, because the weight FIFO holds those of two turns."""
 
 _RING = 24
 """Tiles of copies on their way, at most."""
@@ -68,15 +68,17 @@ class WeightPorts:
             return nowhere
         # While so many tiles come from weight memory, the host port reads as many copies.
         read = size * row_cycles(config) + _INSTRUCTIONS * -(-WORD_BYTES // config.host_data_bytes)
-        loaded = round(_FETCHED * fetch / read)
         ring = min(_RING, config.unified_buffer_rows // _SHARE // size)
+        most = ring // 2
+        fetched = max(1, min(_FETCHED, round(most * read / fetch)))
+        loaded = min(most, round(fetched * fetch / read))
         operations = frozenset(
-            index for index in bound if _least_tiles(network.operations[index], size) > _FETCHED + loaded
+            index for index in bound if _least_tiles(network.operations[index], size) > fetched + loaded
         )
-        if not operations or not 0 < loaded <= ring // 2:
+        if not operations or loaded < 1:
             return nowhere
         alone = _input_rows(network, batch, size) * row_cycles(config) // fetch
-        return cls(operations, _FETCHED, loaded, alone, Rows(first, ring * size))
+        return cls(operations, fetched, loaded, alone, Rows(first, ring * size))
 
     def copied(self, operation: int, tiles: range) -> list[int]:
         """Those of an operation's tiles that have a copy, in the order of use."""

@@ -95,6 +95,16 @@ def test_both_ports_are_busy(latency: int) -> None:
     assert min(total.busy["weights"], total.busy["host"]) > 0.75 * total.bound
 
 
+def test_most_come_through_the_host_port_where_weight_memory_is_slow() -> None:
+    network = gemm_network(8, 600, 400)
+    programs = [compile_network(network, WIDER, weight_rate=rate) for rate in (None, 1)]
+    reads = [sum(item["tiles"] for item in instructions_of(program, Opcode.READ_WEIGHTS)) for program in programs]
+    loads = [len(list(instructions_of(program, Opcode.LOAD_WEIGHTS))) for program in programs]
+    assert sum(reads[:1] + loads[:1]) == sum(reads[1:] + loads[1:])
+    assert loads[0] < reads[0]
+    assert loads[1] > 5 * reads[1]
+
+
 def test_nothing_is_copied_while_the_input_is_read() -> None:
     """The host port then has enough to do; a second layer has its first copies at once."""
     network = random_network(np.random.default_rng(0), (400, 240, 240))
