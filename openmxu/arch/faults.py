@@ -49,7 +49,7 @@ FAULT_DESCRIPTIONS: dict[FaultCode, str] = {
     FaultCode.WEIGHT_WINDOW: "the bytes lie outside the weight memory window that the driver set",
     FaultCode.NO_TILE: "no weight tile is queued (next_tile) or in use (reuse)",
     FaultCode.WEIGHT_QUEUE_FULL: "more Read_Weights or Load_Weights are outstanding than their queue holds, "
-    "or more tiles before a Load_Weights than the weight FIFO holds; take tiles with MatrixMultiply first",
+    "or as many tiles before a Load_Weights as the weight FIFO holds; take tiles with MatrixMultiply first",
     FaultCode.UNIFIED_BUFFER_OVERLAP: "Activate would write unified buffer rows that it also reads",
     FaultCode.BUS_ERROR: "a memory answered an access with an error",
     FaultCode.TIME_OUT: "nothing was finished or transferred for as long as TIME_LIMIT allows",

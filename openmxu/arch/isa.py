@@ -382,7 +382,7 @@ FORMATS: tuple[Format, ...] = (
         "Read_Weights",
         "Queues `tiles` contiguous tiles of weight memory for the weight FIFO; finished once queued. A tile is S rows "
         "of S weights; row k holds the weights of input k for all outputs. Weights are read as WEIGHT_FORMAT says. At "
-        "most `weight_queue_depth` Read_Weights may have tiles that no MatrixMultiply has taken.",
+        "most `weight_queue_depth` Read_Weights and Load_Weights may have tiles that no MatrixMultiply has taken.",
         (
             Field("tiles", 16, 24, "tiles of S × S bytes; at least 1"),
             _address("weights", 64, 64, "byte address in weight memory; a multiple of min(S × S, weight beat) bytes"),

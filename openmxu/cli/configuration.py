@@ -109,7 +109,7 @@ class ConfigChoice:
     weight_queue: Annotated[
         int | None,
         _number(
-            *("--weight-queue", "N", "Reads of weights that may be outstanding before their tiles are taken"),
+            *("--weight-queue", "N", "Reads and loads of weights that may be outstanding before their tiles are taken"),
             "from 1 to 64, in the profile lite 1",
         ),
     ] = None

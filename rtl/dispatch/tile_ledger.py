@@ -29,7 +29,7 @@ class TileLedger(wiring.Component):
         ``weight_queue_depth`` instructions have tiles that are not taken.
     may_load
         In cores with Load_Weights: fewer tiles are queued than the weight FIFO holds, and not ``queue_full``. Valid
-        three cycles after ``enqueue`` or ``take``.
+        two cycles after ``enqueue`` or ``take``.
     """
 
     def __init__(self, config: Config) -> None:

@@ -39,8 +39,8 @@ class WeightFetcher(wiring.Component):
     """Executes Read_Weights: requests one burst per tile while the weight FIFO has room; converts bytes to operands.
 
     Tiles of Load_Weights, whose rows the host writer reads, come beside those of weight memory: a tile has its slot in
-    the weight FIFO from the moment in which it is asked for. Where rows of both wait, they go in turn, so that what the
-    memory sends waits a cycle at most.
+    the weight FIFO from the moment in which it is asked for. Where rows of both wait, they go in turn, so that a row of
+    the memory waits a cycle at most.
 
     Members
     -------

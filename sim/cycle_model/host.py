@@ -208,11 +208,12 @@ class HostWriter(_Transfers):
         until = max(begin, self._port.free) + 2 * self._rows[number]
         with self._activation.foreseen(loads_alone=True), self._activation.fetching(until):
             reads = self._reads.all, self._reads.loads, self._reads.elements
-            rows = [False] * self._rows[number]
-            end = self._follow(begin, self._first[number], rows, reads, self._weights.enter)[-1] + 1
-        # The last row waits until all transfers before are done.
-        if place and self.done[place - 1] + 2 > end:
-            end = self.done[place - 1] + 2
+            rows, first = self._rows[number], self._first[number]
+            self._follow(begin, first, [False] * (rows - 1), reads, self._weights.enter)
+            # The last row waits until all transfers before are done.
+            end = self._follow(self._next_read, first + rows - 1, [False], reads)[-1] + 1
+            if place:
+                end = max(end, self.done[place - 1] + 2)
             self._port.free = self._weights.enter(end)
         self._asked = taken
         self._runs.append(end - 1)

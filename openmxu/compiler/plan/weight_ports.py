@@ -72,12 +72,14 @@ class WeightPorts:
         most = ring // 2
         fetched = max(1, min(_FETCHED, round(most * read / fetch)))
         loaded = min(most, round(fetched * fetch / read))
+        alone = _input_rows(network, batch, size) * row_cycles(config) // fetch
         operations = frozenset(
-            index for index in bound if _least_tiles(network.operations[index], size) > fetched + loaded
+            index
+            for index in bound
+            if _least_tiles(network.operations[index], size) > fetched + loaded + (0 if index else alone)
         )
         if not operations or loaded < 1:
             return nowhere
-        alone = _input_rows(network, batch, size) * row_cycles(config) // fetch
         return cls(operations, fetched, loaded, alone, Rows(first, ring * size))
 
     def copied(self, operation: int, tiles: range) -> list[int]:
