@@ -177,7 +177,13 @@ class HostWriter(_Transfers):
         rows, begin = self._rows[number], max(taken + self.first_read, self._next_read)
         port, lane, is_alternate = self._port, self._lane[number], self._is_alternate[number]
         before = port.free, port.next
-        cycles = port.transfer(begin + self.read, rows, lane, alternate=is_alternate)
+        first = begin
+        if self._is_slow:
+            # Of rows that take several beats only the first one may be late.
+            with self._activation.foreseen(loads_alone=True), self._activation.fetching(begin + 1):
+                reads = self._reads.all, self._reads.loads, self._reads.elements
+                first = free_of_all(reads, begin, self._first[number] % self._banks)
+        cycles = port.transfer(first + self.read, rows, lane, alternate=is_alternate)
         with self._foreseen(loads_alone=True), self._fetching(port.free):
             runs = self._before()
             is_delayed = any(reads.any_between(begin, port.free) for reads in runs)
