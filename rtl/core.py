@@ -100,9 +100,7 @@ class Core(wiring.Component):
         connect(m, dispatcher.host_write, self._host_writer.commands)
         connect(m, self._host_writer.rows, buffer.read_host)
         if loads_weights(self.config):
-            m.submodules.weight_rows = between = StreamRegister(self._host_writer.weight_rows.p.shape())
-            connect(m, self._host_writer.weight_rows, between.input)
-            connect(m, between.output, self._weight_fetcher.buffer_rows)
+            connect(m, self._host_writer.weight_rows, self._weight_fetcher.buffer_rows)
         self._slice_requests(m, "host_write", self._host_writer.memory.request, self.host_write.request, host_beats)
         connect(m, self._host_writer.memory.data, flipped(self.host_write.data))
         connect(m, flipped(self.host_write.done), self._host_writer.memory.done)

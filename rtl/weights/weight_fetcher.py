@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from openmxu.arch.config import Config, ceil_log2
 from openmxu.rtl.common.counting import Countdown, CreditCounter
 from openmxu.rtl.common.interfaces import ReadPortSignature
-from openmxu.rtl.common.register_slice import RegisterSlice
+from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import loads_weights, weight_command
@@ -220,22 +220,27 @@ class WeightFetcher(wiring.Component):
 
     def _merge(self, m: Module, platform: object, places: RunWalker, unpacker: RowUnpacker, loads: RunWalker) -> None:
         """Take rows of the memory and of the unified buffer, in turn where both wait."""
-        was_memory = Signal()
+        m.submodules.loaded = loaded = StreamRegister(self.buffer_rows.p.shape())
+        connect(m, flipped(self.buffer_rows), loaded.input)
+        connect(m, places.places, unpacker.places)
+        # In the cycle after a row of the memory: whether one of the unified buffer waits. A register, because beats of
+        # the memory, which come from far away on the chip, wait for it.
+        buffer_first = Signal()
         takes_memory, takes_buffer = Signal(), Signal()
         memory_row, buffer_row = Signal(range(self.config.size)), Signal(range(self.config.size))
-        connect(m, places.places, unpacker.places)
         m.d.comb += [
-            takes_buffer.eq(loads.places.valid & self.buffer_rows.valid & (was_memory | ~unpacker.rows.valid)),
-            takes_memory.eq(unpacker.rows.valid & ~takes_buffer),
-            self.buffer_rows.ready.eq(loads.places.valid & (was_memory | ~unpacker.rows.valid)),
+            unpacker.rows.ready.eq(~buffer_first),
+            takes_memory.eq(unpacker.rows.valid & ~buffer_first),
+            takes_buffer.eq(buffer_first | (loads.places.valid & loaded.output.valid & ~unpacker.rows.valid)),
+            loaded.output.ready.eq(takes_buffer),
             loads.places.ready.eq(takes_buffer),
-            unpacker.rows.ready.eq(~(loads.places.valid & self.buffer_rows.valid & was_memory)),
             self.rows.valid.eq(unpacker.rows.valid | takes_buffer),
             self.slot.eq(Mux(takes_buffer, loads.context.tile.slot, places.context.slot)),
             self.row.eq(Mux(takes_buffer, buffer_row, memory_row)),
             self.transposed.eq(takes_buffer & loads.context.transposed),
         ]
-        m.d.sync += was_memory.eq(takes_memory)
+        # A row and a place that are not taken stay; where there is none, the next one comes in.
+        m.d.sync += buffer_first.eq(takes_memory & loads.busy & (loaded.output.valid | loaded.input.valid))
         # Tiles have S rows, after which the counts begin again by themselves.
         with m.If(takes_memory):
             m.d.sync += memory_row.eq(memory_row + 1)
@@ -243,7 +248,7 @@ class WeightFetcher(wiring.Component):
             m.d.sync += buffer_row.eq(buffer_row + 1)
         format = Mux(takes_buffer, Value.cast(loads.context.tile.format), Value.cast(places.context.format))
         for column in range(self.config.size):
-            of_buffer = self.buffer_rows.payload.word_select(column, 8)
+            of_buffer = loaded.output.payload.word_select(column, 8)
             of_memory = unpacker.rows.payload.word_select(column, 8)
             m.d.comb += self.rows.payload[column].eq(
                 self._chosen_operand(

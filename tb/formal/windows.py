@@ -198,14 +198,14 @@ class TilesOfWeights(Proof):
         """Of rows that the memory and the unified buffer have ready, neither waits for two of the other's."""
         unit = self.unit
         of_memory, has_gone = self.inside("unpacker.rows__valid"), self.inside("unpacker.places__ready")
-        of_buffer = unit.buffer_rows.valid & self.inside("loads.places__valid")
-        has_come = unit.buffer_rows.valid & unit.buffer_rows.ready
+        of_buffer = self.inside("loaded.output__valid") & self.inside("loads.places__valid")
+        has_come = self.inside("takes_buffer")
         self.claim(m, "a row goes to the weight FIFO whenever there is one", unit.rows.valid == (of_memory | of_buffer))
         self.claim(m, "one row goes in a cycle", ~(has_gone & has_come))
         memory_waited, buffer_waited = Signal(), Signal()
         m.d.sync += [memory_waited.eq(of_memory & ~has_gone), buffer_waited.eq(of_buffer & ~has_come)]
-        self.lemma(m, ~(memory_waited & self.inside("was_memory")))
-        self.lemma(m, ~buffer_waited | self.inside("was_memory"))
+        self.lemma(m, ~(memory_waited & self.inside("buffer_first")))
+        self.lemma(m, ~buffer_waited | self.inside("buffer_first"))
         self.claim(m, "a row of the memory waits a cycle at most", ~memory_waited | ~of_memory | has_gone)
         self.claim(m, "a row of the unified buffer waits a cycle at most", ~buffer_waited | ~of_buffer | has_come)
         self.reach(m, memory_waited & of_memory)
