@@ -22,11 +22,11 @@ from pathlib import Path
 import openmxu
 import openmxu.arch
 import openmxu.compiler
-import openmxu.rtl
 import openmxu.sim.cycle_model
 from openmxu.cli.networks import load_network, network_names
 from openmxu.cluster import add_worker_options, chosen_workers
 from openmxu.program_file import write_atomically
+from openmxu.rtl import activation, buffer, common, dispatch, host, matrix
 from openmxu.sweep import Journal
 from scripts.docs.sections import with_section
 from scripts.performance.measure import BATCH, NETWORKS, predicted_cycles
@@ -42,8 +42,11 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
 KEPT = DOCUMENT.with_name("resources.jsonl")
 """The journal of what is done."""
 
-_SOURCES = (openmxu.arch, openmxu.compiler, openmxu.rtl, openmxu.sim.cycle_model)
-"""What cycles depend on, beside the networks."""
+_SOURCES = (
+    *(openmxu.arch, openmxu.compiler, openmxu.sim.cycle_model),
+    *(activation, buffer, common, dispatch, host, matrix),
+)
+"""What cycles depend on, beside the networks: the cycle model takes latencies from these units of the RTL."""
 
 RESOURCES = {
     "host_data_bytes": (4, 8, 16, 32),
