@@ -187,6 +187,8 @@ def _limits_of_steps(
     while best != before:
         # Less of one memory may pay off only with less of another.
         before, best = best, _with_less_for_steps(compiled, search, ramp, best, slower)
+        if best == before:
+            best = _with_less_of_two(compiled, search, ramp, best, slower)
     if best == limits:
         return limits
 
@@ -212,6 +214,22 @@ def _with_less_for_steps(
             elif result.instructions != search.best.instructions:
                 slower.add(less)
                 break
+    return limits
+
+
+def _with_less_of_two(
+    compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config, slower: Container[Config]
+) -> Config:
+    """The limits with half of the accumulators and the best part of the parameter sets, where first steps are faster
+    with both: fewer sums at a time need fewer sets at a time."""
+    try:
+        half = limits.replace(accumulator_rows=limits.accumulator_rows >> 1)
+    except ValueError:  # no core has so few
+        return limits
+    programs = _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, half, "parameter_sets", slower)
+    for less, result in programs:
+        if search.improve(result):
+            limits = less
     return limits
 
 

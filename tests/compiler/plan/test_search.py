@@ -169,6 +169,19 @@ def test_less_of_a_memory_that_pays_off_with_less_of_another() -> None:
 
 
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
+def test_less_of_two_memories_that_pays_off_with_both_alone() -> None:
+    """A quarter of the parameter sets with half of the accumulators: less of either is slower, and so is half of
+    both."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        memories = limits.parameter_sets, limits.accumulator_rows
+        return _Program({(16, 512): 40, (64, 1024): 60}.get(memories, 90) * (steps or 6), memories)
+
+    config = Target.of(Config.for_size(8, parameter_sets=64, accumulator_rows=1024))
+    assert search.fastest(compiled, GRU.operations[0], config, effort=1, steps=6).instructions == (16, 512)
+
+
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize("memory", search._MEMORIES)
 @pytest.mark.parametrize("attempts", [3, 4, 5, 7])
 def test_few_attempts_are_shared_by_the_memories(monkeypatch: pytest.MonkeyPatch, memory: str, attempts: int) -> None:
