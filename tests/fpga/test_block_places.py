@@ -19,18 +19,12 @@ from scripts.fpga.yosys import synthesize
 PART = find_part("LFE5U-25F")
 
 
-def block(*bits):
-    return {"type": "RAM", "attributes": {}, "connections": {"D": [*bits], "CLKA": [0]}}
+def block(bit):
+    return {"type": "RAM", "attributes": {}, "connections": {"D": [bit], "CLKA": [0]}}
 
 
-def placed(x, y, *bits, kind="FF"):
-    port, direction = ("D", "input") if kind == "RAM" else ("Q", "output")
-    return {
-        "type": kind,
-        "attributes": {"NEXTPNR_BEL": f"X{x}/Y{y}/Q"},
-        "port_directions": {port: direction, "CLK": "input"},
-        "connections": {port: [*bits], "CLK": [0]},
-    }
+def placed(x, y, bit, kind="FF"):
+    return {"type": kind, "attributes": {"NEXTPNR_BEL": f"X{x}/Y{y}/Q"}, "connections": {"Q": [bit], "CLK": [0]}}
 
 
 def modules(cells, netnames=None):
@@ -46,8 +40,8 @@ def test_all_blocks_together_are_near_their_cells(mirrored):
         first, second = second, first
     there = modules(
         {
-            "first": placed(0, 90, 1, kind="RAM"),
-            "second": placed(0, 90, 2, kind="RAM"),
+            "first": placed(0, 90, 1, "RAM"),
+            "second": placed(0, 90, 2, "RAM"),
             "a": placed(*first, 1),
             "b": placed(*second, 2),
             # The clock is connected to all cells and must not matter.
@@ -65,8 +59,8 @@ def test_no_block_is_far_away_for_a_little_less_wire_of_another_one():
     netlist = modules({"first": block(1), "second": block(2)})
     there = modules(
         {
-            "first": placed(0, 90, 1, kind="RAM"),
-            "second": placed(0, 90, 2, kind="RAM"),
+            "first": placed(0, 90, 1, "RAM"),
+            "second": placed(0, 90, 2, "RAM"),
             "a": placed(10, 13, 1),
             "b": placed(30, 9, 2),
         }
@@ -85,9 +79,7 @@ def test_blocks_that_have_a_place_keep_it():
     fixed = block(1)
     fixed["attributes"]["BEL"] = "X10/Y10/R"
     netlist = modules({"fixed": fixed, "other": block(2)})
-    there = modules(
-        {"fixed": placed(10, 10, 1, kind="RAM"), "other": placed(0, 0, 2, kind="RAM"), "a": placed(10, 10, 2)}
-    )
+    there = modules({"fixed": placed(10, 10, 1, "RAM"), "other": placed(0, 0, 2, "RAM"), "a": placed(10, 10, 2)})
     assert match_blocks(netlist, "top", {"RAM": ["X90/Y90/R", "X10/Y10/R", "X20/Y20/R"]}, there) == 1
     assert netlist["modules"]["top"]["cells"]["other"]["attributes"]["BEL"] == "X20/Y20/R"
 
@@ -95,30 +87,13 @@ def test_blocks_that_have_a_place_keep_it():
 def test_constants_do_not_attract_blocks():
     netlist = modules({"it": block(1)})
     netlist["modules"]["top"]["cells"]["it"]["connections"]["A"] = [2]
-    itself = placed(0, 0, 1, kind="RAM")
+    itself = placed(0, 0, 1, "RAM")
     itself["connections"]["A"] = [2, 2, 2]
-    itself["port_directions"]["A"] = "input"
     there = modules(
         {"it": itself, "a": placed(20, 20, 1), "zero": placed(10, 10, 2)}, {"$PACKER_GND_NET": {"bits": [2]}}
     )
     match_blocks(netlist, "top", {"RAM": ["X10/Y10/R", "X20/Y20/R"]}, there)
     assert netlist["modules"]["top"]["cells"]["it"]["attributes"]["BEL"] == "X20/Y20/R"
-
-
-@pytest.mark.parametrize(("more", "near"), [([], True), (["X20/Y90/R", "X30/Y90/R", "X40/Y90/R"], False)])
-def test_blocks_that_need_all_places_come_near_others_with_which_they_share_logic(more, near):
-    """Of each pair one block is at the other end, with a cell of its own beside it, and so stays there by itself."""
-    netlist, there = modules({}), {"first": placed(10, 10, 1), "second": placed(90, 11, 2)}
-    for own, (name, x, y, shared) in enumerate(
-        [("a", 10, 10, 1), ("b", 10, 11, 2), ("c", 90, 10, 1), ("d", 90, 11, 2)], 3
-    ):
-        netlist["modules"]["top"]["cells"][name] = block(shared, own)
-        there |= {name: placed(x, y, shared, own, kind="RAM"), f"own_{name}": placed(x, y, own)}
-    sites = {"RAM": ["X10/Y10/R", "X10/Y11/R", "X90/Y10/R", "X90/Y11/R", *more]}
-    match_blocks(netlist, "top", sites, modules(there))
-    cells = netlist["modules"]["top"]["cells"]
-    columns = {name: cell["attributes"]["BEL"].split("/")[0] for name, cell in cells.items()}
-    assert (columns["a"] == columns["c"] and columns["b"] == columns["d"]) is near
 
 
 class Memories(wiring.Component):

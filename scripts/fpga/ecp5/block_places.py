@@ -2,8 +2,7 @@
 
 A placer that places blocks one after the other, at random, leaves many far from the cells that they are connected to.
 This module assigns all blocks together to the part's places such that, with the logic in place, the squares of the
-lengths of wires are least. Blocks that need nearly all places, and of which each has kept its logic at the place where
-it was by chance, then exchange these with the logic wherever its wires pull it.
+lengths of wires are least.
 """
 
 from __future__ import annotations
@@ -17,15 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from scripts.fpga.ecp5.block_exchange import exchanged
-from scripts.fpga.ecp5.wire_energy import WireEnergy
-
 __all__ = ["match_blocks", "sites_to_match"]
 
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")
-_SCARCE = 0.9
-"""Share of the free places from which on blocks exchange them: with fewer, each finds one near its logic."""
-
 _FEW = 40
 """Nets with more cells say little about the best place of one of them."""
 
@@ -60,7 +53,6 @@ def match_blocks(
     (flat,) = placed["modules"].values()  # nextpnr renames it
     neighbours = _Neighbours(flat, sites)
     matched = 0
-    scarce = []
     for kind, names in sites.items():
         taken = {cell["attributes"]["BEL"] for cell in cells.values() if "BEL" in cell["attributes"]}
         blocks = [name for name, cell in cells.items() if cell["type"] == kind and "BEL" not in cell["attributes"]]
@@ -72,14 +64,6 @@ def match_blocks(
         for block, site in zip(*linear_sum_assignment(costs), strict=True):
             cells[blocks[block]]["attributes"]["BEL"] = free[site]
         matched += len(blocks)
-        if len(blocks) >= _SCARCE * len(free):
-            scarce.append((blocks, free))
-    for blocks, free in scarce:
-        fixed = {name: cell["attributes"]["BEL"] for name, cell in cells.items() if "BEL" in cell["attributes"]}
-        taken = [fixed.pop(block) for block in blocks]
-        rest = [site for site in free if site not in taken]
-        for block, site in zip(blocks, exchanged(WireEnergy(flat, blocks, fixed), taken, rest), strict=True):
-            cells[block]["attributes"]["BEL"] = site
     return matched
 
 
