@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import openmxu
+import openmxu.sim.cycle_model
 from scripts.performance import resources
 
 DEPTHS = resources.RESOURCES["command_queue_depth"]
@@ -49,6 +51,18 @@ def test_other_sources_begin_again(monkeypatch: pytest.MonkeyPatch, computed: li
     monkeypatch.setattr(resources, "_SOURCES", resources._SOURCES[:1])
     run(monkeypatch, tmp_path / "kept")
     assert computed == [*DEPTHS, *DEPTHS]
+
+
+def test_sources_have_all_hardware_that_the_cycle_model_imports() -> None:
+    sources = [package.__name__ for package in resources._SOURCES]
+    folder = Path(next(iter(openmxu.sim.cycle_model.__path__)))
+    imported = {
+        name
+        for path in folder.glob("*.py")
+        for name in re.findall(r"^(?:from|import) (openmxu\.rtl(?:\.\w+)*)", path.read_text(), re.MULTILINE)
+    }
+    assert imported
+    assert not [name for name in imported if not any(f"{name}.".startswith(f"{source}.") for source in sources)]
 
 
 def test_table(monkeypatch: pytest.MonkeyPatch, computed: list[int], tmp_path: Path) -> None:
