@@ -181,8 +181,7 @@ class HostWriter(_Transfers):
         if self._is_slow:
             # Of rows that take several beats only the first one may be late.
             with self._activation.foreseen(loads_alone=True), self._activation.fetching(begin + 1):
-                reads = self._reads.all, self._reads.loads, self._reads.elements
-                first = free_of_all(reads, begin, self._first[number] % self._banks)
+                first = free_of_all(self._every_read(), begin, self._first[number] % self._banks)
         cycles = port.transfer(first + self.read, rows, lane, alternate=is_alternate)
         with self._foreseen(loads_alone=True), self._fetching(port.free):
             runs = self._before()
@@ -213,8 +212,7 @@ class HostWriter(_Transfers):
         self._port.free = max(self._port.free, self._turn[place])
         until = max(begin, self._port.free) + 2 * self._rows[number]
         with self._activation.foreseen(loads_alone=True), self._activation.fetching(until):
-            reads = self._reads.all, self._reads.loads, self._reads.elements
-            rows, first = self._rows[number], self._first[number]
+            reads, rows, first = self._every_read(), self._rows[number], self._first[number]
             self._follow(begin, first, [False] * (rows - 1), reads, self._weights.enter)
             # The last row waits until all transfers before are done.
             end = self._follow(self._next_read, first + rows - 1, [False], reads)[-1] + 1
@@ -226,6 +224,10 @@ class HostWriter(_Transfers):
         self._loaded[place] = self._port.free
         return end
 
+    def _every_read(self) -> tuple[Reads, ...]:
+        """All reads of the unified buffer that may delay one of a row."""
+        return self._reads.all, self._reads.loads, self._reads.elements
+
     def _fetching(self, until: int) -> AbstractContextManager[None]:
         """A context that knows the elements that the activation unit reads, where they delay rows of a transfer."""
         return nullcontext() if self._is_slow else self._activation.fetching(until)
@@ -233,7 +235,7 @@ class HostWriter(_Transfers):
     def _before(self) -> tuple[Reads, ...]:
         """The reads that delay rows of a transfer: of slow ones only those that stay in one bank, because waiting a
         single cycle costs nothing."""
-        return (self._reads.held,) if self._is_slow else (self._reads.all, self._reads.loads, self._reads.elements)
+        return (self._reads.held,) if self._is_slow else self._every_read()
 
     def _follow(
         self,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from openmxu.arch.config import Config
@@ -26,6 +27,9 @@ _SHORT = 1000
 _STEPS = 300_000
 """Likewise of programs for the first steps of recurrent cells."""
 
+_MANY = 20
+"""Programs that may still be tried where a quarter of a resource is tried although half of it is slower."""
+
 _LATENCIES = (4, 100)
 """Of the memories in cycles: a program should be fast with both, and slower than the first one with neither."""
 
@@ -38,6 +42,11 @@ value: cycles of ``mnist`` and ``resnet20`` behind the AXI shell say from 1 to 7
 
 _MEMORIES = ("unified_buffer_rows", "accumulator_rows", "parameter_sets")
 """Memories of which a program may leave a part unused."""
+
+_STEP_RESOURCES = (*reversed(_MEMORIES), "host_data_bytes", "weight_fifo_tiles")
+"""What programs for first steps may have less of, in the order in which it is tried. A larger unified buffer comes
+after other memories: with less of it blocks are small, however much room their sums have. Plans for a narrower host
+port load fewer weights through it, and those for a shorter weight FIFO load them later."""
 
 _HALVINGS = 4
 
@@ -85,7 +94,7 @@ class _Search(Generic[_Result]):
         """Allow to try programs of so many instructions together."""
         self._left = instructions
         if self.attempts and not self._most:
-            self._most = self.cycles = tuple(_cycles(self.best, self._config))
+            self._most = self.cycles = tuple(self._predicted(self.best))
 
     @property
     def attempts(self) -> int:
@@ -104,7 +113,7 @@ class _Search(Generic[_Result]):
         if other.instructions == self.best.instructions:  # about half of them, and predictions take longest
             return False
         needed: list[int] = []
-        for own, most, best in zip(cycles or _cycles(other, self._config), self._most, self.cycles, strict=True):
+        for own, most, best in zip(cycles or self._predicted(other), self._most, self.cycles, strict=True):
             if own > min(most, _LOSS * best):
                 return False
             needed.append(own)
@@ -117,8 +126,57 @@ class _Search(Generic[_Result]):
     def _waiting(self, program: _Result, cycles: Sequence[int]) -> float:
         """Cycles of waiting for instructions, about: a program with few of them among many cycles has each one ready
         when it is needed."""
-        beats = len(program.instructions) * -(-WORD_BYTES // self._config.host_data_bytes)
+        beats = self._length(program) * -(-WORD_BYTES // self._config.host_data_bytes)
         return beats * beats * len(_LATENCIES) / (_HIDDEN * sum(cycles))
+
+    def _predicted(self, program: _Result) -> Iterator[int]:
+        """Cycles of a program with each latency."""
+        return _cycles(program, self._config)
+
+    def _length(self, program: _Result) -> int:
+        """The number of its instructions."""
+        return len(program.instructions)
+
+
+class _FirstSteps(Generic[_Program]):
+    """The first steps of a network's recurrent cells stand for all: each further one takes what the third one adds.
+
+    Parameters
+    ----------
+    compiled
+        Makes a program for so many steps.
+    count
+        Of all steps.
+    """
+
+    def __init__(self, compiled: Callable[[int], _Program], count: int) -> None:
+        self.first = compiled(_FIRST_STEPS)
+        self._compiled = compiled
+        self._further = count - _FIRST_STEPS
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Of the first steps alone."""
+        return self.first.instructions
+
+    @cached_property
+    def more(self) -> _Program:
+        """The program with one step more."""
+        return self._compiled(_FIRST_STEPS + 1)
+
+    def all_steps(self, first: int, more: int) -> int:
+        """What all steps take of something of which the first ones take so much, and one step more."""
+        return first + self._further * (more - first)
+
+
+class _StepSearch(_Search[_FirstSteps[_Result]]):
+    """Compares programs for all steps of recurrent cells, none of which is made."""
+
+    def _predicted(self, program: _FirstSteps[_Result]) -> Iterator[int]:
+        return map(program.all_steps, _cycles(program.first, self._config), _cycles(program.more, self._config))
+
+    def _length(self, program: _FirstSteps[_Result]) -> int:
+        return program.all_steps(len(program.instructions), len(program.more.instructions))
 
 
 def _cycles(program: _Compiled, config: Target) -> Iterator[int]:
@@ -140,8 +198,8 @@ def fastest(
     use a half of a memory, a quarter and so on: a core with more of it should not be slower than one with less. Where
     that helps, the search begins again as it would there.
 
-    Programs of recurrent cells may be too long for that. How much of each memory they use is decided by their first
-    steps, before the search begins.
+    Programs of recurrent cells may be too long for that. How much of each memory they use, and for which width of the
+    host port they are, is decided by their first steps, before the search begins.
 
     Parameters
     ----------
@@ -178,56 +236,52 @@ def fastest(
 def _limits_of_steps(
     compiled: _Compile[_Result], ramp: Ramp, config: Target, limits: Config, effort: int, steps: int
 ) -> Config:
-    """The limits with as much of each memory as the fastest first steps need, if ``steps`` steps are faster as well."""
-    search = _Search(compiled(limits, ramp, _FIRST_STEPS), config)
+    """The limits with as much of each resource as recurrent cells need to be fastest."""
+
+    def first_steps(limits: Config) -> _FirstSteps[_Result]:
+        return _FirstSteps(lambda count: compiled(limits, ramp, count), steps)
+
+    search = _StepSearch(first_steps(limits), config)
     search.allow(effort * _STEPS)
-    first, best = search.cycles, limits
     before: Config | None = None
-    slower: set[Config] = set()
-    while best != before:
-        # Less of one memory may pay off only with less of another.
-        before, best = best, _with_less_for_steps(compiled, search, ramp, best, slower)
-        if best == before:
-            best = _with_less_of_two(compiled, search, ramp, best, slower)
-    if best == limits:
-        return limits
-
-    def all_cycles(limits: Config, cycles: Sequence[int]) -> list[int]:
-        longer = _cycles(compiled(limits, ramp, _FIRST_STEPS + 1), config)
-        return [now + (steps - _FIRST_STEPS) * (then - now) for now, then in zip(cycles, longer, strict=True)]
-
-    pairs = zip(all_cycles(best, search.cycles), all_cycles(limits, first), strict=True)
-    return best if all(now <= before for now, before in pairs) else limits
+    tried = {limits}
+    while limits != before:
+        # Less of one resource may pay off only with less of another.
+        before, limits = limits, _with_less_for_steps(first_steps, search, limits, tried)
+        if limits == before:
+            limits = _with_less_of_two(first_steps, search, limits, tried)
+    return limits
 
 
 def _with_less_for_steps(
-    compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config, slower: set[Config]
+    first_steps: Callable[[Config], _FirstSteps[_Result]],
+    search: _Search[_FirstSteps[_Result]],
+    limits: Config,
+    tried: set[Config],
 ) -> Config:
-    """The limits with less of each memory where first steps are faster with it; those with which they are not are in
-    ``slower`` afterwards, and are not tried if they are there."""
-    # A larger unified buffer comes last: with less of it blocks are small, however much room their sums have.
-    for memory in reversed(_MEMORIES):
-        programs = _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, limits, memory, slower)
-        for less, result in programs:
+    """The limits with less of each resource where cells are faster with it; none that were ``tried`` before."""
+    for resource in _STEP_RESOURCES:
+        for less, result in _halved(first_steps, search, limits, resource, tried):
             if search.improve(result):
                 limits = less
-            elif result.instructions != search.best.instructions:
-                slower.add(less)
+            elif search.attempts < _MANY and result.instructions != search.best.instructions:
                 break
     return limits
 
 
 def _with_less_of_two(
-    compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp, limits: Config, slower: Container[Config]
+    first_steps: Callable[[Config], _FirstSteps[_Result]],
+    search: _Search[_FirstSteps[_Result]],
+    limits: Config,
+    tried: set[Config],
 ) -> Config:
-    """The limits with half of the accumulators and the best part of the parameter sets, where first steps are faster
-    with both: fewer sums at a time need fewer sets at a time."""
+    """The limits with half of the accumulators and the best part of the parameter sets, where cells are faster with
+    both: fewer sums at a time need fewer sets at a time."""
     try:
         half = limits.replace(accumulator_rows=limits.accumulator_rows >> 1)
     except ValueError:  # no core has so few
         return limits
-    programs = _halved(lambda less: compiled(less, ramp, _FIRST_STEPS), search, half, "parameter_sets", slower)
-    for less, result in programs:
+    for less, result in _halved(first_steps, search, half, "parameter_sets", tried):
         if search.improve(result):
             limits = less
     return limits
@@ -278,7 +332,7 @@ def _with_less(compiled: _Compile[_Result], search: _Search[_Result], ramp: Ramp
     attempts = search.attempts
     for place, memory in enumerate(_MEMORIES):
         last = search.best.instructions
-        programs = _halved(lambda less: compiled(less, ramp), search, limits, memory)
+        programs = _halved(lambda less: compiled(less, ramp), search, limits, memory, set())
         # Each memory gets its share: with little of one, programs may be so long that nothing is left for the others.
         share = -(-attempts // (len(_MEMORIES) - place))
         attempts -= share
@@ -294,16 +348,17 @@ def _halved(
     compiled: Callable[[Config], _Result],
     search: _Search[_Result],
     limits: Config,
-    memory: str,
-    slower: Container[Config] = (),
+    resource: str,
+    tried: set[Config],
 ) -> Iterator[tuple[Config, _Result]]:
-    """Programs for a half of a memory, a quarter and so on, with these limits, as long as they fit in and may be tried,
-    and are not known to be slower."""
+    """Programs for a half of a resource, a quarter and so on, with these limits, as long as they fit in and may be
+    tried. Limits that were ``tried`` are left out, and are these as well from then on."""
     while search.may_go_on:
         try:
-            limits = limits.replace(**{memory: getattr(limits, memory) >> 1})
-            if limits in slower:
-                return
+            limits = limits.replace(**{resource: getattr(limits, resource) >> 1})
+            if limits in tried:
+                continue
+            tried.add(limits)
             result = compiled(limits)
         except (CapacityError, ValueError):  # nothing fits in, or no core has so little
             return

@@ -182,6 +182,56 @@ def test_less_of_two_memories_that_pays_off_with_both_alone() -> None:
 
 
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
+@pytest.mark.parametrize(("length", "attempts", "sets"), [(10, 60, 16), (10, 20, 64)])
+def test_a_quarter_of_a_resource_where_half_is_slower(
+    monkeypatch: pytest.MonkeyPatch, length: int, attempts: int, sets: int
+) -> None:
+    """It is tried only where many programs may be."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        rest = 0 if limits.replace(parameter_sets=64) == config else 50
+        cycles = {64: 60, 32: 70, 16: 40}.get(limits.parameter_sets, 90) + rest
+        return _Program(cycles * (steps or 6), (limits.parameter_sets,) * length)
+
+    monkeypatch.setattr(search, "_STEPS", attempts * length)
+    config = Target.of(Config.for_size(8, parameter_sets=64))
+    found = search.fastest(compiled, GRU.operations[0], config, effort=1, steps=6)
+    assert set(found.instructions) == {sets}
+
+
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
+def test_all_steps_choose_among_plans_with_faster_first_steps() -> None:
+    """The first two are fastest with a quarter of the parameter sets, all with half of them."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        first, further = {64: (100, 30), 32: (90, 20), 16: (60, 29)}.get(limits.parameter_sets, (500, 90))
+        rest = 0 if limits.replace(parameter_sets=64) == config else 500
+        return _Program(first + rest + further * ((steps or 20) - 2), (limits.parameter_sets,))
+
+    config = Target.of(Config.for_size(8, parameter_sets=64))
+    found = search.fastest(compiled, GRU.operations[0], config, effort=1, steps=20)
+    assert found.instructions == (32,)
+
+
+@pytest.mark.usefixtures("steps_alone")
+def test_a_wide_host_port_takes_the_plan_for_a_narrower_one_where_that_is_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = cell_network(random_cell(np.random.default_rng(0), "gru", inputs=32, units=64), inputs=32, length=4)
+    wide, narrow = (Config.for_size(16, host_data_bytes=width) for width in (8, 4))
+    found, least = (compile_network(network, config, 8) for config in (wide, narrow))
+    monkeypatch.setattr(search, "_STEP_RESOURCES", search._MEMORIES)
+    without = compile_network(network, wide, 8)
+    for latency in search._LATENCIES:
+        own, most, other = (
+            predict(program.instructions, wide, memory_latency=latency).cycles for program in (found, without, least)
+        )
+        assert own < most
+        assert own <= other
+    assert differing_outputs(network, found, np.random.default_rng(0)) == 0
+
+
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize("memory", search._MEMORIES)
 @pytest.mark.parametrize("attempts", [3, 4, 5, 7])
 def test_few_attempts_are_shared_by_the_memories(monkeypatch: pytest.MonkeyPatch, memory: str, attempts: int) -> None:
