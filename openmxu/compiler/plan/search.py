@@ -43,7 +43,7 @@ value: cycles of ``mnist`` and ``resnet20`` behind the AXI shell say from 1 to 7
 _MEMORIES = ("unified_buffer_rows", "accumulator_rows", "parameter_sets")
 """Memories of which a program may leave a part unused."""
 
-_STEP_RESOURCES = (*reversed(_MEMORIES), "host_data_bytes", "weight_fifo_tiles")
+_STEP_RESOURCES = ("host_data_bytes", "weight_fifo_tiles", *reversed(_MEMORIES))
 """What programs for first steps may have less of, in the order in which it is tried. A larger unified buffer comes
 after other memories: with less of it blocks are small, however much room their sums have. Plans for a narrower host
 port load fewer weights through it, and those for a shorter weight FIFO load them later."""
@@ -54,8 +54,11 @@ _SUMS = 1024
 """Accumulator rows that every program may use."""
 
 _FIRST_STEPS = 2
-"""Steps of a recurrent cell in the programs that are tried in place of programs for whole sequences: all steps but the
-first one are alike."""
+"""Steps of a recurrent cell in the programs that are tried in place of programs for whole sequences, at least: later
+steps are alike, or every second one is."""
+
+_SHORT_STEPS = 1000
+"""Instructions of such programs that may have twice as many steps: queues and FIFOs fill up over several of them."""
 
 
 class _Compiled(Protocol):
@@ -139,20 +142,23 @@ class _Search(Generic[_Result]):
 
 
 class _FirstSteps(Generic[_Program]):
-    """The first steps of a network's recurrent cells stand for all: each further one takes what the third one adds.
+    """The first steps of a network's recurrent cells stand for all: further ones take what some more steps add.
 
     Parameters
     ----------
     compiled
         Makes a program for so many steps.
+    first
+        The number of first steps.
     count
         Of all steps.
     """
 
-    def __init__(self, compiled: Callable[[int], _Program], count: int) -> None:
-        self.first = compiled(_FIRST_STEPS)
+    def __init__(self, compiled: Callable[[int], _Program], first: int, count: int) -> None:
+        self.first = compiled(first)
         self._compiled = compiled
-        self._further = count - _FIRST_STEPS
+        # Where two steps take turns, pairs of them are alike.
+        self._counts = first, first // 2, count
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -161,12 +167,14 @@ class _FirstSteps(Generic[_Program]):
 
     @cached_property
     def more(self) -> _Program:
-        """The program with one step more."""
-        return self._compiled(_FIRST_STEPS + 1)
+        """The program with some more steps."""
+        first, more, _ = self._counts
+        return self._compiled(first + more)
 
-    def all_steps(self, first: int, more: int) -> int:
-        """What all steps take of something of which the first ones take so much, and one step more."""
-        return first + self._further * (more - first)
+    def all_steps(self, own: int, longer: int) -> int:
+        """What all steps take of something of which the first ones take so much, and these and some more so much."""
+        first, more, count = self._counts
+        return own + (count - first) * (longer - own) // more
 
 
 class _StepSearch(_Search[_FirstSteps[_Result]]):
@@ -238,8 +246,12 @@ def _limits_of_steps(
 ) -> Config:
     """The limits with as much of each resource as recurrent cells need to be fastest."""
 
+    first = _FIRST_STEPS
+    while 4 * first <= steps and len(compiled(limits, ramp, first).instructions) <= _SHORT_STEPS:
+        first *= 2
+
     def first_steps(limits: Config) -> _FirstSteps[_Result]:
-        return _FirstSteps(lambda count: compiled(limits, ramp, count), steps)
+        return _FirstSteps(lambda count: compiled(limits, ramp, count), first, steps)
 
     search = _StepSearch(first_steps(limits), config)
     search.allow(effort * _STEPS)

@@ -213,6 +213,22 @@ def test_all_steps_choose_among_plans_with_faster_first_steps() -> None:
     assert found.instructions == (32,)
 
 
+@pytest.mark.usefixtures("steps_alone", "stated_cycles")
+@pytest.mark.parametrize(("length", "sets"), [(100, 64), (2000, 32)])
+def test_pairs_of_steps_stand_for_all_where_programs_are_short(length: int, sets: int) -> None:
+    """With half of the parameter sets the third step is fast, like every other one, but both together are slow."""
+
+    def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        pairs, rest = divmod(steps or 20, 2)
+        cycles = {64: 6000 * pairs + 3000 * rest, 32: 7000 * pairs + 1000 * rest}.get(limits.parameter_sets, 10**6)
+        others = 0 if limits.replace(parameter_sets=64) == config else 10**6
+        return _Program(cycles + others, (limits.parameter_sets,) * length)
+
+    config = Target.of(Config.for_size(8, parameter_sets=64))
+    found = search.fastest(compiled, GRU.operations[0], config, effort=1, steps=20)
+    assert set(found.instructions) == {sets}
+
+
 @pytest.mark.usefixtures("steps_alone")
 def test_a_wide_host_port_takes_the_plan_for_a_narrower_one_where_that_is_faster(
     monkeypatch: pytest.MonkeyPatch,
