@@ -9,7 +9,7 @@ from openmxu.arch.isa import UNITS, Unit
 from openmxu.rtl.activation.activation_unit import ActivationUnit
 from openmxu.rtl.buffer.unified_buffer import UnifiedBuffer
 from openmxu.rtl.common.interfaces import CoreSignature, most_host_beats, most_weight_beats
-from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
+from openmxu.rtl.common.register_slice import RegisterSlice
 from openmxu.rtl.dispatch.commands import loads_weights
 from openmxu.rtl.dispatch.dispatcher import Dispatcher
 from openmxu.rtl.dispatch.management import Management
@@ -94,7 +94,9 @@ class Core(wiring.Component):
         host_beats = most_host_beats(self.config)
         self._slice_requests(m, "host_read", self._host_reader.memory.request, self.host_read.request, host_beats)
         # The unified buffer may stall a row; the slice delays this backpressure by a cycle on its way to the memory.
-        self._slice_data(m, "host_read", RegisterSlice, self._host_reader.memory.data, self.host_read.data)
+        m.submodules.host_read_data = slice_ = RegisterSlice(self.host_read.data.p.shape())
+        connect(m, flipped(self.host_read.data), slice_.input)
+        connect(m, slice_.output, self._host_reader.memory.data)
         connect(m, self._host_reader.rows, buffer.write_host)
 
         connect(m, dispatcher.host_write, self._host_writer.commands)
@@ -139,19 +141,6 @@ class Core(wiring.Component):
             slice_.output.ready.eq(port.ready),
         ]
 
-    @staticmethod
-    def _slice_data(
-        m: Module,
-        name: str,
-        between: type[RegisterSlice | StreamRegister],
-        unit: stream.Interface,
-        port: stream.Interface,
-    ) -> None:
-        """Connect a memory port's beats to a unit through registers."""
-        m.submodules[f"{name}_data"] = slice_ = between(port.p.shape())
-        connect(m, flipped(port), slice_.input)
-        connect(m, slice_.output, unit)
-
     def _connect_weights(self, m: Module) -> None:
         fetcher, fifo, shifter = self._weight_fetcher, self._weight_fifo, self._weight_shifter
         connect(m, self._dispatcher.weights, fetcher.commands)
@@ -165,7 +154,7 @@ class Core(wiring.Component):
             weight_beats,
             half_rate=self.config.tile_bytes >= 2 * self.config.weight_data_bytes,
         )
-        self._slice_data(m, "weights", StreamRegister, fetcher.memory.data, self.weights.data)
+        connect(m, fetcher.memory.data, flipped(self.weights.data))
         connect(m, fetcher.rows, fifo.rows)
         if loads_weights(self.config):
             m.d.comb += [

@@ -82,6 +82,7 @@ from openmxu.rtl.shell.register_file import RegisterFile
 from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
 from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
+from openmxu.rtl.weights.memory_rows import MemoryRows
 from openmxu.rtl.weights.transposer import Transposer
 from openmxu.rtl.weights.weight_fetcher import WeightFetcher
 from openmxu.rtl.weights.weight_fifo import WeightFIFO
@@ -228,6 +229,7 @@ def _data_units(config: Config) -> dict[str, Unit]:
         "run_walker": RunWalker(ROWS_WIDTH, LANE_WIDTH),
         **{f"row_packer_{beat}": RowPacker(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},
         **{f"row_unpacker_{beat}": RowUnpacker(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},
+        **{f"memory_rows_{beat}": MemoryRows(row_bytes=config.size, beat_bytes=beat) for beat in BEAT_BYTES},
     }
 
 

@@ -12,9 +12,9 @@ from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import loads_weights, weight_command
 from openmxu.rtl.fpga.carry_chain import chained_sum
-from openmxu.rtl.host.row_unpacker import RowUnpacker
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat, operand_value
+from openmxu.rtl.weights.memory_rows import MemoryRows
 
 __all__ = ["WeightFetcher", "tile_layout", "weight_row_layout"]
 
@@ -100,9 +100,9 @@ class WeightFetcher(wiring.Component):
         row_bits = ceil_log2(config.size)
 
         m.submodules.queue = queue = StreamFIFO(weight_command(config), config.weight_queue_depth)
-        m.submodules.unpacker = unpacker = RowUnpacker(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
+        m.submodules.arrived = arrived = MemoryRows(row_bytes=config.size, beat_bytes=config.weight_data_bytes)
         # A tile is a run of rows in one format.
-        m.submodules.places = places = RunWalker(row_bits + 1, len(unpacker.places.p.lane), tile_layout(config))
+        m.submodules.places = places = RunWalker(row_bits + 1, len(arrived.places.p.lane), tile_layout(config))
         m.submodules.in_flight = in_flight = StreamFIFO(
             places.runs.p.shape(), config.weight_fifo_tiles, always_ready=True
         )
@@ -110,7 +110,8 @@ class WeightFetcher(wiring.Component):
         m.submodules.next = queued = RegisterSlice(weight_command(config), half_rate=True)
         connect(m, flipped(self.commands), queue.input)
         connect(m, queue.output, queued.input)
-        connect(m, flipped(self.memory.data), unpacker.beats)
+        connect(m, flipped(self.memory.data), arrived.beats)
+        connect(m, places.places, arrived.places)
 
         # The active command is in registers; its tiles are counted down and their addresses counted up.
         format = Signal(OperandFormat, reset_less=True)
@@ -198,12 +199,11 @@ class WeightFetcher(wiring.Component):
                 to_load.output.ready.eq(loads.runs.ready),
             ]
             is_coming = is_coming | to_load.output.valid | loads.busy
-            self._merge(m, platform, places, unpacker, loads)
+            self._merge(m, platform, places.context, arrived.rows, loads)
         else:
-            connect(m, places.places, unpacker.places)
-            m.d.comb += [self.rows.valid.eq(unpacker.rows.valid), unpacker.rows.ready.eq(1)]
+            m.d.comb += [self.rows.valid.eq(arrived.rows.valid), arrived.rows.ready.eq(1)]
             for column in range(config.size):
-                byte = unpacker.rows.payload.word_select(column, 8)
+                byte = arrived.rows.payload.word_select(column, 8)
                 m.d.comb += self.rows.payload[column].eq(operand_value(byte, places.context.format))
         m.d.comb += [
             self.busy.eq(waits | active | is_coming),
@@ -218,24 +218,23 @@ class WeightFetcher(wiring.Component):
             m.d.sync += slot.eq(Mux(slot == self.config.weight_fifo_tiles - 1, 0, slot + 1))
         return slot
 
-    def _merge(self, m: Module, platform: object, places: RunWalker, unpacker: RowUnpacker, loads: RunWalker) -> None:
-        """Take rows of the memory and of the unified buffer, in turn where both wait."""
+    def _merge(self, m: Module, platform: object, tile: data.View, arrived: stream.Interface, loads: RunWalker) -> None:
+        """Take rows of the memory, which belong to ``tile``, and of the unified buffer, in turn where both wait."""
         m.submodules.loaded = loaded = StreamRegister(self.buffer_rows.p.shape())
         connect(m, flipped(self.buffer_rows), loaded.input)
-        connect(m, places.places, unpacker.places)
         # In the cycle after a row of the memory: whether one of the unified buffer waits. A register, because beats of
         # the memory, which come from far away on the chip, wait for it.
         buffer_first = Signal()
         takes_memory, takes_buffer = Signal(), Signal()
         memory_row, buffer_row = Signal(range(self.config.size)), Signal(range(self.config.size))
         m.d.comb += [
-            unpacker.rows.ready.eq(~buffer_first),
-            takes_memory.eq(unpacker.rows.valid & ~buffer_first),
-            takes_buffer.eq(buffer_first | (loads.places.valid & loaded.output.valid & ~unpacker.rows.valid)),
+            arrived.ready.eq(~buffer_first),
+            takes_memory.eq(arrived.valid & ~buffer_first),
+            takes_buffer.eq(buffer_first | (loads.places.valid & loaded.output.valid & ~arrived.valid)),
             loaded.output.ready.eq(takes_buffer),
             loads.places.ready.eq(takes_buffer),
-            self.rows.valid.eq(unpacker.rows.valid | takes_buffer),
-            self.slot.eq(Mux(takes_buffer, loads.context.tile.slot, places.context.slot)),
+            self.rows.valid.eq(arrived.valid | takes_buffer),
+            self.slot.eq(Mux(takes_buffer, loads.context.tile.slot, tile.slot)),
             self.row.eq(Mux(takes_buffer, buffer_row, memory_row)),
             self.transposed.eq(takes_buffer & loads.context.transposed),
         ]
@@ -246,10 +245,10 @@ class WeightFetcher(wiring.Component):
             m.d.sync += memory_row.eq(memory_row + 1)
         with m.If(takes_buffer):
             m.d.sync += buffer_row.eq(buffer_row + 1)
-        format = Mux(takes_buffer, Value.cast(loads.context.tile.format), Value.cast(places.context.format))
+        format = Mux(takes_buffer, Value.cast(loads.context.tile.format), Value.cast(tile.format))
         for column in range(self.config.size):
             of_buffer = loaded.output.payload.word_select(column, 8)
-            of_memory = unpacker.rows.payload.word_select(column, 8)
+            of_memory = arrived.payload.word_select(column, 8)
             m.d.comb += self.rows.payload[column].eq(
                 self._chosen_operand(
                     m, platform, f"operand_{column}", of_buffer, of_memory, takes_buffer, OperandFormat(format)

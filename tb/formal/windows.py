@@ -197,7 +197,7 @@ class TilesOfWeights(Proof):
     def _rows_in_turn(self, m: Module) -> None:
         """Of rows that the memory and the unified buffer have ready, neither waits for two of the other's."""
         unit = self.unit
-        of_memory, has_gone = self.inside("unpacker.rows__valid"), self.inside("unpacker.places__ready")
+        of_memory, has_gone = self.inside("arrived.rows__valid"), self.inside("arrived.places__ready")
         of_buffer = self.inside("loaded.output__valid") & self.inside("loads.places__valid")
         has_come = self.inside("takes_buffer")
         self.claim(m, "a row goes to the weight FIFO whenever there is one", unit.rows.valid == (of_memory | of_buffer))

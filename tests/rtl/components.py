@@ -88,6 +88,7 @@ from openmxu.rtl.shell.shell_core import ShellCore
 from openmxu.rtl.shell.small_program_fetcher import SmallProgramFetcher
 from openmxu.rtl.shell.small_register_file import SmallRegisterFile
 from openmxu.rtl.shell.watchdog import Watchdog
+from openmxu.rtl.weights.memory_rows import MemoryRows
 from openmxu.rtl.weights.transposer import Transposer
 
 __all__ = ["ADDRESSES", "ON_BLOCKS", "SMALL", "SYSTEMS", "component_classes", "make", "modules"]
@@ -147,6 +148,7 @@ _FACTORIES: dict[type[wiring.Component], Callable[[Config], wiring.Component]] =
     Requantizer: lambda config: Requantizer(config.column_groups),
     RowPacker: lambda config: RowPacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
     RowUnpacker: lambda config: RowUnpacker(row_bytes=config.size, beat_bytes=config.host_data_bytes),
+    MemoryRows: lambda config: MemoryRows(row_bytes=config.size, beat_bytes=config.weight_data_bytes),
     RunWalker: lambda config: RunWalker(8, 2, context=OPERAND_WIDTH),
     RowWalker: lambda config: RowWalker(config.unified_buffer_address_width, range(config.unified_buffer_rows + 1)),
     Scaler: lambda config: Scaler(),

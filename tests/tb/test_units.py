@@ -78,7 +78,7 @@ DATA = {
         "row_unpacker",
     ),
     "host": ("burst_generator", "host_reader", "host_writer", "unified_buffer"),
-    "weights": ("weight_fetcher", "weight_fifo", "weight_shifter", "transposer", "lite_weights"),
+    "weights": ("memory_rows", "weight_fetcher", "weight_fifo", "weight_shifter", "transposer", "lite_weights"),
     "matrix": ("matrix_sequencer", "accumulators", "lite_accumulators"),
 }
 

@@ -2,7 +2,7 @@
 
 A placer that places blocks one after the other, at random, leaves many far from the cells that they are connected to.
 This module assigns all blocks together to the part's places such that, with the logic in place, the squares of the
-lengths of wires are least.
+lengths of wires are least, and blocks that share factors are near each other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
+
+from scripts.fpga.ecp5.block_groups import assign_places, groups_of
 
 __all__ = ["match_blocks", "sites_to_match"]
 
@@ -61,8 +62,8 @@ def match_blocks(
             continue
         places = np.array([_position(name) for name in free])
         costs = np.stack([_wire(places, neighbours.of(block)) for block in blocks])
-        for block, site in zip(*linear_sum_assignment(costs), strict=True):
-            cells[blocks[block]]["attributes"]["BEL"] = free[site]
+        for block, site in zip(blocks, assign_places(costs, places, groups_of(cells, blocks)), strict=True):
+            cells[block]["attributes"]["BEL"] = free[site]
         matched += len(blocks)
     return matched
 

@@ -30,11 +30,8 @@ def places_of(rows: int, lane: int, beat_bytes: int) -> list[dict[str, int]]:
     return [{"lane": (lane + row) % lanes, "last": row == rows - 1} for row in range(rows)]
 
 
-@cocotb.test()
-@STALLS
-@cocotb.parametrize(beat_bytes=BEAT_BYTES)
-async def rows_of_runs(dut, beat_bytes, idle, backpressure):
-    bench = await Bench.start(dut, f"row_unpacker_{beat_bytes}")
+async def check_rows(bench: Bench, beat_bytes: int, idle: float, backpressure: float) -> None:
+    """Send the places and the beats of random runs, and compare the rows."""
     rng = random_generator()
     size = CONFIG.size
     places, beats = bench.source("places", idle), bench.source("beats", idle)
@@ -53,3 +50,10 @@ async def rows_of_runs(dut, beat_bytes, idle, backpressure):
     if idle == backpressure == 0:
         # One beat or one row per cycle.
         assert bench.cycle <= max(len(beats.sent), len(expected)) + 8
+
+
+@cocotb.test()
+@STALLS
+@cocotb.parametrize(beat_bytes=BEAT_BYTES)
+async def rows_of_runs(dut, beat_bytes, idle, backpressure):
+    await check_rows(await Bench.start(dut, f"row_unpacker_{beat_bytes}"), beat_bytes, idle, backpressure)
