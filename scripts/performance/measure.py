@@ -10,7 +10,7 @@ from openmxu.cli.cases import Case, example_case, layer_case
 from openmxu.cli.networks import load_network
 from openmxu.cli.programs import measured_run
 from openmxu.compiler import gemm_input, gemm_network
-from openmxu.sim.cycle_model import predict
+from openmxu.sim.cycle_model import Predictor
 
 __all__ = ["Measured", "cases", "measure", "predicted_cycles"]
 
@@ -87,11 +87,11 @@ def measure(name: str, size: int, latency: int, **changes: int) -> Measured:
     )
 
 
-def predicted_cycles(batch: int, task: tuple[str, openmxu.Config]) -> int:
-    """The cycles of a network of ``examples/`` on a core, by the cycle model."""
+def predicted_cycles(batch: int, task: tuple[str, openmxu.Config]) -> list[int]:
+    """The cycles of a network of ``examples/`` on a core with each latency, by the cycle model."""
     name, config = task
-    program = openmxu.compile(load_network(name).model(), config, batch=batch)
-    return predict(program.instructions, config).cycles
+    predictor = Predictor(openmxu.compile(load_network(name).model(), config, batch=batch).instructions, config)
+    return [predictor.predict(latency).cycles for latency in LATENCIES]
 
 
 def cases() -> Iterator[tuple[str, int, int]]:

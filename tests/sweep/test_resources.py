@@ -19,9 +19,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The queue depths for which cycles were computed: with more than 4 a network is slower."""
     depths: list[int] = []
 
-    def predicted_cycles(batch: int, task: tuple[str, openmxu.Config]) -> int:
+    def predicted_cycles(batch: int, task: tuple[str, openmxu.Config]) -> list[int]:
         depths.append(task[1].command_queue_depth)
-        return 1000 + 10 * (task[1].command_queue_depth > 4)
+        return [1000, 2000 + 30 * (task[1].command_queue_depth > 4)]
 
     monkeypatch.setattr(resources, "predicted_cycles", predicted_cycles)
     return depths
@@ -40,7 +40,7 @@ def test_what_is_done_is_kept(
 ) -> None:
     assert run(monkeypatch, tmp_path / "kept") == 1
     first = capsys.readouterr().out
-    assert "4: 1,000, 8: 1,010, 16: 1,010; 8 is 1.0% slower than 4" in first
+    assert "4: 1,000 / 2,000, 8: 1,000 / 2,030, 16: 1,000 / 2,030; 8 is 1.0% slower than 4" in first
     assert run(monkeypatch, tmp_path / "kept") == 1
     assert capsys.readouterr().out == first
     assert computed == [*DEPTHS]
