@@ -98,7 +98,11 @@ class WeightFIFO(wiring.Component):
         for tile, moves in ((next_tile, comes), (read_tile, self.drop)):
             with m.If(moves):
                 m.d.sync += tile.eq(Mux(tile == depth - 1, 0, tile + 1))
-        m.d.sync += self.tiles.eq(self.tiles + comes - self.drop)
+        # Whether a tile comes is known late in a cycle, so both numbers are ready.
+        with m.If(comes):
+            m.d.sync += self.tiles.eq(Mux(self.drop, self.tiles, self.tiles + 1))
+        with m.Else():
+            m.d.sync += self.tiles.eq(Mux(self.drop, self.tiles - 1, self.tiles))
         return m
 
     def _follow_order(self, m: Module, next_tile: Value, comes: Value) -> None:
