@@ -11,7 +11,6 @@ from openmxu.rtl.common.register_slice import RegisterSlice, StreamRegister
 from openmxu.rtl.common.run_walker import RunWalker
 from openmxu.rtl.common.stream_fifo import StreamFIFO
 from openmxu.rtl.dispatch.commands import loads_weights, weight_command
-from openmxu.rtl.fpga.carry_chain import chained_sum
 from openmxu.rtl.matrix.processing_element import OPERAND_WIDTH
 from openmxu.rtl.matrix.systolic_data_setup import OperandFormat, operand_value
 from openmxu.rtl.weights.memory_rows import MemoryRows
@@ -199,7 +198,7 @@ class WeightFetcher(wiring.Component):
                 to_load.output.ready.eq(loads.runs.ready),
             ]
             is_coming = is_coming | to_load.output.valid | loads.busy
-            self._merge(m, platform, places.context, arrived.rows, loads)
+            self._merge(m, places.context, arrived.rows, loads)
         else:
             m.d.comb += [self.rows.valid.eq(arrived.rows.valid), arrived.rows.ready.eq(1)]
             for column in range(config.size):
@@ -218,7 +217,7 @@ class WeightFetcher(wiring.Component):
             m.d.sync += slot.eq(Mux(slot == self.config.weight_fifo_tiles - 1, 0, slot + 1))
         return slot
 
-    def _merge(self, m: Module, platform: object, tile: data.View, arrived: stream.Interface, loads: RunWalker) -> None:
+    def _merge(self, m: Module, tile: data.View, arrived: stream.Interface, loads: RunWalker) -> None:
         """Take rows of the memory, which belong to ``tile``, and of the unified buffer, in turn where both wait."""
         m.submodules.loaded = loaded = StreamRegister(self.buffer_rows.p.shape())
         connect(m, flipped(self.buffer_rows), loaded.input)
@@ -245,34 +244,13 @@ class WeightFetcher(wiring.Component):
             m.d.sync += memory_row.eq(memory_row + 1)
         with m.If(takes_buffer):
             m.d.sync += buffer_row.eq(buffer_row + 1)
-        format = Mux(takes_buffer, Value.cast(loads.context.tile.format), Value.cast(tile.format))
+        # Both operands are ready before it is known which one goes.
         for column in range(self.config.size):
-            of_buffer = loaded.output.payload.word_select(column, 8)
-            of_memory = arrived.payload.word_select(column, 8)
-            m.d.comb += self.rows.payload[column].eq(
-                self._chosen_operand(
-                    m, platform, f"operand_{column}", of_buffer, of_memory, takes_buffer, OperandFormat(format)
+            of_buffer, of_memory = (
+                operand_value(bytes.word_select(column, 8), format)
+                for bytes, format in (
+                    (loaded.output.payload, loads.context.tile.format),
+                    (arrived.payload, tile.format),
                 )
             )
-
-    @staticmethod
-    def _chosen_operand(
-        m: Module,
-        platform: object,
-        name: str,
-        of_buffer: Value,
-        of_memory: Value,
-        from_buffer: Value,
-        format: data.View,
-    ) -> Value:
-        """The operand of one of two bytes, which the cells that subtract the zero point select as well."""
-        sign = Mux(from_buffer, of_buffer[7], of_memory[7]) & format.is_signed
-        return chained_sum(
-            m,
-            platform,
-            name,
-            [format.zero_point.as_unsigned(), Cat(of_buffer, sign), Cat(of_memory, sign), from_buffer],
-            first=lambda zero_point, of_buffer, of_memory, selects: (of_buffer & selects) | (of_memory & ~selects),
-            second=lambda zero_point, of_buffer, of_memory, selects: ~zero_point,
-            carry=1,
-        ).as_signed()
+            m.d.comb += self.rows.payload[column].eq(Mux(takes_buffer, of_buffer, of_memory))

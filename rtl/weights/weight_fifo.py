@@ -81,8 +81,17 @@ class WeightFIFO(wiring.Component):
             self._follow_order(m, next_tile, comes)
             are_transposed = Signal(depth, reset_less=True)
             m.d.comb += self.read_transposed.eq(are_transposed.bit_select(read_tile, 1))
-            with m.If(self.rows.valid):
-                m.d.sync += are_transposed.bit_select(write_tile, 1).eq(self.transposed)
+            # A cycle behind the row, which is known late in a cycle: a tile has more rows than one.
+            was_valid = Signal()
+            slot_before = Signal.like(self.slot, reset_less=True)
+            transposed_before = Signal(reset_less=True)
+            m.d.sync += [
+                was_valid.eq(self.rows.valid),
+                slot_before.eq(self.slot),
+                transposed_before.eq(self.transposed),
+            ]
+            with m.If(was_valid):
+                m.d.sync += are_transposed.bit_select(slot_before, 1).eq(transposed_before)
         else:
             m.d.comb += comes.eq(self.rows.valid & (write_row == size - 1))
             with m.If(self.rows.valid):
