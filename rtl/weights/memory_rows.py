@@ -1,47 +1,24 @@
 """Memory rows: converts beats of weight memory to rows, which are registers."""
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import connect, flipped
 
-from openmxu.arch.config import ceil_log2
 from openmxu.rtl.common.register_slice import StreamRegister
-from openmxu.rtl.common.run_walker import place_layout
 from openmxu.rtl.host.row_unpacker import RowUnpacker
 
 __all__ = ["MemoryRows"]
 
 
-class MemoryRows(wiring.Component):
-    """A register for the beats of a memory bus, cut into rows or joined to rows.
+class MemoryRows(RowUnpacker):
+    """A row unpacker behind a register for its beats; rows of several beats are registers as a whole.
 
     Whether a row is there depends on registers alone: on the chip, memory ports are far from what takes the rows.
 
-    Parameters
-    ----------
-    row_bytes, beat_bytes
-        Powers of two.
-
     Members
     -------
-    places
-        The place of each row, see :func:`~openmxu.rtl.common.run_walker.place_layout`; taken with the row.
-    beats
-        Data of the bursts; of rows of several beats, whole rows alone.
-    rows
-        The rows of all runs in order.
+    places, beats, rows
+        As those of the row unpacker.
     """
-
-    def __init__(self, *, row_bytes: int, beat_bytes: int) -> None:
-        self._row_bytes = row_bytes
-        self._beat_bytes = beat_bytes
-        super().__init__(
-            {
-                "places": In(stream.Signature(place_layout(ceil_log2(max(1, beat_bytes // row_bytes))))),
-                "beats": In(stream.Signature(8 * beat_bytes)),
-                "rows": Out(stream.Signature(8 * row_bytes)),
-            }
-        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
