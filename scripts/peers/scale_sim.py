@@ -12,10 +12,9 @@ from pathlib import Path
 
 from scalesim.scale_sim import scalesim
 
-__all__ = ["Shape", "cycles"]
+from scripts.peers.table import Shape
 
-Shape = tuple[int, int, int]
-"""M, K and N of a product."""
+__all__ = ["cycles"]
 
 _CONFIGURATION = """\
 [general]
