@@ -1,6 +1,7 @@
 """Memory rows: converts beats of weight memory to rows, which are registers."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data
 from amaranth.lib.wiring import connect, flipped
 
 from openmxu.rtl.common.register_slice import StreamRegister
@@ -35,17 +36,21 @@ class MemoryRows(RowUnpacker):
 
     def _join(self, m: Module) -> None:
         parts = self._row_bytes // self._beat_bytes
-        row = Signal(8 * self._row_bytes, reset_less=True)
+        row = Signal(data.ArrayLayout(8 * self._beat_bytes, parts), reset_less=True)
         complete = Signal()
         # Beats of the row, or of the next one where the row is complete.
         place = Signal(range(parts))
+        # A gate of its own, close to the memory port.
+        is_ready = Signal(attrs={"keep": 1})
         m.d.comb += [
             self.rows.payload.eq(row),
             self.rows.valid.eq(self.places.valid & complete),
             self.places.ready.eq(self.rows.valid & self.rows.ready),
-            self.beats.ready.eq(~complete | self.places.ready),
+            is_ready.eq(~complete | self.places.ready),
+            self.beats.ready.eq(is_ready),
         ]
-        with m.If(self.beats.ready):
-            m.d.sync += complete.eq(self.beats.valid & (place == parts - 1))
+        with m.If(is_ready):
+            # Whether there is a beat is known late: where there is none, the next one is written to the same place.
+            m.d.sync += [row[place].eq(self.beats.payload), complete.eq(self.beats.valid & (place == parts - 1))]
             with m.If(self.beats.valid):
-                m.d.sync += [place.eq(place + 1), row.eq(Cat(row, self.beats.payload)[8 * self._beat_bytes :])]
+                m.d.sync += place.eq(place + 1)

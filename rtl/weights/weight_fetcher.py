@@ -225,12 +225,16 @@ class WeightFetcher(wiring.Component):
         # the memory, which come from far away on the chip, wait for it.
         buffer_first = Signal()
         takes_memory, takes_buffer = Signal(), Signal()
+        # Whether a row of the unified buffer is taken if there is one: all that the host writer, which is far away as
+        # well, waits for.
+        may_take_buffer = Signal(attrs={"keep": 1})
         memory_row, buffer_row = Signal(range(self.config.size)), Signal(range(self.config.size))
         m.d.comb += [
             arrived.ready.eq(~buffer_first),
             takes_memory.eq(arrived.valid & ~buffer_first),
             takes_buffer.eq(buffer_first | (loads.places.valid & loaded.output.valid & ~arrived.valid)),
-            loaded.output.ready.eq(takes_buffer),
+            may_take_buffer.eq(buffer_first | (loads.places.valid & ~arrived.valid)),
+            loaded.output.ready.eq(may_take_buffer),
             loads.places.ready.eq(takes_buffer),
             self.rows.valid.eq(arrived.valid | takes_buffer),
             self.slot.eq(Mux(takes_buffer, loads.context.tile.slot, tile.slot)),
