@@ -129,10 +129,13 @@ class WeightFetcher(wiring.Component):
         from_buffer: Value = Const(0)
         if loads_weights(config):
             from_buffer, transposed = (Signal(name=name, reset_less=True) for name in ("from_buffer", "transposed"))
+        is_taken = Signal()
         m.d.comb += [
             request.p.address.eq(Cat(Const(0, beat_bits), address[beat_bits:])),
             request.valid.eq(active & credits.has_credit & (~self.flush | committed) & ~from_buffer),
-            asked.eq(Mux(from_buffer, active & credits.has_credit, request.valid & request.ready)),
+            # Under flush, an active command that has made no request ends in any case.
+            is_taken.eq(credits.has_credit & (from_buffer | request.ready)),
+            asked.eq(active & is_taken & (~self.flush | committed)),
             # The idle cycle between two commands costs nothing, because tiles take longer than that.
             queued.output.ready.eq(~active),
             in_flight.input.valid.eq(asked & ~from_buffer),
@@ -173,9 +176,9 @@ class WeightFetcher(wiring.Component):
                 format.is_signed.eq(format.is_signed ^ is_wide),
                 *tiles.step(),
             ]
-            with m.If(tiles.last):
-                m.d.sync += active.eq(0)
-        with m.If(self.flush & (asked | ~committed)):
+        with m.If(active & is_taken & (tiles.last | self.flush)):
+            m.d.sync += active.eq(0)
+        with m.If(self.flush & ~committed):
             m.d.sync += active.eq(0)
 
         waits = queue.output.valid | queued.output.valid
