@@ -33,6 +33,9 @@ _MANY = 20
 _LATENCIES = (4, 100)
 """Of the memories in cycles: a program should be fast with both, and slower than the first one with neither."""
 
+_EQUAL = 1.001
+"""How much slower than the first program another one may be with one latency: the cycle model is no more exact."""
+
 _LOSS = 1.01
 """How much slower than the best program so far another one may be with one latency, where it gains with the other."""
 
@@ -117,7 +120,7 @@ class _Search(Generic[_Result]):
             return False
         needed: list[int] = []
         for own, most, best in zip(cycles or self._predicted(other), self._most, self.cycles, strict=True):
-            if own > min(most, _LOSS * best):
+            if own > min(_EQUAL * most, _LOSS * best):
                 return False
             needed.append(own)
         added = self._waiting(other, needed) - self._waiting(self.best, self.cycles)
@@ -247,13 +250,15 @@ def _limits_of_steps(
     """The limits with as much of each resource as recurrent cells need to be fastest."""
 
     first = _FIRST_STEPS
-    while 4 * first <= steps and len(compiled(limits, ramp, first).instructions) <= _SHORT_STEPS:
-        first *= 2
 
     def first_steps(limits: Config) -> _FirstSteps[_Result]:
         return _FirstSteps(lambda count: compiled(limits, ramp, count), first, steps)
 
-    search = _StepSearch(first_steps(limits), config)
+    whole = first_steps(limits)
+    while 4 * first <= steps and len(whole.instructions) <= _SHORT_STEPS:
+        first *= 2
+        whole = first_steps(limits)
+    search = _StepSearch(whole, config)
     search.allow(effort * _STEPS)
     before: Config | None = None
     tried = {limits}

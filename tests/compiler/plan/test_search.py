@@ -110,6 +110,17 @@ def test_more_instructions_save_the_cycles_of_waiting_for_them(
     assert found.improve(_Program(cycles - saved, (1,) * (100 + more))) == is_better
 
 
+@pytest.mark.parametrize(("near", "far", "is_better"), [(10_005, 9_950, True), (10_020, 9_950, False)])
+def test_a_program_that_gains_with_far_memories_may_lose_a_thousandth_with_near_ones(
+    monkeypatch: pytest.MonkeyPatch, near: int, far: int, is_better: bool
+) -> None:
+    cycles = {1: (near, far)}
+    monkeypatch.setattr(search, "_cycles", lambda program, config: iter(cycles.get(program.cycles, (10_000, 10_000))))
+    found = search._Search(_Program(0, (0,)), Target.of(Config.for_size(8)))
+    found.allow(1000)
+    assert found.improve(_Program(1, (1,))) == is_better
+
+
 @pytest.mark.usefixtures("stated_cycles")
 def test_a_long_program_takes_the_place_of_several() -> None:
     found = search._Search(_Program(1_000, (0,) * 100), Target.of(Config.for_size(8)))
@@ -216,9 +227,13 @@ def test_all_steps_choose_among_plans_with_faster_first_steps() -> None:
 @pytest.mark.usefixtures("steps_alone", "stated_cycles")
 @pytest.mark.parametrize(("length", "sets"), [(100, 64), (2000, 32)])
 def test_pairs_of_steps_stand_for_all_where_programs_are_short(length: int, sets: int) -> None:
-    """With half of the parameter sets the third step is fast, like every other one, but both together are slow."""
+    """With half of the parameter sets the third step is fast, like every other one, but both together are slow. No
+    first steps are compiled twice."""
+    made: Counter[tuple[Config, int]] = Counter()
 
     def compiled(limits: Config, ramp: Ramp, steps: int | None = None) -> _Program:
+        if steps:
+            made[limits, steps] += 1
         pairs, rest = divmod(steps or 20, 2)
         cycles = {64: 6000 * pairs + 3000 * rest, 32: 7000 * pairs + 1000 * rest}.get(limits.parameter_sets, 10**6)
         others = 0 if limits.replace(parameter_sets=64) == config else 10**6
@@ -227,6 +242,7 @@ def test_pairs_of_steps_stand_for_all_where_programs_are_short(length: int, sets
     config = Target.of(Config.for_size(8, parameter_sets=64))
     found = search.fastest(compiled, GRU.operations[0], config, effort=1, steps=20)
     assert set(found.instructions) == {sets}
+    assert max(made.values()) == 1
 
 
 @pytest.mark.usefixtures("steps_alone")
