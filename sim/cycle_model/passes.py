@@ -44,9 +44,9 @@ class Passes:
         if work.has_operand[number]:
             width = 1 + int(work.operand_wide[number])
             operands = int(work.operand.first[number]) + width * np.arange(len(row))[:, np.newaxis]
-            row = np.concatenate([row, operands], axis=1)
-            is_sums = np.pad(is_sums, ((0, 0), (0, 1)))
-            elements = np.pad(elements, ((0, 0), (0, 1)), constant_values=width)
+            row = np.hstack([row, operands])
+            is_sums = np.hstack([is_sums, np.zeros_like(operands, np.bool_)])
+            elements = np.hstack([elements, np.full_like(operands, width)])
         repeats = int(work.result_bytes[number])
         return cls(*(np.repeat(array, repeats, axis=0).reshape(-1) for array in (row, is_sums, elements)))
 
