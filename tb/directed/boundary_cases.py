@@ -61,19 +61,26 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
     Raises
     ------
     AssertionError
-        A tile is missing, or there are too many.
+        A tile is missing, there are too many, or those taken of many are other ones.
     """
     # Pages that are never accessed take no memory.
     weights = np.zeros(((1 << (_TILE_BITS - 1)) + _MOST_TAKEN) * config.tile_bytes, np.uint8)
-    host = np.zeros(64, np.uint8)
-    take = format_named("matrixmultiply")(rows=1, next_tile=1)
+    ordinals = np.arange(1, _MOST_TAKEN + 1)
+    weights[: _MOST_TAKEN * config.tile_bytes] = np.repeat(ordinals, config.tile_bytes)
+    host = np.ones(64, np.uint8)
+    read, multiply = format_named("read_host_memory")(rows=1), format_named("matrixmultiply")
+    take = [multiply(rows=1, next_tile=1, accumulator=row) for row in range(_MOST_TAKEN)]
     few = [(count, count + 1) for count in range(1, _EXACT_TILES)]
     many = [(more + (1 << bit), _MOST_TAKEN) for more in range(1, _MOST_TAKEN) for bit in range(3, _TILE_BITS)]
     with VerilatedDevice(config, **options) as device:
         for count, taken in few + many:
-            program = [format_named("read_weights")(tiles=count), *(take for _ in range(taken)), HALT]
+            takes = itertools.islice(itertools.cycle(take), taken)
+            program = [read, format_named("read_weights")(tiles=count), *takes, HALT]
             fault = _fault_index(device, program, host, weights)
-            assert fault == (1 + count if taken > count else None), f"{count} tiles"
+            assert fault == (2 + count if taken > count else None), f"{count} tiles"
+            if fault is None:
+                sums = device.snapshot().accumulators[:_MOST_TAKEN]
+                assert (sums == config.size * ordinals[:, np.newaxis]).all(), f"{count} tiles"
 
 
 def check_most_tiles(config: Config, options: Mapping[str, object]) -> None:
