@@ -69,12 +69,11 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
     weights[: _MOST_TAKEN * config.tile_bytes] = np.repeat(ordinals, config.tile_bytes)
     host = np.ones(64, np.uint8)
     read, multiply = format_named("read_host_memory")(rows=1), format_named("matrixmultiply")
-    take = [multiply(rows=1, next_tile=1, accumulator=row) for row in range(_MOST_TAKEN)]
     few = [(count, count + 1) for count in range(1, _EXACT_TILES)]
     many = [(more + (1 << bit), _MOST_TAKEN) for more in range(1, _MOST_TAKEN) for bit in range(3, _TILE_BITS)]
     with VerilatedDevice(config, **options) as device:
         for count, taken in few + many:
-            takes = itertools.islice(itertools.cycle(take), taken)
+            takes = [multiply(rows=1, next_tile=1, accumulator=place % _MOST_TAKEN) for place in range(taken)]
             program = [read, format_named("read_weights")(tiles=count), *takes, HALT]
             fault = _fault_index(device, program, host, weights)
             assert fault == (2 + count if taken > count else None), f"{count} tiles"
