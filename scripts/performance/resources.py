@@ -6,9 +6,10 @@
 
 Every other parameter is the default of the size. A program is for near and for far memories, so what counts are its
 cycles with a memory latency of 4 and with one of 100 together, as in the compiler's search. Exit status 1 when a
-network is slower by more than 0.1 %, which is what the cycle model may be off. A compilation takes up to some minutes,
-and all of them take hours: those that are done are kept in docs/resources.jsonl, for the next run with the same
-compiler and cycle model. ``--write`` puts a table of them into docs/performance.md.
+network is slower by more than 0.1 %, which is what the cycle model may be off; the largest differences, also those with
+one latency alone, are printed in any case. A compilation takes up to some minutes, and all of them take hours: those
+that are done are kept in docs/resources.jsonl, for the next run with the same compiler and cycle model. ``--write``
+puts a table of them into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import argparse
 import hashlib
 import itertools
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import openmxu
 import openmxu.arch
@@ -30,7 +32,7 @@ from openmxu.program_file import write_atomically
 from openmxu.rtl import activation, buffer, common, dispatch, host, matrix
 from openmxu.sweep import Journal
 from scripts.docs.sections import with_section
-from scripts.performance.measure import BATCH, NETWORKS, predicted_cycles
+from scripts.performance.measure import BATCH, LATENCIES, NETWORKS, predicted_cycles
 
 SIZES = (8, 16)
 _CHOICES = (*SIZES, 32, 64, 128, 256)
@@ -62,6 +64,13 @@ RESOURCES = {
 }
 """Values of each parameter, from little to much."""
 
+_TOGETHER = slice(None)
+_MEASURES = {
+    "both latencies": _TOGETHER,
+    **{f"latency {latency}": slice(place, place + 1) for place, latency in enumerate(LATENCIES)},
+}
+"""Which of the latencies are compared. Whether a network is slower depends on both."""
+
 
 def main() -> int:
     """The exit status."""
@@ -82,7 +91,7 @@ def main() -> int:
     tasks = dict.fromkeys(task for line in lines for task in _tasks(*line))
     digests = _digests({name for name, _ in tasks})
     keys = {(name, config): f"{name} {digests[name]} {config.fingerprint}" for name, config in tasks}
-    slower = 0
+    steps: list[_Step] = []
     found: dict[_Task, list[int]] = {}
     with chosen_workers(arguments) as workers, _journal(arguments.kept, digests) as journal:
         missing = [task for task in tasks if keys[task] not in journal.results]
@@ -93,11 +102,13 @@ def main() -> int:
                     done, cycles = next(results)
                     journal.append({keys[done]: {"cycles": cycles}})
                 found[task] = journal.results[keys[task]]["cycles"]
-            slower += _print(size, name, resource, found)
+            steps += _print(size, name, resource, found)
     if arguments.write:
         tables = "".join(f"\nS = {size}:\n\n{_table(size, found)}" for size in SIZES)
         write_atomically(DOCUMENT, with_section(DOCUMENT.read_text(), "resources", f"{tables}\n").encode())
+    _print_largest(steps)
     points = len({config for _, config in tasks})
+    slower = sum(step.rise() > LIMIT for step in steps)
     print(f"{slower} times a network is slower where there is more of something; {points} configurations")
     return int(slower > 0)
 
@@ -137,17 +148,42 @@ def _journal(path: Path, digests: Mapping[str, str]) -> Journal:
         return Journal(path, restart=True)
 
 
-def _print(size: int, name: str, resource: str, cycles: Mapping[_Task, list[int]]) -> int:
-    """Print a line, with the cycles for each latency; how often more of the resource makes the network slower."""
+class _Step(NamedTuple):
+    """From one value of a resource to the next: cycles with each latency."""
+
+    size: int
+    network: str
+    resource: str
+    less: int
+    more: int
+    before: list[int]
+    after: list[int]
+
+    def rise(self, latencies: slice = _TOGETHER) -> float:
+        """The part by which the network is slower."""
+        return sum(self.after[latencies]) / sum(self.before[latencies]) - 1
+
+
+def _print(size: int, name: str, resource: str, cycles: Mapping[_Task, list[int]]) -> list[_Step]:
+    """Print a line, with the cycles for each latency; its steps."""
     found = list(zip(RESOURCES[resource], map(cycles.__getitem__, _tasks(size, name, resource)), strict=True))
-    rises = [
-        f"{value} is {sum(counts) / sum(before) - 1:.1%} slower than {less}"
-        for (less, before), (value, counts) in itertools.pairwise(found)
-        if sum(counts) > (1 + LIMIT) * sum(before)
+    steps = [
+        _Step(size, name, resource, less, more, before, after)
+        for (less, before), (more, after) in itertools.pairwise(found)
     ]
-    steps = ", ".join(f"{value}: {' / '.join(f'{count:,}' for count in counts)}" for value, counts in found)
-    print(f"S = {size:2}  {name:12} {resource:20} {steps}{'; ' if rises else ''}{', '.join(rises)}", flush=True)
-    return len(rises)
+    rises = [f"{step.more} is {step.rise():.1%} slower than {step.less}" for step in steps if step.rise() > LIMIT]
+    values = ", ".join(f"{value}: {' / '.join(f'{count:,}' for count in counts)}" for value, counts in found)
+    print(f"S = {size:2}  {name:12} {resource:20} {values}{'; ' if rises else ''}{', '.join(rises)}", flush=True)
+    return steps
+
+
+def _print_largest(steps: Sequence[_Step]) -> None:
+    """Print where more of a resource costs most, by each measure, and what it changes by the others."""
+    for measure, latencies in _MEASURES.items():
+        step = max(steps, key=lambda step: step.rise(latencies))
+        changes = ", ".join(f"{name} {step.rise(each):+.2%}" for name, each in _MEASURES.items())
+        where = f"S = {step.size}, {step.network}, {step.resource} {step.less} to {step.more}"
+        print(f"largest rise, {measure}: {where}: {changes}")
 
 
 def _table(size: int, cycles: Mapping[_Task, list[int]]) -> str:

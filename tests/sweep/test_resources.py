@@ -41,6 +41,9 @@ def test_what_is_done_is_kept(
     assert run(monkeypatch, tmp_path / "kept") == 1
     first = capsys.readouterr().out
     assert "4: 1,000 / 2,000, 8: 1,000 / 2,030, 16: 1,000 / 2,030; 8 is 1.0% slower than 4" in first
+    step = "S = 8, mnist, command_queue_depth 4 to 8: both latencies +1.00%, latency 4 +0.00%, latency 100 +1.50%"
+    assert f"largest rise, both latencies: {step}\n" in first
+    assert f"largest rise, latency 100: {step}\n" in first
     assert run(monkeypatch, tmp_path / "kept") == 1
     assert capsys.readouterr().out == first
     assert computed == [*DEPTHS]
