@@ -12,7 +12,7 @@ import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.handle import HierarchyObject, LogicArrayObject, LogicObject
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge
 
 from openmxu.arch.config import Config
 from tb import CONFIG_VARIABLE
@@ -133,6 +133,10 @@ class Bench:
         for agent in self._agents:
             agent.drive()
         self.cycle = self.next_cycle
+
+    async def skip(self, cycles: int) -> None:
+        """Advance by many clock cycles in which no agent takes part."""
+        await ClockCycles(self._dut.clk, cycles)
 
     async def steps(self, cycles: int) -> None:
         """Advance by several clock cycles."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from openmxu.arch.config import Config
 from openmxu.arch.effects import OUTPUT_BYTES
-from openmxu.arch.isa import Instruction, OutputFormat, Pooling, Register, format_named
+from openmxu.arch.isa import Instruction, Opcode, OutputFormat, Pooling, Register, format_named
 from openmxu.device import DeviceFault
 from openmxu.sim.verilated import VerilatedDevice
 from tb.directed.extreme_cases import plain_memories
@@ -31,6 +31,12 @@ _LONG_RUNS = (((1 << 17) - 2, 1), ((1 << 18) + (1 << 13) - 2, 7))
 """Numbers of tiles of one Read_Weights, all of them taken, and of rows multiplied with each. A tile is taken every six
 or seven cycles: some errors need an odd number. All but the lowest bit of the first number are 1: some errors need
 two of them. The last instruction, which takes one more, has an index of many ones."""
+
+_TAKEN_BITS = range(6, 12)
+"""Also these powers of two and as many more."""
+
+_TAKEN_MORE = 20
+"""More than a queue of multiplications holds."""
 
 _MOST_TAKEN = 6
 """Of larger numbers so many are taken."""
@@ -56,7 +62,8 @@ def long_windows(config: Config, seed: int) -> Case:
 
 
 def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> None:
-    """Read_Weights of few tiles, of which all can be taken and no more, and of many, of which Halt drops the rest.
+    """Read_Weights of few tiles, which are all taken before a tile of each kind and no more, and of many, of which Halt
+    drops the rest. Tiles are taken a fixed number of cycles after each other, and once with one cycle more.
 
     Raises
     ------
@@ -67,19 +74,26 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
     weights = np.zeros(((1 << (_TILE_BITS - 1)) + _MOST_TAKEN) * config.tile_bytes, np.uint8)
     ordinals = np.arange(1, _MOST_TAKEN + 1)
     weights[: _MOST_TAKEN * config.tile_bytes] = np.repeat(ordinals, config.tile_bytes)
-    host = np.ones(64, np.uint8)
-    read, multiply = format_named("read_host_memory")(rows=1), format_named("matrixmultiply")
-    few = [(count, count + 1) for count in range(1, _EXACT_TILES)]
-    many = [(more + (1 << bit), _MOST_TAKEN) for more in range(1, _MOST_TAKEN) for bit in range(3, _TILE_BITS)]
+    host = np.ones(max(64, config.size**2), np.uint8)
+    read, tiles, multiply = map(format_named, ("read_host_memory", "read_weights", "matrixmultiply"))
+    takes = [multiply(rows=1, next_tile=1, accumulator=place) for place in range(_MOST_TAKEN)]
+    begin, others = read(rows=config.size), [tiles(tiles=1)]
+    if config.features.has(Opcode.LOAD_WEIGHTS):
+        others.append(format_named("load_weights")(unified_buffer=0))
+    behind = [each for pair in zip(others, takes, strict=False) for each in pair]
+    few = [*range(1, _EXACT_TILES), *((1 << bit) + _TAKEN_MORE for bit in _TAKEN_BITS)]
+    many = [more + (1 << bit) for more in range(1, _MOST_TAKEN) for bit in range(3, _TILE_BITS)]
     with VerilatedDevice(config, **options) as device:
-        for count, taken in few + many:
-            takes = [multiply(rows=1, next_tile=1, accumulator=place % _MOST_TAKEN) for place in range(taken)]
-            program = [read, format_named("read_weights")(tiles=count), *takes, HALT]
-            fault = _fault_index(device, program, host, weights)
-            assert fault == (2 + count if taken > count else None), f"{count} tiles"
-            if fault is None:
-                sums = device.snapshot().accumulators[:_MOST_TAKEN]
-                assert (sums == config.size * ordinals[:, np.newaxis]).all(), f"{count} tiles"
+        for count, rows in itertools.product(few, (config.size, config.size + 1)):
+            first = multiply(rows=rows, next_tile=1)
+            program = [begin, tiles(tiles=count), first, *(count - 1) * takes[-1:], *behind, takes[0], HALT]
+            assert _fault_index(device, program, host, weights) == len(program) - 2, f"{count} tiles"
+            sums = device.snapshot().accumulators[: len(others)]
+            assert (sums == config.size).all(), f"tiles after {count}"
+        for count in many:
+            assert _fault_index(device, [begin, tiles(tiles=count), *takes, HALT], host, weights) is None
+            sums = device.snapshot().accumulators[:_MOST_TAKEN]
+            assert (sums == config.size * ordinals[:, np.newaxis]).all(), f"{count} tiles"
 
 
 def check_most_tiles(config: Config, options: Mapping[str, object]) -> None:

@@ -33,6 +33,9 @@ _LOADS_A_PROGRAM = 40
 _CARRY = 25, 10737418
 """A sum and a scale's significand whose product, 2**28 - 6, is rounded up to a power of two."""
 
+_SMALLEST = 1 << 10
+"""The smallest product that is not 0, with its fraction bits."""
+
 _CARRY_EXPONENTS = np.arange(-100, 120)
 """Exponents of the products to which the carry is added."""
 
@@ -43,7 +46,7 @@ def ties(config: Config, seed: int) -> Iterator[Case]:
     sums, scales = map(np.concatenate, zip(_sums_and_scales(rng, _CASES), _carries(), strict=True))
     operand_scales = _rests(rng, fixed_point(sums, scales))
     sums, scales, operand_scales = map(
-        np.concatenate, zip((sums, scales, operand_scales), _cancelled(rng, _CANCELLED), strict=True)
+        np.concatenate, zip((sums, scales, operand_scales), _cancelled(rng, _CANCELLED), _smallest(), strict=True)
     )
     count = len(sums)
     order = rng.permutation(count)
@@ -144,8 +147,16 @@ def _rests(rng: np.random.Generator, products: NDArray[np.int64]) -> NDArray[np.
     off = rng.choice([-1, 0, 1, 1], count) << bits
     rests = (one // 2 - products + off) % one
     operand_scales = np.ldexp(rests.astype(np.float64), -FRACTION_BITS).astype(np.float32)
-    assert (fixed_point(np.ones(count, np.int32), operand_scales) == np.where(rests < 1 << 10, 0, rests)).all()
+    assert (fixed_point(np.ones(count, np.int32), operand_scales) == np.where(rests < _SMALLEST, 0, rests)).all()
     return operand_scales
+
+
+def _smallest() -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
+    """The smallest product that is not 0, as a carry; with it, the sum of both is above a tie, without it below."""
+    sum_, significand = _CARRY
+    rest = (1 << FRACTION_BITS - 1) - _SMALLEST + 1
+    scales = np.ldexp([significand * _SMALLEST, rest], [-28 - FRACTION_BITS, -FRACTION_BITS]).astype(np.float32)
+    return np.array([sum_], np.int32), scales[:1], scales[1:]
 
 
 def _cancelled(

@@ -11,6 +11,8 @@ from tb.bench import CONFIG, Bench
 
 CYCLES = 3000
 MANY = 3001
+MOST = (1 << 19) + (1 << 10) - 2
+"""Of these an odd number has bit 19: a bit that is inverted with each of them is wrong at the end."""
 SETTLES = 2
 """Cycles after a Read_Weights until its tiles are available; instructions are further apart."""
 SETTLES_TO_LOAD = 2
@@ -84,3 +86,20 @@ async def counts_many_tiles(dut):
     take.value = 0
     await bench.step()
     assert (int(queued.value), int(two_queued.value)) == (0, 0)
+    if loads_weights(CONFIG):
+        await _load_after_most(bench)
+
+
+async def _load_after_most(bench: Bench) -> None:
+    """Of very many tiles nearly all must be taken before a Load_Weights has room."""
+    enqueue, take, may_load = (bench.port(name) for name in ("enqueue", "take", "may_load"))
+    enqueue.value, bench.port("tiles").value = 1, MOST
+    await bench.step()
+    enqueue.value = 0
+    await bench.steps(SETTLES)
+    for tiles, has_room in ((MOST - CONFIG.weight_fifo_tiles, False), (1, CONFIG.weight_queue_depth > 1)):
+        take.value = 1
+        await bench.skip(tiles)
+        take.value = 0
+        await bench.steps(SETTLES_TO_LOAD + 1)
+        assert bool(may_load.value) == has_room
