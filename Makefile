@@ -12,7 +12,7 @@ BAUD ?=
 PROGRAMS ?= 2000
 MUTANTS ?= 600
 
-.PHONY: help setup demo check test test-all lint format bench resources cycles verilog synth bitstream sweep compare area netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers litex fuzz serial remote formal docs site clean distclean
+.PHONY: help setup demo check test test-all lint format bench resources cycles verilog synth bitstream sweep compare area prices netlist browser lockstep faults mutation coverage exactness campaign networks zoo exporters tpu_v1 peers litex fuzz serial remote formal docs site clean distclean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -87,6 +87,9 @@ compare: $(INSTALLED) ## Place them and say what moved by more than 5 %
 
 area: $(INSTALLED) ## Count the logic of each unit and write the table of docs/fpga.md
 	$(BIN)/python scripts/area.py --size $(SIZE) --write
+
+prices: $(INSTALLED) ## Count what more and less of each resource costs and write the table of docs/fpga.md
+	$(BIN)/python -m scripts.fpga.prices --write
 
 netlist: $(INSTALLED) ## Run the digits network on the synthesized netlist, cell by cell
 	$(BIN)/python -m scripts.netlist ecp5

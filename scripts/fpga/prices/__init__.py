@@ -1,0 +1,1 @@
+"""What a core's parameters cost on an ECP5."""
