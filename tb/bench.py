@@ -137,6 +137,7 @@ class Bench:
     async def skip(self, cycles: int) -> None:
         """Advance by many clock cycles in which no agent takes part."""
         await ClockCycles(self._dut.clk, cycles)
+        self.cycle = self.next_cycle = self.cycle + cycles
 
     async def steps(self, cycles: int) -> None:
         """Advance by several clock cycles."""

@@ -91,7 +91,8 @@ def check_numbers_of_tiles(config: Config, options: Mapping[str, object]) -> Non
             sums = device.snapshot().accumulators[: len(others)]
             assert (sums == config.size).all(), f"tiles after {count}"
         for count in many:
-            assert _fault_index(device, [begin, tiles(tiles=count), *takes, HALT], host, weights) is None
+            fault = _fault_index(device, [begin, tiles(tiles=count), *takes, HALT], host, weights)
+            assert fault is None, f"{count} tiles"
             sums = device.snapshot().accumulators[:_MOST_TAKEN]
             assert (sums == config.size * ordinals[:, np.newaxis]).all(), f"{count} tiles"
 

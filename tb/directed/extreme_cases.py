@@ -28,6 +28,7 @@ from openmxu.arch.isa import (
     register_format,
 )
 from openmxu.arch.legality import LegalityChecker, Window
+from tb.directed.parameters import parameter_set
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -89,8 +90,6 @@ def plain_memories(
 def _plain_parameters(config: Config) -> tuple[list[Instruction], NDArray[np.uint8]]:
     """A program that sets all parameter sets to a bias of 0 and a scale of 1, and the host memory that it reads."""
     rows = PARAMETER_ROWS * config.parameter_sets
-    octets = np.zeros((config.parameter_sets, PARAMETER_ROWS, config.size), np.uint8)
-    octets[:, 4:] = np.array([1], "<f4").view(np.uint8)[:, np.newaxis]
     load = register_format(Register.LOAD_PARAMETERS).pack(count=config.parameter_sets)
     program = [
         format_named("read_host_memory")(unified_buffer=0, rows=rows),
@@ -98,7 +97,7 @@ def _plain_parameters(config: Config) -> tuple[list[Instruction], NDArray[np.uin
         format_named("read_host_memory")(unified_buffer=0, rows=rows, host=rows * config.size),
         HALT,
     ]
-    return program, octets.reshape(-1)
+    return program, np.tile(parameter_set(config, bias=0, scale=1), config.parameter_sets)
 
 
 def long_program(config: Config, seed: int) -> Case:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from openmxu.arch.config import Config
 from openmxu.arch.effects import PARAMETER_ROWS
 from openmxu.arch.isa import Instruction, Operand, OutputFormat, Register, format_named
-from openmxu.arch.numerics import FRACTION_BITS, fixed_point
+from openmxu.arch.numerics import FRACTION_BITS, SMALLEST_FIXED_POINT, fixed_point
 from tb.directed.instructions import set_register
+from tb.directed.parameters import parameter_set
 from tb.lockstep import Case
 from tb.lockstep.case import HALT
 
@@ -33,7 +34,7 @@ _LOADS_A_PROGRAM = 40
 _CARRY = 25, 10737418
 """A sum and a scale's significand whose product, 2**28 - 6, is rounded up to a power of two."""
 
-_SMALLEST = 1 << 10
+_SMALLEST = int(SMALLEST_FIXED_POINT * (1 << FRACTION_BITS))
 """The smallest product that is not 0, with its fraction bits."""
 
 _CARRY_EXPONENTS = np.arange(-100, 120)
@@ -56,7 +57,7 @@ def ties(config: Config, seed: int) -> Iterator[Case]:
     loads = -(-count // sets)
     for start in range(0, loads, _LOADS_A_PROGRAM):
         numbers = order[np.arange(start * sets, min(loads, start + _LOADS_A_PROGRAM) * sets) % count]
-        sets_of_rows = (_set_rows(config, *values) for values in zip(sums[numbers], scales[numbers], strict=True))
+        sets_of_rows = (parameter_set(config, *values) for values in zip(sums[numbers], scales[numbers], strict=True))
         host = np.concatenate([np.ones(config.size, np.uint8), *sets_of_rows])
         yield Case(
             config,
@@ -168,9 +169,3 @@ def _cancelled(
     sums = (1 << bits - 1) - operands - rng.integers(0, 2, count)
     scale = 2.0**-bits
     return sums.astype(np.int32), np.full(count, scale, np.float32), (operands * scale).astype(np.float32)
-
-
-def _set_rows(config: Config, bias: np.int32, scale: np.float32) -> NDArray[np.uint8]:
-    """The eight rows of a parameter set that is the same in all columns."""
-    octets = np.concatenate([np.array([bias], "<i4").view(np.uint8), np.array([scale], "<f4").view(np.uint8)])
-    return np.repeat(octets, config.size)

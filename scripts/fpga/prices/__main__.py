@@ -28,7 +28,7 @@ from scripts.fpga.parts import Part, find_part
 from scripts.fpga.prices.table import Price, line, table
 from scripts.fpga.sweep.table import DOCUMENT
 from scripts.fpga.yosys import synthesize
-from scripts.performance.resources import RESOURCES
+from scripts.performance.resources import RESOURCES, SIZES
 
 SECTION = "prices"
 
@@ -77,7 +77,7 @@ def _price(part: Part, config: Config) -> Price:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=8, choices=(8, 16), help="S (default %(default)s)")
+    parser.add_argument("--size", type=int, default=8, choices=SIZES, help="S (default %(default)s)")
     parser.add_argument("--part", default="LFE5U-85F", help="an ECP5 (default %(default)s)")
     parser.add_argument("--parameter", action="append", choices=[*RESOURCES, "profile"], help="only this one")
     parser.add_argument("--write", action="store_true", help=f"write the table of {DOCUMENT.name} anew")

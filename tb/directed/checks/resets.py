@@ -12,6 +12,7 @@ from openmxu.arch.events import STATUS_UNITS_OFFSET
 from openmxu.arch.isa import Instruction, Operand, Register, Unit, encode_program, format_named
 from openmxu.sim.interpreter import Interpreter
 from tb.directed.instructions import set_register
+from tb.directed.parameters import parameter_set
 from tb.lockstep import Case, cases, run_case
 from tb.lockstep.campaign import verilated_device
 from tb.lockstep.case import HALT
@@ -79,7 +80,6 @@ def _operands(config: Config) -> Case:
     """Sums of elements and operands, one after the other; the first results are those of the first sums."""
     rows = PARAMETER_ROWS
     elements, operands, results, others = (number * rows for number in range(1, 5))
-    parameters = np.concatenate([np.zeros(1, "<i4").view(np.uint8), np.ones(1, "<f4").view(np.uint8)])
     values = np.random.default_rng(1).integers(0, 60, 2 * rows * config.size, np.uint8)
     first, other = (
         format_named("activate")(
@@ -92,12 +92,12 @@ def _operands(config: Config) -> Case:
         set_register(Register.LOAD_PARAMETERS, count=1),
         set_register(Register.OUTPUT_FORMAT, minimum=-128, maximum=127),
         set_register(Register.OPERAND_ADDRESS, unified_buffer=operands),
-        set_register(Register.OPERAND_SCALE, scale=int(np.ones(1, np.float32).view(np.uint32)[0])),
+        set_register(Register.OPERAND_SCALE, scale=0x3F800000),
         first,
         *_SUMS * (other,),
         HALT,
     )
-    host = np.concatenate([np.repeat(parameters, config.size), values])
+    host = np.concatenate([parameter_set(config, bias=0, scale=1), values])
     return Case(config, program, host, np.zeros(64, np.uint8), seed=1)
 
 

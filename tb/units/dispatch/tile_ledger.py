@@ -73,11 +73,7 @@ async def counts_many_tiles(dut):
     bench = await Bench.start(dut, "tile_ledger")
     take, clear = bench.port("take"), bench.port("clear")
     take.value = clear.value = 0
-    bench.port("enqueue").value, bench.port("tiles").value = 1, MANY
-    await bench.step()
-    bench.port("enqueue").value = 0
-    for _ in range(SETTLES):
-        await bench.step()
+    await _read_weights(bench, MANY)
     queued, two_queued = bench.port("has_queued_tile"), bench.port("has_two_queued_tiles")
     take.value = 1
     for left in range(MANY, 0, -1):
@@ -90,13 +86,18 @@ async def counts_many_tiles(dut):
         await _load_after_most(bench)
 
 
+async def _read_weights(bench: Bench, tiles: int) -> None:
+    """Enqueue a Read_Weights, and wait until its tiles are available."""
+    bench.port("enqueue").value, bench.port("tiles").value = 1, tiles
+    await bench.step()
+    bench.port("enqueue").value = 0
+    await bench.steps(SETTLES)
+
+
 async def _load_after_most(bench: Bench) -> None:
     """Of very many tiles nearly all must be taken before a Load_Weights has room."""
-    enqueue, take, may_load = (bench.port(name) for name in ("enqueue", "take", "may_load"))
-    enqueue.value, bench.port("tiles").value = 1, MOST
-    await bench.step()
-    enqueue.value = 0
-    await bench.steps(SETTLES)
+    take, may_load = bench.port("take"), bench.port("may_load")
+    await _read_weights(bench, MOST)
     for tiles, has_room in ((MOST - CONFIG.weight_fifo_tiles, False), (1, CONFIG.weight_queue_depth > 1)):
         take.value = 1
         await bench.skip(tiles)
